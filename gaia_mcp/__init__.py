@@ -1,0 +1,57 @@
+"""A command line and a client library for MCP servers, and a way to serve Python agents as one.
+
+Everything public can be imported from here; it is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp._version import __version__
+
+if TYPE_CHECKING:
+    from gaia_mcp.agents.base.mcp_agent import MCPAgent
+    from gaia_mcp.client.config import MCPConfig
+    from gaia_mcp.client.host import Host
+    from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.transports.base import MCPTransport
+    from gaia_mcp.client.transports.stdio import StdioTransport
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.toolcall import current_call
+
+__all__ = [
+    "Deadline",
+    "Host",
+    "MCPAgent",
+    "MCPClient",
+    "MCPConfig",
+    "MCPError",
+    "MCPTool",
+    "MCPTransport",
+    "StdioTransport",
+    "__version__",
+    "current_call",
+]
+
+_HOMES = {
+    "Deadline": "gaia_mcp.deadline",
+    "Host": "gaia_mcp.client.host",
+    "MCPAgent": "gaia_mcp.agents.base.mcp_agent",
+    "MCPClient": "gaia_mcp.client.mcp_client",
+    "MCPConfig": "gaia_mcp.client.config",
+    "MCPError": "gaia_mcp.errors",
+    "MCPTool": "gaia_mcp.client.tool",
+    "MCPTransport": "gaia_mcp.client.transports.base",
+    "StdioTransport": "gaia_mcp.client.transports.stdio",
+    "current_call": "gaia_mcp.toolcall",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,47 @@
+"""`MCPAgent`: the base class of agents that can be offered as an MCP server.
+
+Any class with the first two methods is served as well; subclassing this one adds defaults and a complaint when one of
+the two is forgotten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+
+class MCPAgent(ABC):
+    """An agent whose tools, prompts and resources can be served.
+
+    Two more methods are used where an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
+    messages or a whole `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a whole
+    `resources/read` result.
+    """
+
+    @abstractmethod
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        """The tools: each a dict with `name`, `description` and `inputSchema` (JSON Schema of an object).
+
+        Other members of MCP's `Tool` (`title`, `outputSchema`, `annotations`, `icons`) are passed on.
+        """
+
+    @abstractmethod
+    def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+        """Run a tool and return something that JSON can say; a dict with a list of MCP content blocks under
+        `content` is taken as the whole result.
+
+        The arguments fit the tool's schema. A failure is an exception, or a dict with `error`, `"success": False` or
+        `"status": "error"`. Raises `ValueError` for an unknown tool. Called from several threads at once.
+        """
+
+    def get_mcp_prompts(self) -> list[dict[str, Any]]:
+        """The prompts: each a dict with `name`, `description` and `arguments`. None by default."""
+        return []
+
+    def get_mcp_resources(self) -> list[dict[str, Any]]:
+        """The resources: each a dict with `uri`, `name`, `description` and `mimeType`. None by default."""
+        return []
+
+    def get_mcp_server_info(self) -> dict[str, Any]:
+        """Name and version to present; `description`, `title` and `instructions` may be added."""
+        return {"name": f"GAIA {type(self).__name__}", "version": "2.0.0"}

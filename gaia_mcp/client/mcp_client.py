@@ -1,0 +1,349 @@
+"""The client of one server: connects, lists its tools, calls them, and lets go.
+
+Two manners over one engine. `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise (a bool, an
+empty list, an `error` key); `open`, `fetch_tools`, `call` and the rest raise what is in `errors.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.client.host import Host, UnsupportedError
+from gaia_mcp.client.tool import MCPTool, read_tools
+from gaia_mcp.client.transports.base import Conversation, MCPTransport, PlainConversation
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.protocol.paging import Pages
+from gaia_mcp.protocol.rounds import MAX_ROUNDS, input_required, pause_before, retried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.verdicts import Verdicts
+    from gaia_mcp.protocol.events import Peer
+
+logger = logging.getLogger("gaia_mcp")
+
+# However often a server reports progress, a request does not last longer than this, in seconds.
+LONGEST_REQUEST_SECONDS = 3600.0
+DEFAULT_TIMEOUT_SECONDS = 30
+
+
+class MCPClient:
+    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request."""
+
+    def __init__(
+        self,
+        name: str,
+        transport: MCPTransport,
+        debug: bool = False,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        host: Host | None = None,
+        verdicts: Verdicts | None = None,
+    ) -> None:
+        self.name = name
+        self.transport = transport
+        self.debug = debug
+        self.timeout = timeout
+        self.server_info: dict[str, Any] = {}
+        self.last_error: str | None = None
+        self.tool_problems: list[str] = []
+        self.host = host or Host()
+        self._verdicts = verdicts
+        self._tools: list[MCPTool] | None = None
+        self._wanted = False
+        self._lock = threading.RLock()
+        self._conversation = transport if isinstance(transport, Conversation) else PlainConversation(transport)
+        self._conversation.name = name
+        self._conversation.host = self.host
+        if debug:
+            logger.setLevel(logging.DEBUG)
+
+    def __repr__(self) -> str:
+        return f"<MCPClient {self.name!r} over {self.transport!r}>"
+
+    def __enter__(self) -> MCPClient:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.disconnect()
+
+    @classmethod
+    def from_config(
+        cls,
+        name: str,
+        config: dict[str, Any],
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        debug: bool = False,
+        *,
+        host: Host | None = None,
+        environ: Mapping[str, str] | None = None,
+        verdicts: Verdicts | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> MCPClient:
+        """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`.
+
+        An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`.
+        Raises `EntryError` (a `ValueError`) for an entry that makes no sense, `VariableUnsetError`.
+        """
+        from gaia_mcp.client.transports.stdio import StdioTransport
+        from gaia_mcp.config.entries import read_entry
+
+        entry = read_entry(name, config).resolved(environ)
+        seconds = entry.timeout or timeout
+        transport = StdioTransport(
+            entry.command,
+            entry.args,
+            entry.env,
+            seconds,
+            debug,
+            cwd=entry.cwd,
+            name=name,
+            on_stderr=on_stderr,
+        )
+        return cls(name, transport, debug, timeout=seconds, host=host, verdicts=verdicts)
+
+    @classmethod
+    def from_command(
+        cls, name: str, command: str, timeout: float = DEFAULT_TIMEOUT_SECONDS, debug: bool = False
+    ) -> MCPClient:
+        """A client, not yet connected, for a command line, which is split into words without a shell."""
+        from gaia_mcp.client.transports.stdio import StdioTransport
+
+        return cls(name, StdioTransport(command, timeout=timeout, debug=debug, name=name), debug, timeout=timeout)
+
+    # As the documents promise.
+
+    def connect(self) -> bool:
+        """Connect; False on failure, with the reason in `last_error`."""
+        self.last_error = None
+        try:
+            self.open()
+        except (MCPError, OSError, RuntimeError, ValueError) as error:
+            self.last_error = str(error)
+            logger.warning("MCP server %r: %s", self.name, error)
+            self._conversation.disconnect()
+            return False
+        return True
+
+    def disconnect(self) -> None:
+        """Let go of the server and forget its tools. May be called twice."""
+        self._wanted = False
+        self._tools = None
+        self._conversation.disconnect()
+
+    def is_connected(self) -> bool:
+        """Whether the server is there."""
+        return self._conversation.is_connected()
+
+    def list_tools(self, refresh: bool = False) -> list[MCPTool]:
+        """The server's tools: those known from last time unless it has announced a change or `refresh` is set.
+
+        An empty list when they cannot be had, with the reason in `last_error`.
+        """
+        try:
+            return self.fetch_tools(refresh=refresh)
+        except MCPError as error:
+            self.last_error = str(error)
+            logger.error("failed to list the tools of %r: %s", self.name, error)
+            return []
+
+    def call_tool(self, tool_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The tool's result as the server sent it, or `{"error": "…"}` when there is none.
+
+        Raises `NotConnectedError` (a `RuntimeError`) without a connection.
+        """
+        try:
+            return self.call(tool_name, arguments)
+        except NotConnectedError:
+            raise
+        except PeerError as error:
+            text = error.text
+            if error.code == INVALID_PARAMS:
+                text = self._explained(tool_name, text, arguments)
+            return {"error": text}
+        except MCPError as error:
+            return {"error": str(error)}
+
+    def create_tool_wrapper(self, tool: MCPTool) -> Callable[..., dict[str, Any]]:
+        """A function that takes the tool's arguments by keyword and returns what `call_tool` returns."""
+
+        def wrapper(**arguments: Any) -> dict[str, Any]:
+            return self.call_tool(tool.name, arguments)
+
+        return wrapper
+
+    # As the rest of this package wants it.
+
+    @property
+    def peer(self) -> Peer | None:
+        """The server as it presented itself: version, information, capabilities, instructions."""
+        return self._conversation.peer
+
+    def deadline(self) -> Deadline:
+        """A fresh deadline of this client's timeout, which progress may extend."""
+        return Deadline(self.timeout, ceiling=LONGEST_REQUEST_SECONDS)
+
+    def open(self, deadline: Deadline | None = None) -> Peer:
+        """Connect and agree on a version.
+
+        Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
+        """
+        deadline = deadline or Deadline(self.timeout)
+        with self._lock:
+            self._tools = None
+            known = self._verdicts.lookup() if self._verdicts is not None else None
+            peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
+            if self._verdicts is not None and peer.era != known:
+                self._verdicts.remember(peer.era)
+            self._wanted = True
+            self.server_info = peer.info
+            return peer
+
+    def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
+        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`.
+
+        Raises as `open` does.
+        """
+        with self._lock:
+            if "tools" in self.host.list_changes:
+                self._tools = None
+            if self._tools is None or refresh:
+                self._ready(deadline)
+                self.host.list_changes.discard("tools")
+                self._conversation.watch_lists()
+                definitions = list(self.items("tools/list", deadline))
+                self._tools, problems = read_tools(definitions)
+                self.tool_problems.extend(problems)
+            return list(self._tools)
+
+    def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
+        """The tool of that name, without reading further pages than needed; None if the server has none."""
+        with self._lock:
+            if self._tools is not None and "tools" not in self.host.list_changes:
+                return next((tool for tool in self._tools if tool.name == name), None)
+            for definition in self.items("tools/list", deadline):
+                if isinstance(definition, dict) and definition.get("name") == name:
+                    return read_tools([definition])[0][0]
+        return None
+
+    def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
+        """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`.
+
+        Raises as `open` does.
+        """
+        deadline = deadline or self.deadline()
+        pages = Pages(method)
+        self.tool_problems = []
+        while not pages.done:
+            yield from pages.take(self.request(method, pages.params, deadline))
+        self.tool_problems.extend(pages.problems)
+
+    def call(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """The tool's result as the server sent it, also one that reports a failure (`isError`).
+
+        Asks the host whatever the server wants to know first. A call that may have left is never sent again.
+        Raises as `open` does.
+        """
+        params = {"name": tool_name, "arguments": arguments}
+        return self._in_rounds("tools/call", params, deadline or self.deadline(), on_progress)
+
+    def request(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """Any request's result. Connects again first if the server has gone since. Raises as `open` does."""
+        deadline = deadline or self.deadline()
+        self._ready(deadline)
+        return self._conversation.request(method, params, deadline, on_progress=on_progress)
+
+    def check_alive(self, deadline: Deadline | None = None) -> None:
+        """Ask whether the server is there. Raises as `open` does."""
+        self._ready(deadline)
+        self._conversation.check_alive(deadline or self.deadline())
+
+    def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
+        """Ask the server for its log messages from `level` upwards; they go to the host."""
+        self._ready(deadline)
+        self._conversation.want_logs(level, deadline or self.deadline())
+
+    def _ready(self, deadline: Deadline | None) -> None:
+        if self._conversation.is_connected():
+            return
+        if not self._wanted or isinstance(self._conversation, PlainConversation):
+            raise NotConnectedError(self.name)
+        with self._lock:
+            # It has ended since: nothing of this request has left yet, so it may be started anew.
+            if not self._conversation.is_connected():
+                logger.info("MCP server %r is gone; connecting again", self.name)
+                self.open(deadline)
+
+    def _in_rounds(
+        self, method: str, params: dict[str, Any], deadline: Deadline, on_progress: OnProgress | None
+    ) -> dict[str, Any]:
+        asking = params
+        for round_number in range(1, MAX_ROUNDS + 1):
+            result = self.request(method, asking, deadline, on_progress=on_progress)
+            wanted = input_required(result)
+            if wanted is None:
+                return result
+            if isinstance(wanted, str):
+                raise RemoteProtocolError(self.name, wanted)
+            if not wanted.questions:
+                pause = pause_before(round_number)
+                if pause > deadline.remaining():
+                    raise DeadlineError(self.name, method, deadline.seconds)
+                time.sleep(pause)
+            asking = retried(params, wanted, self._answers(wanted.questions, deadline))
+        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUNDS} rounds")
+
+    def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        deadline.hold()
+        try:
+            for key, question in questions.items():
+                answers[key] = self.host.answer(question["method"], question.get("params", {}))
+        except UnsupportedError as unsupported:
+            problem = f"asked for {unsupported}, which this client did not declare"
+            raise RemoteProtocolError(self.name, problem) from None
+        finally:
+            deadline.release()
+        return answers
+
+    def _explained(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
+        tool = next((tool for tool in self.list_tools() if tool.name == tool_name), None)
+        if tool is None:
+            return text
+        return "\n".join(
+            [
+                f"MCP tool {tool_name!r} input validation failed.",
+                "",
+                "Error details:",
+                text,
+                "",
+                "Expected tool schema:",
+                json.dumps(tool.input_schema, indent=2),
+                "",
+                "Your arguments:",
+                json.dumps(arguments, indent=2),
+            ]
+        )

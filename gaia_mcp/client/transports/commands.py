@@ -1,0 +1,115 @@
+"""From a configured command to what the operating system is given: words, program, environment.
+
+No shell is ever involved; what only a shell could understand is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaia_mcp.errors import EntryError, SpawnError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# The specification's SDKs pass on the same few, so that a server cannot read the secrets of the shell it was started
+# from. Language, time zone and temporary folder are added: without them output is garbled and installers fail.
+INHERITED_POSIX = (
+    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+)  # fmt: skip
+INHERITED_WINDOWS = (
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
+)  # fmt: skip
+
+_SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
+_SHELL_INSIDE = re.compile(r"\$\(|`|^[^\s=]*;$")
+# What cmd.exe would take as more than text, inside the double quotes that we put around it.
+_CMD_SPECIAL = re.compile(r'(["%!^&|<>()])')
+
+_INSTALL_HINTS = {
+    "npx": "npx comes with Node.js; install that, or give the full path of npx",
+    "node": "install Node.js, or give the full path of node",
+    "uvx": "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
+    "uv": "install uv (pip install uv), or give its full path",
+    "python": "try python3, or give the full path of the interpreter",
+    "docker": "install Docker, or give its full path",
+}
+
+
+def split_command_line(server: str, line: str) -> list[str]:
+    """A command line as its words.
+
+    Raises `EntryError` for an empty one, an unclosed quote, and shell syntax, which would not do what it seems to.
+    """
+    try:
+        words = shlex.split(line, posix=os.name != "nt")
+    except ValueError as cause:
+        raise EntryError(server, f"the command line {line!r} has {str(cause).lower()}") from cause
+    if not words:
+        raise EntryError(server, "the command line is empty")
+    for word in words:
+        if word in _SHELL_SYNTAX or _SHELL_INSIDE.search(word):
+            raise EntryError(
+                server,
+                f"the command line uses shell syntax ({word!r}), and no shell is involved",
+                hint=f"if you want one, say so: gaia mcp add {server} -- sh -c '…'",
+            )
+    return words
+
+
+def child_environment(own: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server: the short inherited list, and the entry's own variables over it."""
+    names = INHERITED_WINDOWS if os.name == "nt" else INHERITED_POSIX
+    inherited = {
+        # Functions exported by old shells begin so; they are code, not values.
+        name: environ[name]
+        for name in names
+        if name in environ and not environ[name].startswith("()")
+    }
+    return {**inherited, **own}
+
+
+def find_program(server: str, command: str, environment: Mapping[str, str], cwd: str | None) -> str:
+    """The program to start for `command`, by the child's own PATH (and PATHEXT on Windows).
+
+    Raises `SpawnError` saying why there is none.
+    """
+    if os.path.dirname(command):  # noqa: PTH120 (a Path would drop a leading "./")
+        path = Path(cwd or ".") / Path(command).expanduser()
+        found = shutil.which(path)
+        if found:
+            return os.path.abspath(found)  # noqa: PTH100 (without following the links of a virtual environment)
+        if not path.exists():
+            raise SpawnError(server, command, "does not exist", hint="check the path in its entry")
+        reason = "is a folder" if path.is_dir() else "is not executable"
+        raise SpawnError(server, command, reason, hint=f"make it executable (chmod +x {path}), or name its interpreter")
+    found = shutil.which(command, path=environment.get("PATH", os.defpath))
+    if found is None:
+        hint = _INSTALL_HINTS.get(
+            command.removesuffix(".exe").removesuffix(".cmd"), "install it, or give its full path"
+        )
+        raise SpawnError(server, command, "was not found on PATH", hint=hint)
+    return os.path.abspath(found)  # noqa: PTH100
+
+
+def command_for_system(program: str, arguments: Sequence[str], system: str = os.name) -> list[str] | str:
+    """What `subprocess.Popen` is given. A `.cmd` or `.bat` on Windows is run by cmd.exe, which reads its own syntax
+    inside arguments: each special character is escaped for it, so that an argument stays an argument.
+    """
+    if system != "nt" or not program.lower().endswith((".cmd", ".bat")):
+        return [program, *arguments]
+    quoted = " ".join(_for_cmd(word) for word in (program, *arguments))
+    return f'cmd.exe /d /s /c "{quoted}"'
+
+
+def _for_cmd(word: str) -> str:
+    # Backslashes before a quote, and at the end, must be doubled for the program that finally parses the line.
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', word)
+    escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
+    return _CMD_SPECIAL.sub(r"^\1", f'"{escaped}"')

@@ -1,0 +1,141 @@
+"""One server's entry: what may stand in it, and what it means."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.config.expand import expanded
+from gaia_mcp.errors import EntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# GAIA's own limit for an entry's timeout.
+MAX_TIMEOUT_SECONDS = 600
+_URL_TYPES = {
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+    "rpc": "rpc",
+}
+
+
+@dataclass(frozen=True)
+class ServerEntry:
+    """An entry that makes sense. `transport` is "stdio", "http", "sse", "rpc", "handler" or "agent".
+
+    `raw` is the entry as it stands in the file; `source` the file; `timeout` in seconds, None where it says nothing.
+    """
+
+    name: str
+    transport: str
+    command: str = ""
+    args: list[str] | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    url: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    disabled: bool = False
+    raw: dict[str, Any] = field(default_factory=dict)
+    source: Path | None = None
+
+    def resolved(self, environ: Mapping[str, str] | None = None) -> ServerEntry:
+        """This entry ready for use: references expanded, secrets fetched from the keyring.
+
+        Raises `VariableUnsetError`, or `EntryError` for a server that cannot be reached from here.
+        """
+        environ = os.environ if environ is None else environ
+        if self.transport != "stdio":
+            raise EntryError(
+                self.name,
+                f"servers of type {self.transport!r} cannot be reached by this version, only those with a 'command'",
+                hint="it can be kept with: gaia mcp add NAME --url URL --no-check",
+            )
+
+        def value(text: str, where: str) -> str:
+            return expanded(text, environ, server=self.name, field=where)
+
+        return replace(
+            self,
+            command=_home(value(self.command, "command")),
+            args=None if self.args is None else [value(argument, "args") for argument in self.args],
+            env={
+                key: value(held, f"env {key}") if isinstance(held, str) else self._secret(key, held)
+                for key, held in self.env.items()
+            },
+            cwd=None if self.cwd is None else _home(value(self.cwd, "cwd")),
+        )
+
+    def _secret(self, key: str, held: dict[str, str]) -> str:
+        from gaia_mcp.config.keyring import secret_from_keyring
+
+        return secret_from_keyring(self.name, key, held["$keyring"])
+
+
+def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntry:
+    """The entry in `config`.
+
+    Raises `EntryError` naming the member that makes no sense.
+    """
+    if not isinstance(config, dict):
+        raise EntryError(name, f"needs a config dict, not {type(config).__name__}")
+    timeout = config.get("timeout")
+    if timeout is not None and (
+        isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= MAX_TIMEOUT_SECONDS
+    ):
+        raise EntryError(name, f"'timeout' must be a number of seconds above 0 and up to {MAX_TIMEOUT_SECONDS}")
+    disabled = config.get("disabled", False)
+    if not isinstance(disabled, bool):
+        raise EntryError(name, "'disabled' must be true or false")
+    common: dict[str, Any] = {"timeout": timeout, "disabled": disabled, "raw": config, "source": source}
+    for kind in ("handler", "agent"):
+        if kind in config and "command" not in config and "url" not in config:
+            return ServerEntry(name, kind, **common)
+    if "url" in config:
+        return _read_url_entry(name, config, common)
+    command = config.get("command")
+    if not isinstance(command, str) or not command.strip():
+        raise EntryError(name, "config must include 'command', a string that is not empty (or 'url')")
+    args = config.get("args")
+    if args is not None and not (isinstance(args, list) and all(isinstance(part, str) for part in args)):
+        raise EntryError(name, "'args' must be a list of strings")
+    cwd = config.get("cwd")
+    if cwd is not None and not isinstance(cwd, str):
+        raise EntryError(name, "'cwd' must be a string")
+    return ServerEntry(
+        name, "stdio", command=command, args=args, env=_read_env(name, config.get("env")), cwd=cwd, **common
+    )
+
+
+def _read_url_entry(name: str, config: dict[str, Any], common: dict[str, Any]) -> ServerEntry:
+    url, headers, kind = config["url"], config.get("headers", {}), config.get("type", "http")
+    if not isinstance(url, str) or not url.startswith(("http://", "https://", "${")):
+        raise EntryError(name, "'url' must begin with http:// or https://")
+    if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
+        raise EntryError(name, "'headers' must be an object of strings")
+    if kind not in _URL_TYPES:
+        raise EntryError(name, f"'type' must be one of {', '.join(_URL_TYPES)}, not {kind!r}")
+    return ServerEntry(name, _URL_TYPES[kind], url=url, headers=headers, **common)
+
+
+def _read_env(name: str, env: Any) -> dict[str, Any]:
+    if env is None:
+        return {}
+    if not isinstance(env, dict):
+        raise EntryError(name, "'env' must be an object of strings")
+    for key, value in env.items():
+        if not key or "=" in key or "\0" in key:
+            raise EntryError(name, f"'env' holds a variable that cannot be named {key!r}")
+        if not isinstance(value, str) and not (isinstance(value, dict) and isinstance(value.get("$keyring"), str)):
+            raise EntryError(name, f"'env' must be an object of strings, and {key!r} is none")
+    return env
+
+
+def _home(text: str) -> str:
+    return str(Path(text).expanduser()) if text.startswith("~") else text

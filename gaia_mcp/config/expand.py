@@ -1,0 +1,35 @@
+"""References to environment variables: `${NAME}` and `${NAME:-default}`. Expanded at use, never at save."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gaia_mcp.errors import VariableUnsetError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) -> str:
+    """`text` with its references replaced.
+
+    Raises `VariableUnsetError` for one that is unset and has no default; as in a shell, `:-` also covers empty ones.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match["name"], match["default"]
+        if default is not None:
+            return environ.get(name) or default
+        if name not in environ:
+            raise VariableUnsetError(server, name, field)
+        return environ[name]
+
+    return _REFERENCE.sub(value, text)
+
+
+def references(text: str) -> list[str]:
+    """The names of the variables that `text` refers to."""
+    return [match["name"] for match in _REFERENCE.finditer(text)]

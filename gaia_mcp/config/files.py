@@ -1,0 +1,213 @@
+"""JSON files that people also edit: read with exact complaints, written so that nothing is ever lost.
+
+Writing is lock, temporary file in the same folder, fsync, rename. A file that cannot be read is never written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.errors import ConfigFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Another program holds the lock for milliseconds; one that holds it longer has hung.
+LOCK_SECONDS = 10.0
+LOCK_POLL_SECONDS = 0.01
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """The JSON object in a file, None if there is no such file. A byte order mark is tolerated.
+
+    Raises `ConfigFileError` with line and column for everything else.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as cause:
+        raise ConfigFileError(
+            path, f"cannot be read: {cause.strerror}", hint="check what it is and its rights"
+        ) from cause
+    return parse_object(data, path)
+
+
+def parse_object(data: bytes, path: Path) -> dict[str, Any]:
+    """The JSON object in `data`, which stands in the file `path`. Raises as `read_object` does."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        line = data[: cause.start].count(b"\n") + 1
+        column = cause.start - (data.rfind(b"\n", 0, cause.start) + 1) + 1
+        raise ConfigFileError(path, "not UTF-8", line=line, column=column, hint="save it as UTF-8") from cause
+    if not text.strip():
+        raise ConfigFileError(path, "is empty", hint='delete it, or write {"mcpServers": {}} into it')
+    try:
+        value = json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as cause:
+        raise _explained(path, text, cause) from cause
+    except _RepeatedKeyError as cause:
+        problem = f"has the key {cause.args[0]!r} twice in one object"
+        raise ConfigFileError(path, problem, hint="only one of them would survive: remove the other") from cause
+    except RecursionError as cause:
+        raise ConfigFileError(path, "is nested too deeply") from cause
+    if not isinstance(value, dict):
+        kind = "null" if value is None else "a list" if isinstance(value, list) else f"a {type(value).__name__}"
+        raise ConfigFileError(path, f"holds {kind}, not an object", hint='it should begin {"mcpServers": {')
+    return value
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep every other writer of `path` out, by a lock on its folder, which leaves no file behind.
+
+    Makes the folder if it is not there. Raises `ConfigFileError` when the lock cannot be had.
+    """
+    folder = path.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ConfigFileError(path, f"its folder cannot be made: {cause.strerror}") from cause
+    if os.name == "nt":
+        with _locked_on_windows(path):
+            yield
+        return
+    import fcntl
+
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as cause:
+        raise ConfigFileError(path, f"its folder cannot be opened: {cause.strerror}") from cause
+    try:
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    hint = "another program is writing it; try again when that has ended"
+                    raise ConfigFileError(path, f"was locked for {LOCK_SECONDS:g} s", hint=hint) from None
+                time.sleep(LOCK_POLL_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def write_object(path: Path, value: dict[str, Any], *, private: bool = True) -> None:
+    """Replace the file's content as a whole, keeping its indentation and, unless `private`, its mode. A symlink stays
+    one: what it points at is replaced.
+
+    Raises `ConfigFileError`; the file is then as it was.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        before = target.read_bytes() if target.exists() else b""
+        mode = stat.S_IMODE(target.stat().st_mode) if before else 0o600
+    except OSError as cause:
+        raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
+    if not mode & 0o222:
+        raise ConfigFileError(path, "is read-only", hint=f"allow writing first: chmod u+w {path}")
+    text = json.dumps(value, indent=_indent_of(before), ensure_ascii=False) + "\n"
+    data = text.encode("utf-8", "surrogatepass")
+    write_bytes(path, target, data, mode & 0o700 if private else mode)
+
+
+def write_bytes(path: Path, target: Path, data: bytes, mode: int) -> None:
+    """Put `data` in place of `target` in one step. Raises `ConfigFileError` about `path`."""
+    temporary = ""
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)  # noqa: PTH101
+        os.replace(temporary, target)  # noqa: PTH105
+        temporary = ""
+        _sync_folder(target.parent)
+    except OSError as cause:
+        raise ConfigFileError(
+            path, f"cannot be written: {cause.strerror}", hint="check its rights and the disk"
+        ) from cause
+    finally:
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)  # noqa: PTH108
+
+
+class _RepeatedKeyError(ValueError):
+    """An object that says the same thing twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedKeyError(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return value
+
+
+def _explained(path: Path, text: str, error: json.JSONDecodeError) -> ConfigFileError:
+    rest = text[error.pos :].lstrip()
+    if rest.startswith(("//", "/*")):
+        return ConfigFileError(
+            path,
+            "comments are not allowed in JSON",
+            line=error.lineno,
+            column=error.colno,
+            hint='remove the comment; notes may go into a key such as "_note"',
+        )
+    if error.pos >= len(text.rstrip()):
+        return ConfigFileError(path, "ends too early, as if it had been cut off", line=error.lineno, column=error.colno)
+    return ConfigFileError(path, f"not JSON: {error.msg}", line=error.lineno, column=error.colno)
+
+
+def _indent_of(data: bytes) -> int | str:
+    match = re.search(rb"\n([ \t]+)\S", data)
+    if match is None:
+        return 2
+    return "\t" if match[1].startswith(b"\t") else len(match[1])
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return  # Windows cannot; its rename is durable by itself.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _locked_on_windows(path: Path) -> Iterator[None]:
+    """Folders cannot be locked there: a file beside, which stays."""
+    import importlib
+
+    msvcrt: Any = importlib.import_module("msvcrt")
+    with path.with_name(path.name + ".lock").open("a+b") as file:
+        file.seek(0)
+        end = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+                break
+            except OSError:
+                if time.monotonic() > end:
+                    raise ConfigFileError(path, f"was locked for {LOCK_SECONDS:g} s") from None
+                time.sleep(LOCK_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)

@@ -1,0 +1,147 @@
+"""The store of configured servers: one file, and over it the file of an approved project.
+
+Both the commands and the library's `MCPConfig` read and write through it. Keys and entries that we do not know, and the
+order of all of them, survive every change.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.config.files import locked, parse_object, read_object, write_object
+from gaia_mcp.config.trust import ProjectFile, find_project_file
+from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
+from gaia_mcp.names import did_you_mean, is_server_name
+from gaia_mcp.paths import config_folder, servers_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# Claude Desktop's key first; the older one is read, and kept where it is used.
+SERVER_KEYS = ("mcpServers", "servers")
+
+
+class ConfigStore:
+    """The servers of `path`, with those of `project` over them if that is approved."""
+
+    def __init__(self, path: Path, project: ProjectFile | None = None) -> None:
+        self.path = path
+        self.project = project
+
+    @classmethod
+    def locate(
+        cls, path: Path | None = None, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> ConfigStore:
+        """The store of `path` alone, or the user's own with the project of the working folder."""
+        if path is not None:
+            return cls(path.expanduser())
+        user = servers_file(environ)
+        cwd = cwd or Path.cwd()
+        if cwd == user.parent:
+            return cls(user)
+        return cls(user, find_project_file(cwd, environ))
+
+    def servers(self) -> dict[str, Any]:
+        """The entries as they stand in the files, by name: the user's in their order, then the project's own.
+
+        Raises `ConfigFileError`.
+        """
+        found = _servers_in(read_object(self.path) or {}, self.path)
+        return {**found, **self._project_servers()}
+
+    def names(self) -> list[str]:
+        """The names of the servers. Raises `ConfigFileError`."""
+        return list(self.servers())
+
+    def entry(self, name: str) -> ServerEntry:
+        """The entry of that name.
+
+        Raises `ServerUnknownError` with a suggestion, `EntryError` if it makes no sense, `ConfigFileError`.
+        """
+        servers = self.servers()
+        if name not in servers:
+            raise ServerUnknownError(name, self.path, suggestion=did_you_mean(name, servers))
+        return read_entry(name, servers[name], self.source_of(name))
+
+    def source_of(self, name: str) -> Path:
+        """The file that an entry of this name is taken from."""
+        return self.project.path if self.project is not None and name in self._project_servers() else self.path
+
+    def add(self, name: str, entry: dict[str, Any], *, replace: bool = False) -> None:
+        """Save an entry.
+
+        Raises `ServerExistsError` unless `replace`, `EntryError` for a name or an entry that makes no sense,
+        `ConfigFileError`.
+        """
+        check_server_name(name)
+        read_entry(name, entry)
+
+        def change(servers: dict[str, Any]) -> None:
+            if name in servers and not replace:
+                raise ServerExistsError(name)
+            servers[name] = entry
+
+        self._update(change)
+
+    def remove(self, names: list[str]) -> list[dict[str, Any]]:
+        """Forget entries, all or none, and return what they were.
+
+        Raises `ServerUnknownError` for the first that is not there, `ConfigFileError`.
+        """
+        removed: list[dict[str, Any]] = []
+
+        def change(servers: dict[str, Any]) -> None:
+            for name in names:
+                if name not in servers:
+                    raise self._not_removable(name, servers)
+                removed.append(servers.pop(name))
+
+        self._update(change)
+        return removed
+
+    def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:
+        if self.project is not None and name in self._project_servers():
+            suggestion = f"it comes from {self.project.path}; edit that, or: gaia mcp untrust"
+        else:
+            suggestion = did_you_mean(name, servers)
+        return ServerUnknownError(name, self.path, suggestion=suggestion)
+
+    def _update(self, change: Callable[[dict[str, Any]], None]) -> None:
+        with locked(self.path):
+            document = read_object(self.path)
+            document = {SERVER_KEYS[0]: {}} if document is None else document
+            servers = _servers_in(document, self.path)
+            key = next((key for key in SERVER_KEYS if key in document), SERVER_KEYS[0])
+            document[key] = servers
+            change(servers)
+            # The user's own folder is private; a file elsewhere keeps the rights that its owner chose.
+            write_object(self.path, document, private=self.path.parent == config_folder(os.environ))
+
+    def _project_servers(self) -> dict[str, Any]:
+        if self.project is None or not self.project.approved:
+            return {}
+        return _servers_in(parse_object(self.project.data, self.project.path), self.project.path)
+
+
+def check_server_name(name: str) -> None:
+    """Raises `EntryError` for a name that a new server may not have."""
+    if not is_server_name(name):
+        raise EntryError(
+            name,
+            "a name is made of letters, digits, '_', '.', '@' and '-', begins with one of the first three, "
+            "and has at most 64 characters",
+            hint="choose another name",
+        )
+
+
+def _servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    for key in SERVER_KEYS:
+        if key in document:
+            servers = document[key]
+            if not isinstance(servers, dict):
+                raise ConfigFileError(path, f"{key!r} is not an object", hint=f'it should read {{"{key}": {{…}}}}')
+            return dict(servers)
+    return {}

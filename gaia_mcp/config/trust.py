@@ -1,0 +1,75 @@
+"""Which projects' files the user has approved, each by its very content.
+
+A file in a working folder can name any program; it is used only after somebody who read it said so, and only while it
+stays as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gaia_mcp.config.files import locked, read_object, write_object
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.paths import PROJECT_FILES, approvals_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProjectFile:
+    """A project's own servers: the file, its content, and whether that content is approved."""
+
+    path: Path
+    data: bytes
+    approved: bool
+
+
+def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> ProjectFile | None:
+    """The project's file in the working folder, None if there is none that can be read."""
+    for name in PROJECT_FILES:
+        path = cwd / name
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        return ProjectFile(path, data, _approvals(environ).get(str(path.resolve())) == _digest(data))
+    return None
+
+
+def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> None:
+    """Remember that this content of this file may be used. Raises `ConfigFileError`."""
+    _change(str(project.path.resolve()), _digest(project.data), environ)
+
+
+def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
+    """Forget an approval; whether there was one. Raises `ConfigFileError`."""
+    return _change(str(path.resolve()), None, environ)
+
+
+def _change(project: str, digest: str | None, environ: Mapping[str, str] | None) -> bool:
+    path = approvals_file(environ)
+    with locked(path):
+        approvals = _approvals(environ)
+        had = approvals.pop(project, None) is not None
+        if digest is not None:
+            approvals[project] = digest
+        write_object(path, {"approved": approvals})
+    return had
+
+
+def _approvals(environ: Mapping[str, str] | None) -> dict[str, str]:
+    path = approvals_file(environ)
+    approved = (read_object(path) or {}).get("approved", {})
+    if not isinstance(approved, dict):
+        raise ConfigFileError(
+            path, "'approved' is not an object", hint="delete the file; projects must be approved anew"
+        )
+    return {key: value for key, value in approved.items() if isinstance(value, str)}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,73 @@
+"""Deadlines: the one moment by which all the steps of a request must be done.
+
+A deadline is made once, where the request begins, and passed down. It may be extended by progress up to a ceiling,
+and held while a person is typing an answer.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# While a deadline is held, a waiter looks this often whether the hold has ended.
+HOLD_SLICE_SECONDS = 0.25
+
+
+class Deadline:
+    """A moment `seconds` from now, on a monotonic clock.
+
+    `ceiling` is the most that `extend()` may ever stretch it to, in seconds from its making; without one it cannot
+    be extended.
+    """
+
+    __slots__ = ("_clock", "_end", "_held_since", "_holds", "_last", "seconds")
+
+    def __init__(
+        self, seconds: float, *, ceiling: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        now = clock()
+        self._end = now + seconds
+        self._last = now + max(seconds, ceiling or 0.0)
+        self._holds = 0
+        self._held_since = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
+
+    def remaining(self) -> float:
+        """Seconds left, never negative; while held, a short slice after which to ask again."""
+        if self._holds:
+            return HOLD_SLICE_SECONDS
+        return max(0.0, self._end - self._clock())
+
+    @property
+    def expired(self) -> bool:
+        """Whether the moment has passed."""
+        return not self._holds and self._clock() >= self._end
+
+    def sooner(self, seconds: float) -> Deadline:
+        """A deadline `seconds` from now, or at this one's moment if that comes first."""
+        return Deadline(min(seconds, self.remaining()), clock=self._clock)
+
+    def extend(self) -> None:
+        """Give it its full length again from now, up to the ceiling."""
+        self._end = max(self._end, min(self._clock() + self.seconds, self._last))
+
+    def hold(self) -> None:
+        """Stop the clock until `release()`; holds nest."""
+        if self._holds == 0:
+            self._held_since = self._clock()
+        self._holds += 1
+
+    def release(self) -> None:
+        """Let the clock run on; the time held does not count."""
+        self._holds -= 1
+        if self._holds == 0:
+            held = self._clock() - self._held_since
+            self._end += held
+            self._last += held

@@ -1,0 +1,49 @@
+"""Names: which ones a server may have, how `SERVER.TOOL` is split, and what was probably meant."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+# What can be typed in every shell without quoting, and carried inside a tool's name.
+_SERVER_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}$")
+
+
+def is_server_name(name: str) -> bool:
+    """Whether a new server may be called this."""
+    return bool(_SERVER_NAME.match(name))
+
+
+def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | None:
+    """`SERVER.TOOL` as its two parts, taking the longest known server; None if no known server leads it."""
+    for at in range(len(text) - 1, 0, -1):
+        if text[at] == "." and text[:at] in servers and text[at + 1 :]:
+            return text[:at], text[at + 1 :]
+    return None
+
+
+def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """The names among `known` that `name` was most likely meant to be, best first."""
+    from difflib import get_close_matches
+
+    by_folded: dict[str, str] = {}
+    for candidate in known:
+        by_folded.setdefault(_folded(candidate), candidate)
+    wanted = _folded(name)
+    close = get_close_matches(wanted, by_folded, n=limit, cutoff=0.6)
+    # "time" for "get_current_time": a part that somebody remembered.
+    parts = [folded for folded in by_folded if len(wanted) >= 3 and wanted in folded and folded not in close]
+    return [by_folded[folded] for folded in [*close, *sorted(parts, key=len)][:limit]]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'a' or 'b'?`, or an empty string when nothing is close."""
+    close = [repr(candidate) for candidate in near_misses(name, known)]
+    return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("-", "_")

@@ -1,0 +1,52 @@
+"""Where things lie: the configuration folder, the files in it, and the cache.
+
+`environ` is always passed in, so that a test or an embedding program decides what is seen.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SERVERS_FILE = "mcp_servers.json"
+# In this order: the first that exists in the working folder is the project's own file.
+PROJECT_FILES = (SERVERS_FILE, ".mcp.json")
+
+
+def config_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """`$GAIA_HOME`, else `$GAIA_CONFIG_DIR`, else `~/.gaia`."""
+    environ = os.environ if environ is None else environ
+    chosen = environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR")
+    return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".gaia"
+
+
+def servers_file(environ: Mapping[str, str] | None = None) -> Path:
+    """The user's own servers."""
+    return config_folder(environ) / SERVERS_FILE
+
+
+def approvals_file(environ: Mapping[str, str] | None = None) -> Path:
+    """The projects' files that the user has approved."""
+    return config_folder(environ) / "trusted_projects.json"
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what can be learnt again is kept: inside a moved configuration folder, else the platform's own place."""
+    environ = os.environ if environ is None else environ
+    if environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR"):
+        return config_folder(environ) / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("gaia-mcp", appauthor=False)
+
+
+def shown(path: Path) -> str:
+    """`path` as a person would write it, with `~` for their home."""
+    try:
+        return "~/" + path.relative_to(Path.home()).as_posix()
+    except (ValueError, RuntimeError):
+        return str(path)

@@ -1,0 +1,212 @@
+"""What both roles and both eras share: numbering, matching answers to questions, and sorting what arrives.
+
+A connection is fed records with `receive()`, says what happened through `take_events()`, and what to send through
+`take_outgoing()`. It knows nothing of pipes, threads or time; its owner serialises the calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.events import (
+    Answered,
+    Broken,
+    Event,
+    ListChanged,
+    Logged,
+    Notified,
+    Progressed,
+    Refused,
+    Strayed,
+)
+from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
+
+# Enough to recognise what a stray line was, not enough to fill a screen.
+EXCERPT_CHARS = 120
+# Answers to given-up requests are recognised by id; a long-lived client must not remember every one of them.
+ABANDONED_KEPT = 1024
+
+_LIST_CHANGED = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+}
+
+
+class Connection:
+    """One end of a conversation. Subclasses know their role; see `client` and `server`."""
+
+    def __init__(self) -> None:
+        self._outgoing: list[Message | list[Message]] = []
+        self._events: list[Event] = []
+        self._next_id = 1
+        self._pending: dict[RequestId, str] = {}
+        self._abandoned: dict[RequestId, None] = {}
+        self._progress: dict[RequestId, float] = {}
+
+    def take_outgoing(self) -> list[Message | list[Message]]:
+        """What must be written now, in order."""
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+    def take_events(self) -> list[Event]:
+        """What has happened since the last time."""
+        events, self._events = self._events, []
+        return events
+
+    def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Send a notification."""
+        self._outgoing.append(jsonrpc.notification(method, params))
+
+    def abandon(self, request_id: RequestId, reason: str) -> None:
+        """Stop waiting for an answer and tell the peer so. Whatever still arrives for it is ignored."""
+        method = self._pending.pop(request_id, None)
+        self._progress.pop(request_id, None)
+        if method is None:
+            return
+        self._abandoned[request_id] = None
+        if len(self._abandoned) > ABANDONED_KEPT:
+            del self._abandoned[next(iter(self._abandoned))]
+        # The handshake itself must not be cancelled: the specification forbids it, and the probe is harmless.
+        if method not in ("initialize", "server/discover"):
+            self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
+
+    def receive(self, record: bytes) -> None:
+        """Take in one record, whatever it is. Never raises."""
+        try:
+            value = jsonrpc.parse(record)
+        except ValueError:
+            self._receive_garbage(record)
+            return
+        if isinstance(value, list) and self._accepts_batches() and value:
+            self._receive_batch(value)
+            return
+        message = jsonrpc.classify(value)
+        if isinstance(message, Malformed):
+            self._receive_malformed(message, record)
+        else:
+            self._receive_message(message)
+
+    # What subclasses decide.
+
+    def _accepts_batches(self) -> bool:
+        raise NotImplementedError
+
+    def _receive_request(self, request: Request) -> None:
+        raise NotImplementedError
+
+    def _receive_notification(self, notification: Notification) -> None:
+        self._events.append(Notified(*notification))
+
+    def _receive_garbage(self, record: bytes) -> None:
+        self._stray("not JSON", record)
+
+    def _receive_malformed(self, message: Malformed, record: bytes) -> None:
+        self._stray(message.problem, record)
+
+    def _receive_batch(self, values: list[Any]) -> None:
+        for value in values:
+            message = jsonrpc.classify(value)
+            if isinstance(message, Malformed):
+                self._receive_malformed(message, jsonrpc.encode(value))
+            else:
+                self._receive_message(message)
+
+    def _receive_answer(self, method: str, answer: Result | Error) -> None:
+        """An answer to one of our own requests, of this method."""
+        if isinstance(answer, Result):
+            self._events.append(Answered(answer.id, answer.result))
+        else:
+            assert answer.id is not None  # noqa: S101 (looked up by it)
+            self._events.append(Refused(answer.id, method, answer.code, answer.message, answer.data))
+
+    # What all share.
+
+    def _send_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
+        self._pending[request_id] = method
+        self._outgoing.append(jsonrpc.request(request_id, method, params))
+
+    def _new_id(self) -> int:
+        number = self._next_id
+        self._next_id += 1
+        return number
+
+    def _receive_message(self, message: Request | Notification | Result | Error) -> None:
+        if isinstance(message, Request):
+            self._receive_request(message)
+        elif isinstance(message, Notification):
+            self._sort_notification(message)
+        else:
+            self._match_answer(message)
+
+    def _match_answer(self, answer: Result | Error) -> None:
+        answered = answer.id
+        if isinstance(answer, Error) and answered is None:
+            # An error without an id can only be about the one thing that was asked.
+            if len(self._pending) != 1:
+                self._stray(f"an error without an id: {answer.message}", b"")
+                return
+            answered = next(iter(self._pending))
+            answer = answer._replace(id=answered)
+        assert answered is not None  # noqa: S101 (a result always has one)
+        method = self._pending.pop(answered, None)
+        if method is not None:
+            self._progress.pop(answered, None)
+            self._receive_answer(method, answer)
+        elif answered in self._abandoned:
+            del self._abandoned[answered]
+        else:
+            self._break_pending(None, f"answered id {answered!r}, which was never asked")
+
+    def _break_pending(self, request_id: RequestId | None, problem: str) -> None:
+        """Blame `problem` on a request, or on the only one that is open; with several, nobody can say whose it was."""
+        if request_id not in self._pending and len(self._pending) == 1:
+            request_id = next(iter(self._pending))
+        if request_id is not None and self._pending.pop(request_id, None) is not None:
+            self._abandoned[request_id] = None
+            self._receive_broken(request_id, problem)
+        else:
+            self._stray(problem, b"")
+
+    def _receive_broken(self, request_id: RequestId, problem: str) -> None:
+        self._events.append(Broken(request_id, problem))
+
+    def _sort_notification(self, notification: Notification) -> None:
+        method, params = notification
+        if method == "notifications/progress":
+            self._receive_progress(params)
+        elif method == "notifications/message":
+            level, logger = params.get("level"), params.get("logger")
+            self._events.append(
+                Logged(
+                    level if isinstance(level, str) else "info",
+                    logger if isinstance(logger, str) else "",
+                    params.get("data"),
+                )
+            )
+        elif method in _LIST_CHANGED:
+            self._events.append(ListChanged(_LIST_CHANGED[method]))
+        else:
+            self._receive_notification(notification)
+
+    def _receive_progress(self, params: dict[str, Any]) -> None:
+        token, progress = params.get("progressToken"), params.get("progress")
+        if token not in self._pending or not isinstance(progress, (int, float)):
+            return
+        # Progress only ever grows; what does not is a server's mistake and would make a bar jump back.
+        if progress <= self._progress.get(token, float("-inf")):
+            return
+        self._progress[token] = progress
+        total, text = params.get("total"), params.get("message")
+        self._events.append(
+            Progressed(
+                token,
+                progress,
+                total if isinstance(total, (int, float)) else None,
+                text if isinstance(text, str) else "",
+            )
+        )
+
+    def _stray(self, problem: str, record: bytes) -> None:
+        self._events.append(Strayed(problem, record[: EXCERPT_CHARS * 4].decode("utf-8", "replace")[:EXCERPT_CHARS]))

@@ -1,0 +1,57 @@
+"""What a stateless request carries in `params._meta`, written by clients and read by servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaia_mcp.protocol.events import Caller
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+INFO_KEY = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+def with_meta(params: dict[str, Any] | None, meta: dict[str, Any]) -> dict[str, Any]:
+    """`params` with `meta` merged into its `_meta`."""
+    merged = dict(params or {})
+    own = merged.get("_meta")
+    merged["_meta"] = {**own, **meta} if isinstance(own, dict) else meta
+    return merged
+
+
+def meta_of(params: dict[str, Any]) -> dict[str, Any]:
+    """The `_meta` of `params`, empty when there is none."""
+    meta = params.get("_meta")
+    return meta if isinstance(meta, dict) else {}
+
+
+def has_envelope(params: dict[str, Any]) -> bool:
+    """Whether a request says that it is a stateless one."""
+    return VERSION_KEY in meta_of(params)
+
+
+def read_caller(params: dict[str, Any]) -> Caller | str:
+    """The client behind a stateless request, or what is wrong with its envelope."""
+    meta = meta_of(params)
+    version, capabilities, info = meta.get(VERSION_KEY), meta.get(CAPABILITIES_KEY), meta.get(INFO_KEY, {})
+    level = meta.get(LOG_LEVEL_KEY)
+    if not isinstance(version, str):
+        return f"_meta[{VERSION_KEY!r}] must be a string"
+    if not isinstance(capabilities, dict):
+        return f"_meta[{CAPABILITIES_KEY!r}] must be an object"
+    if not isinstance(info, dict):
+        return f"_meta[{INFO_KEY!r}] must be an object"
+    if level is not None and level not in LOG_LEVELS:
+        return f"_meta[{LOG_LEVEL_KEY!r}] must be one of {', '.join(LOG_LEVELS)}"
+    return Caller(version, info, capabilities, progress_token(meta), level)
+
+
+def progress_token(meta: dict[str, Any]) -> int | str | None:
+    """The token under which the caller wants progress, if it does."""
+    token = meta.get("progressToken")
+    return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None

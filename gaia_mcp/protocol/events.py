@@ -1,0 +1,138 @@
+"""What happened on a connection, for whoever owns it.
+
+Named tuples: one is made for every message, and they cost a fraction of a frozen dataclass.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.protocol.jsonrpc import RequestId
+
+
+class Peer(NamedTuple):
+    """The server at the other end, as it presented itself. Names are for display, never a basis for behaviour."""
+
+    version: str
+    info: dict[str, Any]
+    capabilities: dict[str, Any]
+    instructions: str
+    # "handshake" or "stateless": to be shown and remembered, never to be asked.
+    era: str
+
+
+class Caller(NamedTuple):
+    """The client behind one request."""
+
+    version: str
+    info: dict[str, Any]
+    capabilities: dict[str, Any]
+    progress_token: RequestId | None
+    log_level: str | None
+
+
+class Opened(NamedTuple):
+    """The conversation can begin."""
+
+    peer: Peer
+
+
+class OpeningFailed(NamedTuple):
+    """It never will."""
+
+    error: MCPError
+
+
+class Answered(NamedTuple):
+    """One of our requests has its result."""
+
+    id: RequestId
+    result: dict[str, Any]
+
+
+class Refused(NamedTuple):
+    """One of our requests was answered with an error."""
+
+    id: RequestId
+    method: str
+    code: int
+    text: str
+    data: Any
+
+
+class Broken(NamedTuple):
+    """One of our requests was answered with something that is no answer."""
+
+    id: RequestId
+    problem: str
+
+
+class Asked(NamedTuple):
+    """The peer wants an answer: `respond()` or `refuse()` with this id."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+    caller: Caller
+
+
+class Cancelled(NamedTuple):
+    """The peer no longer wants the answer to this request. None must be sent."""
+
+    id: RequestId
+    reason: str
+
+
+class Progressed(NamedTuple):
+    """One of our requests is getting on; `id` is the request's."""
+
+    id: RequestId
+    progress: float
+    total: float | None
+    text: str
+
+
+class Logged(NamedTuple):
+    """The peer says something to a person. `data` is any JSON value."""
+
+    level: str
+    logger: str
+    data: Any
+
+
+class ListChanged(NamedTuple):
+    """`kind` is "tools", "prompts" or "resources"."""
+
+    kind: str
+
+
+class Notified(NamedTuple):
+    """Any other notification."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Strayed(NamedTuple):
+    """Something arrived that is not part of the conversation; it was passed over."""
+
+    problem: str
+    excerpt: str
+
+
+Event: TypeAlias = (
+    Opened
+    | OpeningFailed
+    | Answered
+    | Refused
+    | Broken
+    | Asked
+    | Cancelled
+    | Progressed
+    | Logged
+    | ListChanged
+    | Notified
+    | Strayed
+)

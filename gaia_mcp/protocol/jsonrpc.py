@@ -1,0 +1,143 @@
+"""JSON-RPC 2.0 as MCP uses it: what a record is, and how a message is written.
+
+Knows no method and no version of MCP.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, TypeAlias
+
+RequestId: TypeAlias = int | str
+Message: TypeAlias = dict[str, Any]
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+# MCP's own: 2026-07-28 reserves -32020 to -32099 for the specification.
+MISSING_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+# Up to 2025-11-25 only; newer servers say INVALID_PARAMS.
+RESOURCE_NOT_FOUND = -32002
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Request(NamedTuple):
+    """A message that wants an answer."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+
+
+class Notification(NamedTuple):
+    """A message that wants none."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Result(NamedTuple):
+    """The answer to a request."""
+
+    id: RequestId
+    result: dict[str, Any]
+
+
+class Error(NamedTuple):
+    """The refusal of a request; `id` is None when the peer could not read whose."""
+
+    id: RequestId | None
+    code: int
+    message: str
+    data: Any
+
+
+class Malformed(NamedTuple):
+    """JSON that is no message; `id` is that of the request it may have meant to be."""
+
+    problem: str
+    id: RequestId | None
+
+
+def encode(message: Message | list[Message]) -> bytes:
+    """One line. ASCII-escaped, so that no code page on the way can harm it."""
+    return _encode(message).encode("ascii") + b"\n"
+
+
+def parse(record: bytes) -> Any:
+    """The JSON value of a record.
+
+    Raises `ValueError` for anything that is not UTF-8 JSON, also when it is nested too deeply to read.
+    """
+    try:
+        return json.loads(record)
+    except RecursionError as cause:
+        raise ValueError("nested too deeply") from cause
+
+
+def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
+    """What a JSON value is. A server's request differs from a response by `method` alone, never by its id."""
+    if not isinstance(value, dict):
+        return Malformed("not an object", None)
+    has_id = "id" in value
+    message_id = value.get("id")
+    id_is_valid = isinstance(message_id, (str, int)) and not isinstance(message_id, bool)
+    known_id = message_id if id_is_valid else None
+    if value.get("jsonrpc") != "2.0":
+        return Malformed('no "jsonrpc": "2.0"', known_id)
+    method = value.get("method")
+    if method is not None:
+        params = value.get("params", {})
+        if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
+            return Malformed("method or params of the wrong type", known_id)
+        if not has_id:
+            return Notification(method, params or {})
+        if not id_is_valid:
+            return Malformed("an id that is neither a string nor an integer", None)
+        return Request(message_id, method, params or {})  # type: ignore[arg-type]
+    error = value.get("error")
+    if isinstance(error, dict) and "result" not in value:
+        code = error.get("code")
+        code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
+        return Error(known_id, code, str(error.get("message", "")), error.get("data"))
+    result = value.get("result")
+    if isinstance(result, dict) and "error" not in value and id_is_valid:
+        return Result(message_id, result)  # type: ignore[arg-type]
+    return Malformed("neither a request nor a response", known_id)
+
+
+def request(request_id: RequestId, method: str, params: dict[str, Any] | None) -> Message:
+    """A request; no `params` member when there are none."""
+    message: Message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def notification(method: str, params: dict[str, Any] | None) -> Message:
+    """A notification; no `params` member when there are none."""
+    message: Message = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return message
+
+
+def result(request_id: RequestId, value: dict[str, Any]) -> Message:
+    """A response with a result."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": value}
+
+
+def error(request_id: RequestId | None, code: int, text: str, data: Any = None) -> Message:
+    """A response with an error; without an id when the request could not be read, for the schemas allow no null."""
+    body: dict[str, Any] = {"code": code, "message": text}
+    if data is not None:
+        body["data"] = data
+    message: Message = {"jsonrpc": "2.0"}
+    if request_id is not None:
+        message["id"] = request_id
+    message["error"] = body
+    return message

@@ -1,0 +1,60 @@
+"""Walking a paged list without being led in circles.
+
+Only a missing or null `nextCursor` ends a list; an empty string is a real cursor since 2026-07-28, and a mistaken "end"
+from many older servers. It is followed once; a cursor seen before ends the walk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# 10,000 tools come in 100 pages; a list that has not ended after this many never will.
+MAX_PAGES = 1000
+
+LISTS = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+
+class Pages:
+    """The state of one walk: which parameters to ask with next, and what was odd about the answers."""
+
+    def __init__(self, method: str) -> None:
+        self._member = LISTS[method]
+        self._seen: set[str] = set()
+        self._count = 0
+        self.params: dict[str, Any] | None = None
+        self.done = False
+        self.problems: list[str] = []
+
+    def take(self, result: dict[str, Any]) -> list[Any]:
+        """The items of this page. Sets `params` for the next one, or `done`."""
+        self._count += 1
+        items = result.get(self._member)
+        if not isinstance(items, list):
+            self.problems.append(f"a page without a list of {self._member}")
+            items = []
+        cursor = result.get("nextCursor")
+        if cursor is None:
+            self.done = True
+        elif not isinstance(cursor, str):
+            self._stop("a cursor that is not a string")
+        elif cursor in self._seen:
+            # An old server that means "end" by an empty string answers the first page again: drop it.
+            repeated = cursor == "" and self._count == 2
+            self._stop("" if repeated else f"the cursor {cursor!r} a second time")
+            return [] if repeated else items
+        elif self._count >= MAX_PAGES:
+            self._stop(f"more than {MAX_PAGES} pages")
+        else:
+            self._seen.add(cursor)
+            self.params = {"cursor": cursor}
+        return items
+
+    def _stop(self, problem: str) -> None:
+        self.done = True
+        if problem:
+            self.problems.append(problem)

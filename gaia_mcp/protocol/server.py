@@ -1,0 +1,295 @@
+"""The server's end of a conversation: both eras on one pipe, chosen by each message.
+
+An enveloped request is stateless and judged by itself; `initialize` begins a handshake conversation. Neither a
+`server/discover` nor a refused request commits anybody to anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.connection import Connection
+from gaia_mcp.protocol.envelope import (
+    LOG_LEVELS,
+    SUBSCRIPTION_KEY,
+    has_envelope,
+    meta_of,
+    progress_token,
+    read_caller,
+    with_meta,
+)
+from gaia_mcp.protocol.events import Asked, Caller, Cancelled
+from gaia_mcp.protocol.jsonrpc import Malformed, Message, Notification, Request, RequestId
+from gaia_mcp.protocol.shapes import info_for, result_for
+from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
+
+# Feature methods and the capability that each belongs to. Those of the handshake era alone are below.
+_FEATURES = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "completion/complete": "completions",
+}
+# One client may hold this many subscriptions open; the official SDK's limit.
+MAX_SUBSCRIPTIONS = 1024
+
+
+class Description(NamedTuple):
+    """What a server says of itself: its `Implementation`, capabilities and instructions."""
+
+    info: dict[str, Any]
+    capabilities: dict[str, Any]
+    instructions: str = ""
+
+
+class _Batch:
+    """The answers to one array of requests, sent together when the last is there."""
+
+    def __init__(self, open_ids: set[RequestId]) -> None:
+        self.open_ids = open_ids
+        self.answers: list[Message] = []
+
+
+class ServerConnection(Connection):
+    """The server's end. `description` may be replaced at any time, for instance when a slow agent has loaded."""
+
+    def __init__(self, description: Description) -> None:
+        super().__init__()
+        self.description = description
+        self._version: str | None = None
+        self._client = Caller("", {}, {}, None, None)
+        self._log_level = "info"
+        self._open: dict[RequestId, tuple[str, Caller]] = {}
+        self._subscriptions: dict[RequestId, set[str]] = {}
+        self._batches: dict[RequestId, _Batch] = {}
+
+    def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
+        """Answer a request, in the shape of its client's revision. Nothing is sent for one that was cancelled."""
+        if (opened := self._open.pop(request_id, None)) is None:
+            return
+        method, caller = opened
+        info = info_for(caller.version, self.description.info)
+        self._send_answer(request_id, jsonrpc.result(request_id, result_for(caller.version, method, value, info)))
+
+    def refuse(self, request_id: RequestId, code: int, text: str, data: Any = None) -> None:
+        """Answer a request with an error. Nothing is sent for one that was cancelled."""
+        if self._open.pop(request_id, None) is not None:
+            self._send_answer(request_id, jsonrpc.error(request_id, code, text, data))
+
+    def report_progress(self, request_id: RequestId, progress: float, total: float | None, text: str) -> None:
+        """Tell how far a request has got, if its client asked for that and it is still open."""
+        if (opened := self._open.get(request_id)) is None or (token := opened[1].progress_token) is None:
+            return
+        if progress <= self._progress.get(request_id, float("-inf")):
+            return  # Must only ever grow.
+        self._progress[request_id] = progress
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if text and opened[1].version != HANDSHAKE_VERSIONS[-1]:
+            params["message"] = text
+        self.notify("notifications/progress", params)
+
+    def log(self, request_id: RequestId, level: str, data: Any, logger: str) -> None:
+        """Send a log message on behalf of an open request, if its client wants that level."""
+        if (opened := self._open.get(request_id)) is None or "logging" not in self.description.capabilities:
+            return
+        wanted = opened[1].log_level
+        if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
+            self.notify("notifications/message", {"level": level, "logger": logger, "data": data})
+
+    def announce_list_changed(self, kind: str) -> None:
+        """Tell everybody who may be told that the `kind` ("tools", "prompts", "resources") has changed."""
+        method = f"notifications/{kind}/list_changed"
+        if self._version is not None:
+            self.notify(method)
+        for subscription, wanted in self._subscriptions.items():
+            if kind in wanted:
+                self.notify(method, {"_meta": {SUBSCRIPTION_KEY: subscription}})
+
+    def close(self) -> None:
+        """End the subscriptions gracefully; nothing else needs a farewell."""
+        for subscription in list(self._subscriptions):
+            del self._subscriptions[subscription]
+            self.respond(subscription, {"_meta": {SUBSCRIPTION_KEY: subscription}})
+
+    # Requests.
+
+    def _receive_request(self, request: Request) -> None:
+        request_id, method, params = request
+        if request_id in self._open:
+            self._outgoing.append(
+                jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, f"id {request_id!r} is still in use")
+            )
+            return
+        if has_envelope(params):
+            self._receive_stateless(request)
+        elif method == "initialize":
+            self._open[request_id] = (method, self._client)
+            self._receive_initialize(request)
+        elif method == "ping":
+            self._open[request_id] = (method, self._client._replace(version=HANDSHAKE_VERSIONS[0]))
+            self.respond(request_id, {})
+        elif self._version is not None:
+            caller = self._client._replace(progress_token=progress_token(meta_of(params)), log_level=self._log_level)
+            self._open[request_id] = (method, caller)
+            self._serve_handshake(request, caller)
+        else:
+            self._open[request_id] = (method, self._client)
+            known = method in _FEATURES or method == "server/discover"
+            if known:
+                text = "send initialize first, or put the 2026-07-28 keys into params._meta"
+                self.refuse(request_id, jsonrpc.INVALID_PARAMS, text)
+            else:
+                self.refuse(request_id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
+
+    def _receive_stateless(self, request: Request) -> None:
+        request_id, method, params = request
+        caller = read_caller(params)
+        if isinstance(caller, str):
+            self._open[request_id] = (method, self._client)
+            self.refuse(request_id, jsonrpc.INVALID_PARAMS, caller)
+            return
+        self._open[request_id] = (method, caller)
+        if caller.version not in STATELESS_VERSIONS:
+            data = {"supported": list(ALL_VERSIONS), "requested": caller.version}
+            self.refuse(request_id, jsonrpc.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+        elif method == "server/discover":
+            self.respond(request_id, self._discovered())
+        elif method == "subscriptions/listen":
+            self._subscribe(request)
+        else:
+            self._serve_feature(request, caller)
+
+    def _discovered(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "supportedVersions": list(STATELESS_VERSIONS),
+            "capabilities": self.description.capabilities,
+        }
+        if self.description.instructions:
+            found["instructions"] = self.description.instructions
+        return found
+
+    def _receive_initialize(self, request: Request) -> None:
+        params = request.params
+        proposed, capabilities, info = (
+            params.get("protocolVersion"),
+            params.get("capabilities", {}),
+            params.get("clientInfo", {}),
+        )
+        if not isinstance(proposed, str) or not isinstance(capabilities, dict) or not isinstance(info, dict):
+            text = "initialize needs protocolVersion (a string), capabilities and clientInfo (objects)"
+            self.refuse(request.id, jsonrpc.INVALID_PARAMS, text)
+            return
+        self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+        self._client = Caller(self._version, info, capabilities, None, None)
+        answer: dict[str, Any] = {
+            "protocolVersion": self._version,
+            "capabilities": self.description.capabilities,
+            "serverInfo": info_for(self._version, self.description.info),
+        }
+        if self.description.instructions:
+            answer["instructions"] = self.description.instructions
+        self.respond(request.id, answer)
+
+    def _serve_handshake(self, request: Request, caller: Caller) -> None:
+        if request.method == "logging/setLevel" and "logging" in self.description.capabilities:
+            level = request.params.get("level")
+            if level in LOG_LEVELS:
+                self._log_level = level
+                self.respond(request.id, {})
+            else:
+                self.refuse(request.id, jsonrpc.INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
+        else:
+            self._serve_feature(request, caller)
+
+    def _serve_feature(self, request: Request, caller: Caller) -> None:
+        if _FEATURES.get(request.method) in self.description.capabilities:
+            self._events.append(Asked(request.id, request.method, request.params, caller))
+        else:
+            self.refuse(request.id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {request.method}")
+
+    def _subscribe(self, request: Request) -> None:
+        wanted = request.params.get("notifications")
+        if not isinstance(wanted, dict):
+            self.refuse(
+                request.id,
+                jsonrpc.INVALID_PARAMS,
+                "subscriptions/listen needs params.notifications, an object",
+            )
+            return
+        if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
+            self.refuse(request.id, jsonrpc.INTERNAL_ERROR, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
+            return
+        capabilities = self.description.capabilities
+        honoured = {
+            kind
+            for kind in ("tools", "prompts", "resources")
+            if wanted.get(f"{kind}ListChanged") is True and capabilities.get(kind, {}).get("listChanged") is True
+        }
+        self._subscriptions[request.id] = honoured
+        params = {"notifications": {f"{kind}ListChanged": True for kind in sorted(honoured)}}
+        self.notify("notifications/subscriptions/acknowledged", with_meta(params, {SUBSCRIPTION_KEY: request.id}))
+
+    # Everything else that arrives.
+
+    def _receive_notification(self, notification: Notification) -> None:
+        if notification.method != "notifications/cancelled":
+            return  # notifications/initialized and whatever else a client tells: nothing depends on it.
+        cancelled = notification.params.get("requestId")
+        if not isinstance(cancelled, (str, int)) or cancelled not in self._open:
+            return
+        del self._open[cancelled]
+        if self._subscriptions.pop(cancelled, None) is not None:
+            return
+        self._progress.pop(cancelled, None)
+        self._finish_in_batch(cancelled, None)
+        self._events.append(Cancelled(cancelled, str(notification.params.get("reason", ""))))
+
+    def _accepts_batches(self) -> bool:
+        return self._version == BATCH_VERSION
+
+    def _receive_batch(self, values: list[Any]) -> None:
+        messages = [jsonrpc.classify(value) for value in values]
+        batch = _Batch({message.id for message in messages if isinstance(message, Request)})
+        self._batches.update(dict.fromkeys(batch.open_ids, batch))
+        for message in messages:
+            if isinstance(message, Malformed):
+                batch.answers.append(jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, message.problem))
+            else:
+                self._receive_message(message)
+        if not batch.open_ids and batch.answers:
+            self._outgoing.append(batch.answers)
+
+    def _send_answer(self, request_id: RequestId, answer: Message) -> None:
+        self._progress.pop(request_id, None)
+        if not self._finish_in_batch(request_id, answer):
+            self._outgoing.append(answer)
+
+    def _finish_in_batch(self, request_id: RequestId, answer: Message | None) -> bool:
+        """Whether the request came in a batch; the batch is sent when this was its last."""
+        batch = self._batches.pop(request_id, None)
+        if batch is None:
+            return False
+        if answer is not None:
+            batch.answers.append(answer)
+        batch.open_ids.discard(request_id)
+        if not batch.open_ids and batch.answers:
+            self._outgoing.append(batch.answers)
+            batch.answers = []
+        return True
+
+    def _receive_garbage(self, record: bytes) -> None:
+        # Blank chatter is ignored as every SDK does; what was meant as a message deserves to hear that it was none.
+        if record.lstrip().startswith((b"{", b"[")):
+            self._outgoing.append(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error"))
+        else:
+            super()._receive_garbage(record)
+
+    def _receive_malformed(self, message: Malformed, record: bytes) -> None:  # noqa: ARG002 (the client keeps it)
+        self._outgoing.append(jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, f"Invalid request: {message.problem}"))

@@ -1,0 +1,146 @@
+"""What each revision may carry, so that a server says to a client only what its revision knows.
+
+Agents write the newest shapes; an older client is given the nearest thing that it can read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS, since
+
+Wire: TypeAlias = dict[str, Any]
+
+# Members by the revision that introduced them; those of the first revision are not listed.
+_INTRODUCED = {
+    "tool": {
+        "annotations": "2025-03-26",
+        "title": "2025-06-18",
+        "outputSchema": "2025-06-18",
+        "_meta": "2025-06-18",
+        "icons": "2025-11-25",
+        "execution": "2025-11-25",
+    },
+    "prompt": {"title": "2025-06-18", "_meta": "2025-06-18", "icons": "2025-11-25"},
+    "resource": {
+        "size": "2025-03-26",
+        "title": "2025-06-18",
+        "_meta": "2025-06-18",
+        "icons": "2025-11-25",
+    },
+    "info": {
+        "title": "2025-06-18",
+        "icons": "2025-11-25",
+        "websiteUrl": "2025-11-25",
+        "description": "2025-11-25",
+    },
+    "block": {"_meta": "2025-06-18"},
+}
+# Results that a stateless client may keep; it must be told for how long. We promise nothing: an agent may change.
+CACHEABLE = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+
+
+def info_for(version: str, info: Wire) -> Wire:
+    """A server's or client's `Implementation`."""
+    return _known(version, "info", info)
+
+
+def tool_for(version: str, tool: Wire) -> Wire:
+    """One entry of `tools/list`."""
+    shaped = _known(version, "tool", tool)
+    schema = shaped.get("outputSchema")
+    # Only 2026-07-28 allows an output that is not an object.
+    if version not in STATELESS_VERSIONS and isinstance(schema, dict) and schema.get("type") != "object":
+        del shaped["outputSchema"]
+    return shaped
+
+
+def prompt_for(version: str, prompt: Wire) -> Wire:
+    """One entry of `prompts/list`."""
+    shaped = _known(version, "prompt", prompt)
+    if isinstance(arguments := shaped.get("arguments"), list) and not since(version, "2025-06-18"):
+        shaped["arguments"] = [
+            {key: value for key, value in argument.items() if key != "title"} for argument in arguments
+        ]
+    return shaped
+
+
+def resource_for(version: str, resource: Wire) -> Wire:
+    """One entry of `resources/list` or `resources/templates/list`."""
+    return _known(version, "resource", resource)
+
+
+def content_for(version: str, block: Wire) -> Wire:
+    """One content block; kinds that the revision lacks become text that says the same."""
+    kind = block.get("type")
+    if kind == "audio" and not since(version, "2025-03-26"):
+        return {
+            "type": "text",
+            "text": f"[audio, {block.get('mimeType', 'unknown type')}: not for this client's revision]",
+        }
+    if kind == "resource_link" and not since(version, "2025-06-18"):
+        return {"type": "text", "text": str(block.get("uri", ""))}
+    return _known(version, "block", block)
+
+
+def call_result_for(version: str, result: Wire) -> Wire:
+    """The result of `tools/call`."""
+    shaped = dict(result)
+    shaped["content"] = [content_for(version, block) for block in result.get("content", [])]
+    structured = shaped.get("structuredContent")
+    if version not in STATELESS_VERSIONS and not (since(version, "2025-06-18") and isinstance(structured, dict)):
+        shaped.pop("structuredContent", None)
+    return shaped
+
+
+def prompt_result_for(version: str, result: Wire) -> Wire:
+    """The result of `prompts/get`."""
+    shaped = dict(result)
+    shaped["messages"] = [
+        {**message, "content": content_for(version, message["content"])} for message in result["messages"]
+    ]
+    return shaped
+
+
+_SHAPERS = {
+    "tools/list": ("tools", tool_for),
+    "prompts/list": ("prompts", prompt_for),
+    "resources/list": ("resources", resource_for),
+    "resources/templates/list": ("resourceTemplates", resource_for),
+}
+
+
+def result_for(version: str, method: str, result: Wire, server_info: Wire) -> Wire:
+    """The result of `method` for a client of `version`, with whatever its era adds to every result."""
+    if method == "tools/call":
+        shaped = call_result_for(version, result)
+    elif method == "prompts/get":
+        shaped = prompt_result_for(version, result)
+    elif method in _SHAPERS:
+        member, shape = _SHAPERS[method]
+        shaped = {**result, member: [shape(version, item) for item in result[member]]}
+    else:
+        shaped = dict(result)
+    if version in STATELESS_VERSIONS:
+        shaped.setdefault("resultType", "complete")
+        if method in CACHEABLE:
+            shaped.setdefault("ttlMs", 0)
+            shaped.setdefault("cacheScope", "private")
+        if server_info:
+            shaped["_meta"] = {**shaped.get("_meta", {}), SERVER_INFO_KEY: server_info}
+    return shaped
+
+
+def _known(version: str, what: str, value: Wire) -> Wire:
+    introduced = _INTRODUCED[what]
+    return {key: item for key, item in value.items() if key not in introduced or since(version, introduced[key])}

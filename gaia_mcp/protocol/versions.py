@@ -1,0 +1,45 @@
+"""The revisions of MCP, their two eras, and what each can carry.
+
+Revisions are an enumerated set, never compared as dates.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Newest first, in both lists.
+STATELESS_VERSIONS = ("2026-07-28",)
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+ALL_VERSIONS = STATELESS_VERSIONS + HANDSHAKE_VERSIONS
+
+# The only revision with JSON-RPC batches.
+BATCH_VERSION = "2025-03-26"
+
+
+class Era(Enum):
+    """How a conversation begins: with `initialize`, or with nothing at all."""
+
+    HANDSHAKE = "handshake"
+    STATELESS = "stateless"
+
+
+def era_of(version: str) -> Era | None:
+    """The era of a revision, None for one we do not know."""
+    if version in STATELESS_VERSIONS:
+        return Era.STATELESS
+    return Era.HANDSHAKE if version in HANDSHAKE_VERSIONS else None
+
+
+def best_of(offered: Iterable[object], known: tuple[str, ...]) -> str | None:
+    """The newest of `known` that is among `offered`."""
+    named = {version for version in offered if isinstance(version, str)}
+    return next((version for version in known if version in named), None)
+
+
+def since(version: str, first: str) -> bool:
+    """Whether `version` has what `first` introduced. Both must be known revisions."""
+    return ALL_VERSIONS.index(version) <= ALL_VERSIONS.index(first)

@@ -1,0 +1,204 @@
+"""An agent as a server sees it: its definitions made presentable, its calls checked.
+
+Knows nothing of connections. Everything here runs an agent's own code and may raise whatever that raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.protocol.server import Description
+from gaia_mcp.schema import SchemaError, misfits
+from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result
+from gaia_mcp.toolcall import CallCancelledError
+
+Wire = dict[str, Any]
+
+
+class RefusedError(Exception):
+    """The request makes no sense: a JSON-RPC error with `code`, `data` and this text."""
+
+    def __init__(self, text: str, code: int = INVALID_PARAMS, data: Any = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.data = data
+
+
+class ServedAgent:
+    """`agent`, ours or not: whatever has the two methods."""
+
+    def __init__(self, agent: Any, *, list_changes: bool = False) -> None:
+        self.agent = agent
+        self._list_changes = list_changes
+        self._tools: dict[str, Wire] = {}
+        self.problems: list[str] = []
+        self._read_tools()
+
+    def describe(self) -> Description:
+        """Name, version, capabilities and instructions."""
+        info = self._optional("get_mcp_server_info") or {}
+        name = str(info.get("name") or f"GAIA {type(self.agent).__name__}")
+        shown: Wire = {"name": name, "version": str(info.get("version") or "2.0.0")}
+        shown.update({key: info[key] for key in ("title", "description", "websiteUrl", "icons") if info.get(key)})
+        offered: Wire = {"listChanged": True} if self._list_changes else {}
+        capabilities: Wire = {"tools": offered, "logging": {}}
+        if self._optional("get_mcp_prompts"):
+            capabilities["prompts"] = offered
+        if self._optional("get_mcp_resources"):
+            capabilities["resources"] = offered
+        return Description(shown, capabilities, str(info.get("instructions") or ""))
+
+    def answer(self, method: str, params: Wire) -> Wire:
+        """The result of a request. Raises `RefusedError`."""
+        if method == "tools/call":
+            return self._call(params)
+        if method == "tools/list":
+            self._no_cursor(params)
+            self._read_tools()
+            return {"tools": list(self._tools.values())}
+        if method == "prompts/list":
+            self._no_cursor(params)
+            return {"prompts": self._prompts()}
+        if method == "prompts/get":
+            return self._get_prompt(params)
+        if method == "resources/list":
+            self._no_cursor(params)
+            return {"resources": self._resources()}
+        if method == "resources/templates/list":
+            self._no_cursor(params)
+            return {"resourceTemplates": []}
+        return self._read_resource(params)
+
+    # Tools.
+
+    def _read_tools(self) -> None:
+        self._tools = {}
+        self.problems = []
+        for number, definition in enumerate(self.agent.get_mcp_tool_definitions() or [], 1):
+            name = definition.get("name") if isinstance(definition, dict) else None
+            if not isinstance(name, str) or not name:
+                self.problems.append(f"tool {number} has no name and is left out")
+            elif name in self._tools:
+                self.problems.append(f"tool {name!r} is defined twice; the first counts")
+            else:
+                self._tools[name] = _presentable(definition)
+
+    def _call(self, params: Wire) -> Wire:
+        name, arguments = params.get("name"), params.get("arguments", {})
+        if not isinstance(name, str):
+            raise RefusedError("tools/call needs params.name, a string")
+        if not isinstance(arguments, dict):
+            raise RefusedError("tools/call needs params.arguments to be an object")
+        if name not in self._tools:
+            self._read_tools()
+        if name not in self._tools:
+            raise RefusedError(f"Unknown tool: {name}")
+        if (problem := self._misfit(name, arguments)) is not None:
+            return problem
+        try:
+            return call_result(self.agent.execute_mcp_tool(name, arguments))
+        except CallCancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 (a tool's own failure, whatever it is, is a result)
+            import traceback
+
+            traceback.print_exc()
+            return failure_of(error)
+
+    def _misfit(self, name: str, arguments: Wire) -> Wire | None:
+        schema = self._tools[name]["inputSchema"]
+        try:
+            found = misfits(schema, arguments)
+        except SchemaError as problem:
+            self.problems.append(f"the schema of {name!r} cannot be used: {problem}")
+            return None
+        if not found:
+            return None
+        import json
+
+        lines = [f"The arguments do not fit the tool {name!r}:", *(f"- {misfit}" for misfit in found)]
+        lines += [
+            "Expected tool schema:",
+            json.dumps(schema, indent=2),
+            "Your arguments:",
+            json.dumps(arguments, indent=2),
+        ]
+        return failure("\n".join(lines))
+
+    # Prompts and resources.
+
+    def _prompts(self) -> list[Wire]:
+        prompts = [dict(prompt) for prompt in self._optional("get_mcp_prompts") or [] if _named(prompt, "name")]
+        for prompt in prompts:
+            prompt.setdefault("arguments", [])
+        return prompts
+
+    def _get_prompt(self, params: Wire) -> Wire:
+        name, arguments = params.get("name"), params.get("arguments") or {}
+        prompt = next((prompt for prompt in self._prompts() if prompt["name"] == name), None)
+        if prompt is None or not isinstance(arguments, dict):
+            raise RefusedError(f"Unknown prompt: {name}")
+        for argument in prompt["arguments"]:
+            if argument.get("required") and argument.get("name") not in arguments:
+                raise RefusedError(f"prompt {name!r} needs the argument {argument.get('name')!r}")
+        description = str(prompt.get("description") or "")
+        get = getattr(self.agent, "get_mcp_prompt", None)
+        if get is None:
+            # The agent only described it: what it described is what there is to say.
+            given = "".join(f"\n{key}: {value}" for key, value in arguments.items())
+            return prompt_result((description or str(name)) + given, description)
+        return prompt_result(get(name, arguments), description)
+
+    def _resources(self) -> list[Wire]:
+        resources = []
+        for resource in self._optional("get_mcp_resources") or []:
+            if _named(resource, "uri"):
+                shown = {key: value for key, value in resource.items() if key not in ("text", "blob")}
+                resources.append({"name": str(resource["uri"]), **shown})
+        return resources
+
+    def _read_resource(self, params: Wire) -> Wire:
+        uri = params.get("uri")
+        defined = [resource for resource in self._optional("get_mcp_resources") or [] if _named(resource, "uri")]
+        resource = next((resource for resource in defined if resource["uri"] == uri), None)
+        read = getattr(self.agent, "read_mcp_resource", None)
+        if not isinstance(uri, str) or (resource is None and read is None):
+            raise RefusedError("Resource not found", data={"uri": uri})
+        mime_type = resource.get("mimeType") if resource else None
+        if read is None:
+            content = resource.get("text", resource.get("blob")) if resource else None
+            if content is None:
+                raise RefusedError(f"the agent describes {uri} but has no read_mcp_resource()", data={"uri": uri})
+            return resource_result(content, uri, mime_type)
+        try:
+            return resource_result(read(uri), uri, mime_type)
+        except (ValueError, KeyError, FileNotFoundError) as error:
+            raise RefusedError(f"Resource not found: {error}", data={"uri": uri}) from error
+
+    def _optional(self, name: str) -> Any:
+        method = getattr(self.agent, name, None)
+        return method() if callable(method) else None
+
+    def _no_cursor(self, params: Wire) -> None:
+        if params.get("cursor") is not None:
+            raise RefusedError("unknown cursor: every list has one page")
+
+
+def _named(item: Any, key: str) -> bool:
+    return isinstance(item, dict) and isinstance(item.get(key), str) and bool(item[key])
+
+
+def _presentable(definition: Wire) -> Wire:
+    """A definition with everything that MCP requires: GAIA's agents leave things out."""
+    schema = definition.get("inputSchema")
+    schema = dict(schema) if isinstance(schema, dict) else {}
+    if schema.get("type") != "object":
+        schema = {"type": "object", **{key: value for key, value in schema.items() if key != "type"}}
+    description = definition.get("description")
+    shown = {key: value for key, value in definition.items() if value is not None}
+    return {
+        **shown,
+        "description": description if isinstance(description, str) else "",
+        "inputSchema": schema,
+    }

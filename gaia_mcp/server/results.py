@@ -1,0 +1,95 @@
+"""From what an agent returns to what MCP can carry. Agents say things in many ways; clients see one."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+Wire = dict[str, Any]
+
+_DUMP = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
+
+
+def call_result(value: Any) -> Wire:
+    """The result of `tools/call` for whatever a tool returned.
+
+    A dict with a list of content blocks is one already. Any other dict becomes text and structured content, a string
+    becomes text, nothing becomes no content.
+    """
+    if isinstance(value, dict) and _is_content(value.get("content")):
+        return {"isError": False, **value}
+    if value is None:
+        return {"content": [], "isError": False}
+    if isinstance(value, str):
+        return {"content": [_text(value)], "isError": False}
+    try:
+        text = _DUMP(value)
+    except (TypeError, ValueError, RecursionError) as problem:
+        return failure(f"the tool returned something that JSON cannot say: {problem}")
+    return {"content": [_text(text)], "structuredContent": value, "isError": _reports_failure(value)}
+
+
+def failure(text: str) -> Wire:
+    """The result of `tools/call` for a tool that failed."""
+    return {"content": [_text(text)], "isError": True}
+
+
+def failure_of(error: BaseException) -> Wire:
+    """The result of `tools/call` for a tool that raised."""
+    return failure(str(error) or type(error).__name__)
+
+
+def prompt_result(value: Any, description: str) -> Wire:
+    """The result of `prompts/get` for a text, a list of messages, or a whole result.
+
+    Raises `TypeError` for anything else.
+    """
+    if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        return value
+    if isinstance(value, str):
+        value = [{"role": "user", "content": _text(value)}]
+    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
+        raise TypeError(f"a prompt is a text, a list of messages or a result, not {type(value).__name__}")
+    messages = [
+        {**message, "content": _text(message["content"])} if isinstance(message.get("content"), str) else message
+        for message in value
+    ]
+    return {"description": description, "messages": messages} if description else {"messages": messages}
+
+
+def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
+    """The result of `resources/read` for a text, bytes, a JSON value, or a whole result."""
+    if isinstance(value, dict) and isinstance(value.get("contents"), list):
+        return value
+    contents: Wire = {"uri": uri}
+    if mime_type:
+        contents["mimeType"] = mime_type
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        contents["blob"] = base64.b64encode(value).decode("ascii")
+    elif isinstance(value, str):
+        contents["text"] = value
+    else:
+        contents["text"] = _DUMP(value)
+        contents.setdefault("mimeType", "application/json")
+    return {"contents": [contents]}
+
+
+def _text(text: str) -> Wire:
+    return {"type": "text", "text": text}
+
+
+def _is_content(value: Any) -> bool:
+    # An empty list is as likely an agent's own empty answer.
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in value)
+    )
+
+
+def _reports_failure(value: Any) -> bool:
+    """The three ways in which GAIA's agents say that something went wrong."""
+    if not isinstance(value, dict):
+        return False
+    return bool(value.get("error")) or value.get("success") is False or value.get("status") == "error"

@@ -1,0 +1,84 @@
+"""Serving over this process's own stdin and stdout, with both kept out of everybody else's hands."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
+from gaia_mcp.server.session import AgentServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.server.adapter import ServedAgent
+
+READ_BYTES = 256 * 1024
+# After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
+FINISH_SECONDS = 1.0
+
+
+class GuardedPipes:
+    """The protocol's two descriptors under private numbers. From then on 0 reads nothing and 1 writes to stderr, so
+    that no `print`, no C library and no child process of an agent can get between.
+    """
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._input = os.dup(0)
+        self._output = os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+
+    def read(self) -> bytes:
+        """The next bytes from the client; empty at the end."""
+        return os.read(self._input, READ_BYTES)
+
+    def write(self, data: bytes) -> None:
+        """Write all of `data`. Raises `BrokenPipeError` when the client has gone."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._output, view) :]
+            except BlockingIOError:
+                # The other end was handed to us without blocking; wait until it takes more.
+                import select
+
+                select.select([], [self._output], [])
+
+
+class StdioServer:
+    """Reads in a thread of its own from the first moment on, so that the main thread is free to import a slow agent."""
+
+    def __init__(self, name: str) -> None:
+        self._pipes = GuardedPipes()
+        self._server = AgentServer(self._pipes.write, name)
+        self._reader = threading.Thread(target=self._read, name="client", daemon=True)
+
+    def run(self, load: Callable[[], ServedAgent]) -> None:
+        """Serve until the client closes our input. What `load` raises ends it too."""
+        self._reader.start()
+        self._server.set_agent(load())
+        self._reader.join()
+
+    def replace_agent(self, agent: ServedAgent) -> None:
+        """Serve another agent from now on, and say so."""
+        self._server.set_agent(agent)
+
+    def _read(self) -> None:
+        lines = LineBuffer()
+        try:
+            while data := self._pipes.read():
+                for record in lines.feed(data):
+                    self._server.receive(record)
+            for record in lines.finish():
+                self._server.receive(record)
+            self._server.finish(FINISH_SECONDS)
+        except BrokenPipeError:
+            return  # The client has gone; so do we.
+        except RecordTooLongError as error:
+            print(f"error: the client wrote {error}", file=sys.stderr)  # noqa: T201
