@@ -7,10 +7,11 @@ text that looks like a number is a number only for a parameter that is one.
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.schema import properties_of, resolved
+from gaia_mcp.schema import parts_of, properties_of, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,8 +21,12 @@ _INTEGER = re.compile(r"^[+-]?\d{1,300}$")
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
+_UNIONS = ("anyOf", "oneOf", "allOf")
 # Text wins over everything else that it could be; a number wins over a boolean for "1".
 _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "object")
+
+# A single value becomes a list in lists this deep, where a schema says so; one that contains itself says so for ever.
+MAX_NESTED_LISTS = 8
 
 
 class Assignment(NamedTuple):
@@ -83,22 +88,30 @@ def typed_arguments(
 
 def typed_value(text: str, schema: Any, root: Any) -> Any:
     """`text` as the schema wants it; unchanged where it cannot be that, so that the check can say so."""
-    schema = resolved(schema, root)
-    choices = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(choices, list):
-        return next((choice for choice in choices if _reads_as(choice, text)), text)
-    for kind in _PREFERENCE:
-        if kind in (kinds := _kinds(schema, root)):
-            typed = _as_kind(text, kind, schema, root)
-            if typed is not _NOT or kinds == [kind]:
-                return text if typed is _NOT else typed
-    return text
+    return _typed(text, schema, root, MAX_NESTED_LISTS)
 
 
 _NOT = object()
 
 
-def _as_kind(text: str, kind: str, schema: dict[str, Any], root: Any) -> Any:
+def _typed(text: str, schema: Any, root: Any, depth: int) -> Any:
+    parts = parts_of(schema, root, _UNIONS)
+    choices = [choice for part in parts for choice in _choices(part)]
+    if text in choices:
+        return text
+    is_free_text = any("string" in _kinds(part) for part in parts if not _choices(part))
+    if choices and not is_free_text and (chosen := _chosen(choices, text)) is not _NOT:
+        return chosen
+    kinds = _kinds(parts[0]) or [kind for part in parts for kind in _kinds(part)]
+    for kind in _PREFERENCE:
+        if kind in kinds:
+            typed = _as_kind(text, kind, parts, root, depth)
+            if typed is not _NOT:
+                return typed
+    return text
+
+
+def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth: int) -> Any:
     if kind == "string":
         return text
     stripped = text.strip()
@@ -114,48 +127,76 @@ def _as_kind(text: str, kind: str, schema: dict[str, Any], root: Any) -> Any:
     opening = "[" if kind == "array" else "{"
     if stripped.startswith(opening):
         try:
-            return json.loads(stripped)
+            return _loads(stripped)
         except (ValueError, RecursionError):
             return _NOT
-    return [typed_value(text, schema.get("items"), root)] if kind == "array" else _NOT
+    if kind == "object" or depth == 0:
+        return _NOT
+    items = next((part["items"] for part in parts if "items" in part), None)
+    return [_typed(text, items, root, depth - 1)]
 
 
 def _as_number(text: str) -> Any:
     if _INTEGER.match(text):
         return int(text)
-    return float(text) if _NUMBER.match(text) else _NOT
+    if not _NUMBER.match(text):
+        return _NOT
+    number = float(text)
+    return number if math.isfinite(number) else _NOT
 
 
-def _kinds(schema: dict[str, Any], root: Any) -> list[str]:
-    """The JSON types that a schema allows, as far as it says."""
-    kinds = schema.get("type")
+def _kinds(part: dict[str, Any]) -> list[str]:
+    """The JSON types that a schema itself allows, as far as it says."""
+    kinds = part.get("type")
     if isinstance(kinds, str):
         return [kinds]
     if isinstance(kinds, list):
         return [kind for kind in kinds if isinstance(kind, str)]
-    for union in ("anyOf", "oneOf", "allOf"):
-        if isinstance(parts := schema.get(union), list):
-            found = [kind for part in parts for kind in _kinds(resolved(part, root), root)]
-            # Choices without a type among them are text or whatever their JSON is; text covers most.
-            return found or (["string"] if any("enum" in resolved(part, root) for part in parts) else [])
-    return ["object"] if "properties" in schema else []
+    return ["object"] if "properties" in part else []
+
+
+def _choices(part: dict[str, Any]) -> list[Any]:
+    if "const" in part:
+        return [part["const"]]
+    return part["enum"] if isinstance(part.get("enum"), list) else []
+
+
+def _chosen(choices: list[Any], text: str) -> Any:
+    """The choice that `text` is the JSON of."""
+    try:
+        value = _loads(text)
+    except (ValueError, RecursionError):
+        return _NOT
+    # True equals 1 in Python, but not in JSON.
+    same = (choice for choice in choices if choice == value and isinstance(choice, bool) == isinstance(value, bool))
+    return next(same, _NOT)
 
 
 def _is_list(schema: Any, root: Any) -> bool:
-    return "array" in _kinds(resolved(schema, root), root)
+    return any("array" in _kinds(part) for part in parts_of(schema, root, _UNIONS))
 
 
-def _reads_as(choice: Any, text: str) -> bool:
-    return choice == text if isinstance(choice, str) else json.dumps(choice) == text.strip()
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_float=_finite, parse_constant=_finite)
+
+
+def _finite(text: str) -> float:
+    # What Python reads as infinite, or as no number, could not be sent as JSON.
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no number that JSON has")
+    return value
 
 
 def _read_json(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return _loads(text)
     except RecursionError:
         raise ArgumentSyntaxError(f"{where}: JSON nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ArgumentSyntaxError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
+    except ValueError as error:
+        raise ArgumentSyntaxError(f"{where}: not JSON: {error}") from None
 
 
 def _kind_of(value: Any) -> str:

@@ -6,6 +6,7 @@ and held while a person is typing an answer.
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ class Deadline:
     be extended.
     """
 
-    __slots__ = ("_clock", "_end", "_held_since", "_holds", "_last", "seconds")
+    __slots__ = ("_clock", "_end", "_held_since", "_holds", "_last", "_lock", "seconds")
 
     def __init__(
         self, seconds: float, *, ceiling: float | None = None, clock: Callable[[], float] = time.monotonic
@@ -35,6 +36,8 @@ class Deadline:
         self._last = now + max(seconds, ceiling or 0.0)
         self._holds = 0
         self._held_since = 0.0
+        # Each question of a server is answered in a thread of its own, and each may hold the same deadline.
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
@@ -56,18 +59,22 @@ class Deadline:
 
     def extend(self) -> None:
         """Give it its full length again from now, up to the ceiling."""
-        self._end = max(self._end, min(self._clock() + self.seconds, self._last))
+        with self._lock:
+            now = self._held_since if self._holds else self._clock()
+            self._end = max(self._end, min(now + self.seconds, self._last))
 
     def hold(self) -> None:
         """Stop the clock until `release()`; holds nest."""
-        if self._holds == 0:
-            self._held_since = self._clock()
-        self._holds += 1
+        with self._lock:
+            if self._holds == 0:
+                self._held_since = self._clock()
+            self._holds += 1
 
     def release(self) -> None:
         """Let the clock run on; the time held does not count."""
-        self._holds -= 1
-        if self._holds == 0:
-            held = self._clock() - self._held_since
-            self._end += held
-            self._last += held
+        with self._lock:
+            self._holds -= 1
+            if self._holds == 0:
+                held = self._clock() - self._held_since
+                self._end += held
+                self._last += held

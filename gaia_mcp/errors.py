@@ -44,6 +44,8 @@ class MCPError(Exception):
         self.message = message
         self.hint = hint
         self.server = server
+        # More for programs that read the error: plain JSON values by name.
+        self.facts: dict[str, Any] = {}
 
 
 class ConfigError(MCPError):

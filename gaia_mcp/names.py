@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 # What can be typed in every shell without quoting, and carried inside a tool's name.
-_SERVER_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}$")
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
 
 
 def is_server_name(name: str) -> bool:
     """Whether a new server may be called this."""
-    return bool(_SERVER_NAME.match(name))
+    return bool(_SERVER_NAME.fullmatch(name))
 
 
 def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | None:

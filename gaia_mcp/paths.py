@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp.errors import ConfigFileError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,10 +20,18 @@ PROJECT_FILES = (SERVERS_FILE, ".mcp.json")
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """`$GAIA_HOME`, else `$GAIA_CONFIG_DIR`, else `~/.gaia`."""
+    """`$GAIA_HOME`, else `$GAIA_CONFIG_DIR`, else `~/.gaia`. Raises `ConfigFileError` if there is no such home."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR")
-    return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".gaia"
+    return home_expanded(Path(chosen or "~/.gaia")).absolute()
+
+
+def home_expanded(path: Path) -> Path:
+    """`path` with a leading `~` or `~name` replaced. Raises `ConfigFileError` if nobody knows that home."""
+    try:
+        return path.expanduser()
+    except RuntimeError as cause:
+        raise ConfigFileError(path, "it is not known where that home folder is", hint="write the path out") from cause
 
 
 def servers_file(environ: Mapping[str, str] | None = None) -> Path:
@@ -47,6 +57,7 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
 def shown(path: Path) -> str:
     """`path` as a person would write it, with `~` for their home."""
     try:
-        return "~/" + path.relative_to(Path.home()).as_posix()
+        inside = path.relative_to(Path.home()).as_posix()
     except (ValueError, RuntimeError):
         return str(path)
+    return "~" if inside == "." else f"~/{inside}"

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # A schema refers to itself at most this deep before we stop following.
 MAX_REFERENCES = 32
+# And looks at this many parts of a union, which may contain itself.
+MAX_PARTS = 100
 
 
 class Misfit(NamedTuple):
@@ -42,27 +47,43 @@ def misfits(schema: Any, value: Any) -> list[Misfit]:
     if _is_trivial(schema, value):
         return []
     validator = _validator(_canonical(schema))
-    found = [
-        Misfit(_dotted(error.instance_path), _worded(error), error.kind.name) for error in validator.iter_errors(value)
-    ]
+    try:
+        errors = list(validator.iter_errors(value))
+    except ValueError as error:
+        # Nested too deeply, or no JSON at all.
+        return [Misfit("", f"cannot be checked: {error}", "json")]
+    found = [Misfit(_dotted(error.instance_path), _worded(error), error.kind.name) for error in errors]
     return sorted(found, key=lambda misfit: misfit.keyword not in ("required", "additionalProperties"))
 
 
 def properties_of(schema: Any) -> dict[str, Any]:
     """The properties of an object schema, in its order, with those of its `allOf` and local references."""
-    schema = resolved(schema, schema)
     found: dict[str, Any] = {}
-    if isinstance(own := schema.get("properties"), dict):
-        found.update(own)
-    for part in schema.get("allOf", []) if isinstance(schema.get("allOf"), list) else []:
-        found.update(properties_of({**resolved(part, schema), "$defs": schema.get("$defs", {})}))
+    for part in parts_of(schema, schema, ("allOf",)):
+        if isinstance(own := part.get("properties"), dict):
+            found.update(own)
     return found
 
 
 def required_of(schema: Any) -> list[str]:
-    """The names of the required properties."""
-    required = resolved(schema, schema).get("required")
-    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    """The names of the required properties, with those of its `allOf` and local references."""
+    found: dict[str, None] = {}
+    for part in parts_of(schema, schema, ("allOf",)):
+        if isinstance(required := part.get("required"), list):
+            found.update((name, None) for name in required if isinstance(name, str))
+    return list(found)
+
+
+def parts_of(schema: Any, root: Any, unions: tuple[str, ...]) -> list[dict[str, Any]]:
+    """`schema` and what it consists of by the keywords `unions`, in the order in which it is written, all resolved."""
+    found: list[dict[str, Any]] = []
+    waiting = [schema]
+    while waiting and len(found) < MAX_PARTS:
+        part = resolved(waiting.pop(0), root)
+        found.append(part)
+        inner = [inner for union in unions if isinstance(part.get(union), list) for inner in part[union]]
+        waiting[:0] = inner[:MAX_PARTS]
+    return found
 
 
 def resolved(schema: Any, root: Any) -> dict[str, Any]:
@@ -81,7 +102,16 @@ def resolved(schema: Any, root: Any) -> dict[str, Any]:
 
 
 def type_in_words(schema: Any, root: Any) -> str:
-    """A schema's type in a few words: `string`, `integer | null`, `"a" | "b"`, `array of string`."""
+    """A schema's type in a few words: `string`, `integer | null`, `"a" | "b"`, `array of string`.
+
+    `any` for what is nested or repeated beyond reading.
+    """
+    return _in_words(schema, root, iter(range(MAX_PARTS)))
+
+
+def _in_words(schema: Any, root: Any, allowance: Iterator[int]) -> str:
+    if next(allowance, None) is None:
+        return "any"
     schema = resolved(schema, root)
     if "const" in schema:
         return json.dumps(schema["const"], ensure_ascii=False)
@@ -92,13 +122,13 @@ def type_in_words(schema: Any, root: Any) -> str:
     if isinstance(kinds, list):
         return " | ".join(str(kind) for kind in kinds)
     if kinds == "array":
-        inner = type_in_words(schema.get("items"), root)
+        inner = _in_words(schema.get("items"), root, allowance)
         return f"array of {inner}" if inner != "any" else "array"
     if isinstance(kinds, str):
         return kinds
     for union in ("anyOf", "oneOf"):
         if isinstance(parts := schema.get(union), list) and parts:
-            return " | ".join(dict.fromkeys(type_in_words(part, root) for part in parts))
+            return " | ".join(dict.fromkeys(_in_words(part, root, allowance) for part in parts[:MAX_PARTS]))
     return "object" if "properties" in schema else "any"
 
 
@@ -116,10 +146,15 @@ def signature(name: str, schema: Any) -> str:
 
 
 def _canonical(schema: Any) -> str:
+    if isinstance(schema, str):
+        # The validator would take it for the text of a schema.
+        raise SchemaError("a string is no schema, whatever is written in it")
     try:
         return json.dumps(schema)
-    except (RecursionError, ValueError) as cause:
+    except RecursionError as cause:
         raise SchemaError("nested too deeply") from cause
+    except (TypeError, ValueError) as cause:
+        raise SchemaError(f"not JSON: {cause}") from cause
 
 
 @lru_cache(maxsize=256)
@@ -162,12 +197,19 @@ def _dotted(path: Any) -> str:
 
 def _pointed(root: Any, reference: str) -> Any:
     """What a local reference such as `#/$defs/Point` points at, None if that is nothing."""
-    if not reference.startswith("#"):
+    if reference != "#" and not reference.startswith("#/"):
         return None
+    if "%" in reference:
+        from urllib.parse import unquote
+
+        reference = unquote(reference)
     target = root
-    for part in reference[1:].split("/")[1:]:
+    for part in reference.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(target, dict) or key not in target:
+        if isinstance(target, dict) and key in target:
+            target = target[key]
+        elif isinstance(target, list) and key.isdecimal() and int(key) < len(target):
+            target = target[int(key)]
+        else:
             return None
-        target = target[key]
     return target

@@ -44,7 +44,7 @@ def source_folder(target: str) -> Path | None:
     """The folder whose Python files make up the agent, None for a built-in one. For watching; loads nothing."""
     if target in BUILT_IN:
         return None
-    place, _, _ = target.rpartition(":") if ":" in target[2:] else (target, "", "")
+    place, _, _ = _split(target)
     if place.endswith(".py"):
         return Path(place).absolute().parent
     spec = importlib.util.find_spec(place.partition(".")[0])
@@ -55,19 +55,23 @@ def source_folder(target: str) -> Path | None:
 
 
 def forget_modules(folder: Path) -> None:
-    """Drop the imported modules that came from `folder`, so that they are read anew."""
+    """Drop the imported modules that came from `folder`, so that they are read anew. What is installed stays, also
+    where the environment lies in the folder, and so do we.
+    """
     importlib.invalidate_caches()
+    ours = Path(__file__).parents[1]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if file is not None and name != "__main__" and Path(file).is_relative_to(folder):
+        if file is None or name == "__main__" or not (path := Path(file)).is_relative_to(folder):
+            continue
+        if "site-packages" not in path.relative_to(folder).parts and not path.is_relative_to(ours):
             del sys.modules[name]
 
 
 def _find(target: str) -> Any:
     if target in BUILT_IN:
         target = BUILT_IN[target]
-    # A colon right after one letter is a drive of Windows.
-    place, colon, name = target.rpartition(":") if ":" in target[2:] else (target, "", "")
+    place, colon, name = _split(target)
     if place.endswith(".py"):
         module = _import_file(target, Path(place))
     elif colon:
@@ -92,6 +96,15 @@ def _find(target: str) -> Any:
     return found
 
 
+def _split(target: str) -> tuple[str, str, str]:
+    """The place, the colon if there is one, and the name."""
+    place, colon, name = target.rpartition(":")
+    # A colon between a letter and a slash belongs to a drive of Windows.
+    if not colon or (len(place) == 1 and name.startswith(("\\", "/"))):
+        return target, "", ""
+    return place, colon, name
+
+
 def _only_agent(target: str, module: ModuleType) -> Any:
     candidates = [
         name
@@ -99,6 +112,7 @@ def _only_agent(target: str, module: ModuleType) -> Any:
         if isinstance(value, type)
         and value.__module__ == module.__name__
         and all(hasattr(value, method) for method in _METHODS)
+        and not getattr(value, "__abstractmethods__", None)
     ]
     if len(candidates) != 1:
         what = "holds no agent class" if not candidates else f"holds several agents: {', '.join(candidates)}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ServerUnknownError
+from gaia_mcp.errors import ConfigFileError, ServerUnknownError
 from gaia_mcp.paths import servers_file
 
 
@@ -19,9 +19,12 @@ class MCPConfig:
     """
 
     def __init__(self, config_file: str | Path | None = None) -> None:
-        self.config_file = Path(config_file).expanduser() if config_file is not None else servers_file()
-        self.config_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._store = ConfigStore(self.config_file)
+        self._store = ConfigStore.locate(Path(config_file) if config_file is not None else servers_file())
+        self.config_file = self._store.path
+        try:
+            self.config_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as cause:
+            raise ConfigFileError(self.config_file, f"its folder cannot be made: {cause.strerror}") from cause
         self._servers: dict[str, dict[str, Any]] = self._store.servers()
 
     def __repr__(self) -> str:

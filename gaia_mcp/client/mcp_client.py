@@ -10,13 +10,14 @@ import json
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.host import Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import Conversation, MCPTransport, PlainConversation
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
+from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError, PeerError, ProtocolError, RemoteProtocolError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.protocol.paging import Pages
 from gaia_mcp.protocol.rounds import MAX_ROUNDS, input_required, pause_before, retried
@@ -59,6 +60,7 @@ class MCPClient:
         self._verdicts = verdicts
         self._tools: list[MCPTool] | None = None
         self._wanted = False
+        self._disconnects = 0
         self._lock = threading.RLock()
         self._conversation = transport if isinstance(transport, Conversation) else PlainConversation(transport)
         self._conversation.name = name
@@ -70,7 +72,11 @@ class MCPClient:
         return f"<MCPClient {self.name!r} over {self.transport!r}>"
 
     def __enter__(self) -> MCPClient:
-        self.open()
+        try:
+            self.open()
+        except BaseException:
+            self.disconnect()  # Also after a Ctrl-C that came when all was done.
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,12 +136,12 @@ class MCPClient:
         except (MCPError, OSError, RuntimeError, ValueError) as error:
             self.last_error = str(error)
             logger.warning("MCP server %r: %s", self.name, error)
-            self._conversation.disconnect()
             return False
         return True
 
     def disconnect(self) -> None:
         """Let go of the server and forget its tools. May be called twice."""
+        self._disconnects += 1
         self._wanted = False
         self._tools = None
         self._conversation.disconnect()
@@ -151,7 +157,7 @@ class MCPClient:
         """
         try:
             return self.fetch_tools(refresh=refresh)
-        except MCPError as error:
+        except (MCPError, OSError, RuntimeError, ValueError) as error:
             self.last_error = str(error)
             logger.error("failed to list the tools of %r: %s", self.name, error)
             return []
@@ -197,11 +203,24 @@ class MCPClient:
 
         Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
         """
-        deadline = deadline or Deadline(self.timeout)
-        with self._lock:
+        return self._open(deadline or Deadline(self.timeout), self._disconnects)
+
+    def _open(self, deadline: Deadline, disconnects: int) -> Peer:
+        with self._alone(deadline):
             self._tools = None
             known = self._verdicts.lookup() if self._verdicts is not None else None
-            peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
+            try:
+                peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
+            except ProtocolError:
+                if self._verdicts is None or known != "handshake":
+                    raise
+                # It may have been updated since: find out anew.
+                self._verdicts.forget()
+                peer = self._conversation.open(probe=True, deadline=deadline)
+            if self._disconnects != disconnects:
+                # Another thread has disconnected meanwhile, and would not expect to find a server running.
+                self._conversation.disconnect()
+                raise NotConnectedError(self.name)
             if self._verdicts is not None and peer.era != known:
                 self._verdicts.remember(peer.era)
             self._wanted = True
@@ -213,7 +232,8 @@ class MCPClient:
 
         Raises as `open` does.
         """
-        with self._lock:
+        deadline = deadline or self.deadline()
+        with self._alone(deadline):
             if "tools" in self.host.list_changes:
                 self._tools = None
             if self._tools is None or refresh:
@@ -227,7 +247,8 @@ class MCPClient:
 
     def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
         """The tool of that name, without reading further pages than needed; None if the server has none."""
-        with self._lock:
+        deadline = deadline or self.deadline()
+        with self._alone(deadline):
             if self._tools is not None and "tools" not in self.host.list_changes:
                 return next((tool for tool in self._tools if tool.name == name), None)
             for definition in self.items("tools/list", deadline):
@@ -278,24 +299,36 @@ class MCPClient:
 
     def check_alive(self, deadline: Deadline | None = None) -> None:
         """Ask whether the server is there. Raises as `open` does."""
+        deadline = deadline or self.deadline()
         self._ready(deadline)
-        self._conversation.check_alive(deadline or self.deadline())
+        self._conversation.check_alive(deadline)
 
     def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
         """Ask the server for its log messages from `level` upwards; they go to the host."""
+        deadline = deadline or self.deadline()
         self._ready(deadline)
-        self._conversation.want_logs(level, deadline or self.deadline())
+        self._conversation.want_logs(level, deadline)
 
-    def _ready(self, deadline: Deadline | None) -> None:
-        if self._conversation.is_connected():
+    def _ready(self, deadline: Deadline) -> None:
+        if self._conversation.is_open:
             return
+        disconnects = self._disconnects
         if not self._wanted or isinstance(self._conversation, PlainConversation):
             raise NotConnectedError(self.name)
-        with self._lock:
+        with self._alone(deadline):
             # It has ended since: nothing of this request has left yet, so it may be started anew.
-            if not self._conversation.is_connected():
+            if not self._conversation.is_open:
                 logger.info("MCP server %r is gone; connecting again", self.name)
-                self.open(deadline)
+                self._open(deadline, disconnects)
+
+    @contextmanager
+    def _alone(self, deadline: Deadline) -> Iterator[None]:
+        if not self._lock.acquire(timeout=deadline.remaining()):
+            raise DeadlineError(self.name, "another thread's request", deadline.seconds)
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _in_rounds(
         self, method: str, params: dict[str, Any], deadline: Deadline, on_progress: OnProgress | None

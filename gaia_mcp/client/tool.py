@@ -57,11 +57,16 @@ def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:
     """The usable tools among a server's definitions, and what was wrong with the others, in words."""
     tools: list[MCPTool] = []
     problems: list[str] = []
+    seen: set[str] = set()
     for number, definition in enumerate(definitions, 1):
         name = definition.get("name") if isinstance(definition, dict) else None
         if not isinstance(name, str) or not name:
             problems.append(f"tool {number} has no name")
             continue
+        if name in seen:
+            problems.append(f"tool {name!r} is listed twice")
+            continue
+        seen.add(name)
         schema, annotations = definition.get("inputSchema"), definition.get("annotations")
         if not isinstance(schema, dict):
             problems.append(f"tool {name!r} has no inputSchema object")

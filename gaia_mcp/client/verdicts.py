@@ -6,6 +6,7 @@ cache that cannot be written is only a slower one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -46,7 +47,14 @@ class Verdicts:
         temporary = self._path.with_suffix(f".{os.getpid()}")
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary.write_text(f"{era} {self._now():.0f}\n", "ascii")
+            temporary.write_text(f"{era} {int(self._now())}\n", "ascii")
             temporary.replace(self._path)
         except OSError:
-            return  # A cache on a read-only disk: the next start asks again.
+            # A cache on a read-only or full disk: the next start asks again.
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+    def forget(self) -> None:
+        """Drop the verdict: it has turned out wrong."""
+        with contextlib.suppress(OSError):
+            self._path.unlink()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gaia_mcp.config.expand import expanded
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 # GAIA's own limit for an entry's timeout.
 MAX_TIMEOUT_SECONDS = 600
@@ -100,13 +100,13 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
     if "url" in config:
         return _read_url_entry(name, config, common)
     command = config.get("command")
-    if not isinstance(command, str) or not command.strip():
+    if not _is_system_text(command) or not command.strip():
         raise EntryError(name, "config must include 'command', a string that is not empty (or 'url')")
     args = config.get("args")
-    if args is not None and not (isinstance(args, list) and all(isinstance(part, str) for part in args)):
+    if args is not None and not (isinstance(args, list) and all(_is_system_text(part) for part in args)):
         raise EntryError(name, "'args' must be a list of strings")
     cwd = config.get("cwd")
-    if cwd is not None and not isinstance(cwd, str):
+    if cwd is not None and not _is_system_text(cwd):
         raise EntryError(name, "'cwd' must be a string")
     return ServerEntry(
         name, "stdio", command=command, args=args, env=_read_env(name, config.get("env")), cwd=cwd, **common
@@ -119,7 +119,7 @@ def _read_url_entry(name: str, config: dict[str, Any], common: dict[str, Any]) -
         raise EntryError(name, "'url' must begin with http:// or https://")
     if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise EntryError(name, "'headers' must be an object of strings")
-    if kind not in _URL_TYPES:
+    if not isinstance(kind, str) or kind not in _URL_TYPES:
         raise EntryError(name, f"'type' must be one of {', '.join(_URL_TYPES)}, not {kind!r}")
     return ServerEntry(name, _URL_TYPES[kind], url=url, headers=headers, **common)
 
@@ -130,12 +130,21 @@ def _read_env(name: str, env: Any) -> dict[str, Any]:
     if not isinstance(env, dict):
         raise EntryError(name, "'env' must be an object of strings")
     for key, value in env.items():
-        if not key or "=" in key or "\0" in key:
+        if not _is_system_text(key) or not key or "=" in key:
             raise EntryError(name, f"'env' holds a variable that cannot be named {key!r}")
-        if not isinstance(value, str) and not (isinstance(value, dict) and isinstance(value.get("$keyring"), str)):
+        if not _is_system_text(value) and not (isinstance(value, dict) and isinstance(value.get("$keyring"), str)):
             raise EntryError(name, f"'env' must be an object of strings, and {key!r} is none")
     return env
 
 
+def _is_system_text(value: Any) -> TypeGuard[str]:
+    """Whether it is a string that the system can pass to a program: without NUL, and encodable."""
+    try:
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
 def _home(text: str) -> str:
-    return str(Path(text).expanduser()) if text.startswith("~") else text
+    # Not by `Path`, which would also tidy up the rest of a command line, such as the // of a URL in it.
+    return os.path.expanduser(text)  # noqa: PTH111

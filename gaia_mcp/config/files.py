@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import stat
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # Another program holds the lock for milliseconds; one that holds it longer has hung.
 LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
@@ -52,7 +55,7 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     if not text.strip():
         raise ConfigFileError(path, "is empty", hint='delete it, or write {"mcpServers": {}} into it')
     try:
-        value = json.loads(text, object_pairs_hook=_unique)
+        value = json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
     except json.JSONDecodeError as cause:
         raise _explained(path, text, cause) from cause
     except _RepeatedKeyError as cause:
@@ -60,6 +63,8 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
         raise ConfigFileError(path, problem, hint="only one of them would survive: remove the other") from cause
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply") from cause
+    except ValueError as cause:
+        raise ConfigFileError(path, f"not JSON: {cause}") from cause
     if not isinstance(value, dict):
         kind = "null" if value is None else "a list" if isinstance(value, list) else f"a {type(value).__name__}"
         raise ConfigFileError(path, f"holds {kind}, not an object", hint='it should begin {"mcpServers": {')
@@ -67,18 +72,19 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep every other writer of `path` out, by a lock on its folder, which leaves no file behind.
+def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Keep every other writer of `path` out, by a lock on its folder, which leaves no file behind. Behind a symlink
+    that is the folder of what it points at.
 
-    Makes the folder if it is not there. Raises `ConfigFileError` when the lock cannot be had.
+    Makes the folder if it is not there. Raises `ConfigFileError` when the lock cannot be had within `seconds`.
     """
-    folder = path.parent
+    folder = Path(os.path.realpath(path)).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as cause:
         raise ConfigFileError(path, f"its folder cannot be made: {cause.strerror}") from cause
     if os.name == "nt":
-        with _locked_on_windows(path):
+        with _locked_on_windows(path, seconds):
             yield
         return
     import fcntl
@@ -88,7 +94,7 @@ def locked(path: Path) -> Iterator[None]:
     except OSError as cause:
         raise ConfigFileError(path, f"its folder cannot be opened: {cause.strerror}") from cause
     try:
-        end = time.monotonic() + LOCK_SECONDS
+        end = time.monotonic() + seconds
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -96,7 +102,7 @@ def locked(path: Path) -> Iterator[None]:
             except OSError:
                 if time.monotonic() > end:
                     hint = "another program is writing it; try again when that has ended"
-                    raise ConfigFileError(path, f"was locked for {LOCK_SECONDS:g} s", hint=hint) from None
+                    raise ConfigFileError(path, f"was locked for {seconds:g} s", hint=hint) from None
                 time.sleep(LOCK_POLL_SECONDS)
         yield
     finally:
@@ -112,13 +118,17 @@ def write_object(path: Path, value: dict[str, Any], *, private: bool = True) -> 
     target = Path(os.path.realpath(path))
     try:
         before = target.read_bytes() if target.exists() else b""
-        mode = stat.S_IMODE(target.stat().st_mode) if before else 0o600
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
     except OSError as cause:
         raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
     if not mode & 0o222:
         raise ConfigFileError(path, "is read-only", hint=f"allow writing first: chmod u+w {path}")
-    text = json.dumps(value, indent=_indent_of(before), ensure_ascii=False) + "\n"
-    data = text.encode("utf-8", "surrogatepass")
+    try:
+        text = json.dumps(value, indent=_indent_of(before), ensure_ascii=False) + "\n"
+    except RecursionError as cause:
+        raise ConfigFileError(path, "is nested too deeply to be written") from cause
+    # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
+    data = _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text).encode()
     write_bytes(path, target, data, mode & 0o700 if private else mode)
 
 
@@ -157,6 +167,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
+def _finite(text: str) -> float:
+    # Infinity and NaN could be read, but what we wrote then would not be JSON.
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no number that JSON has")
+    return value
+
+
 def _explained(path: Path, text: str, error: json.JSONDecodeError) -> ConfigFileError:
     rest = text[error.pos :].lstrip()
     if rest.startswith(("//", "/*")):
@@ -190,21 +208,21 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked_on_windows(path: Path) -> Iterator[None]:
+def _locked_on_windows(path: Path, seconds: float) -> Iterator[None]:
     """Folders cannot be locked there: a file beside, which stays."""
     import importlib
 
     msvcrt: Any = importlib.import_module("msvcrt")
     with path.with_name(path.name + ".lock").open("a+b") as file:
         file.seek(0)
-        end = time.monotonic() + LOCK_SECONDS
+        end = time.monotonic() + seconds
         while True:
             try:
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
                 break
             except OSError:
                 if time.monotonic() > end:
-                    raise ConfigFileError(path, f"was locked for {LOCK_SECONDS:g} s") from None
+                    raise ConfigFileError(path, f"was locked for {seconds:g} s") from None
                 time.sleep(LOCK_POLL_SECONDS)
         try:
             yield

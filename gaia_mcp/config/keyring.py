@@ -26,7 +26,10 @@ def secret_from_keyring(server: str, variable: str, reference: str) -> str:
             f"env {variable} lies in the system's keyring, which needs the package 'keyring'",
             hint="install it beside this one: pip install keyring",
         ) from None
-    secret = keyring.get_password(SERVICE, account)
+    try:
+        secret = keyring.get_password(SERVICE, account)
+    except keyring.errors.KeyringError as cause:
+        raise EntryError(server, f"env {variable}: the keyring cannot be read: {cause}") from cause
     if secret is None:
         raise EntryError(server, f"env {variable}: the keyring holds nothing for {account!r}")
     return str(secret)

@@ -15,7 +15,7 @@ from gaia_mcp.config.files import locked, parse_object, read_object, write_objec
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
-from gaia_mcp.paths import config_folder, servers_file
+from gaia_mcp.paths import config_folder, home_expanded, servers_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,12 +35,15 @@ class ConfigStore:
     def locate(
         cls, path: Path | None = None, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> ConfigStore:
-        """The store of `path` alone, or the user's own with the project of the working folder."""
+        """The store of `path` alone, or the user's own with the project of the working folder.
+
+        Raises `ConfigFileError` for a home folder that is not known, or approvals that cannot be read.
+        """
         if path is not None:
-            return cls(path.expanduser())
+            return cls(home_expanded(path))
         user = servers_file(environ)
         cwd = cwd or Path.cwd()
-        if cwd == user.parent:
+        if cwd.resolve() == user.parent.resolve():
             return cls(user)
         return cls(user, find_project_file(cwd, environ))
 
@@ -49,7 +52,7 @@ class ConfigStore:
 
         Raises `ConfigFileError`.
         """
-        found = _servers_in(read_object(self.path) or {}, self.path)
+        found = servers_in(read_object(self.path) or {}, self.path)
         return {**found, **self._project_servers()}
 
     def names(self) -> list[str]:
@@ -113,7 +116,7 @@ class ConfigStore:
         with locked(self.path):
             document = read_object(self.path)
             document = {SERVER_KEYS[0]: {}} if document is None else document
-            servers = _servers_in(document, self.path)
+            servers = servers_in(document, self.path)
             key = next((key for key in SERVER_KEYS if key in document), SERVER_KEYS[0])
             document[key] = servers
             change(servers)
@@ -123,7 +126,7 @@ class ConfigStore:
     def _project_servers(self) -> dict[str, Any]:
         if self.project is None or not self.project.approved:
             return {}
-        return _servers_in(parse_object(self.project.data, self.project.path), self.project.path)
+        return servers_in(parse_object(self.project.data, self.project.path), self.project.path)
 
 
 def check_server_name(name: str) -> None:
@@ -137,7 +140,8 @@ def check_server_name(name: str) -> None:
         )
 
 
-def _servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
+def servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The entries that a file's document holds, by name. Raises `ConfigFileError` about `path`."""
     for key in SERVER_KEYS:
         if key in document:
             servers = document[key]

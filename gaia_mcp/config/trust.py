@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.config.files import locked, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
@@ -33,6 +33,9 @@ def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> Pr
     for name in PROJECT_FILES:
         path = cwd / name
         try:
+            # Not a pipe or a device, which could keep us waiting.
+            if not path.is_file():
+                continue
             data = path.read_bytes()
         except OSError:
             continue
@@ -53,17 +56,22 @@ def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
 def _change(project: str, digest: str | None, environ: Mapping[str, str] | None) -> bool:
     path = approvals_file(environ)
     with locked(path):
-        approvals = _approvals(environ)
+        document = read_object(path) or {}
+        approvals = _approvals_in(document, path)
         had = approvals.pop(project, None) is not None
         if digest is not None:
             approvals[project] = digest
-        write_object(path, {"approved": approvals})
+        write_object(path, {**document, "approved": approvals})
     return had
 
 
 def _approvals(environ: Mapping[str, str] | None) -> dict[str, str]:
     path = approvals_file(environ)
-    approved = (read_object(path) or {}).get("approved", {})
+    return _approvals_in(read_object(path) or {}, path)
+
+
+def _approvals_in(document: dict[str, Any], path: Path) -> dict[str, str]:
+    approved = document.get("approved", {})
     if not isinstance(approved, dict):
         raise ConfigFileError(
             path, "'approved' is not an object", hint="delete the file; projects must be approved anew"

@@ -22,7 +22,8 @@ from gaia_mcp.protocol.envelope import (
     with_meta,
 )
 from gaia_mcp.protocol.events import Asked, Caller, Cancelled, Opened, OpeningFailed, Peer
-from gaia_mcp.protocol.jsonrpc import Error, Malformed, Notification, Request, RequestId, Result
+from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
+from gaia_mcp.protocol.shapes import capabilities_for, info_for
 from gaia_mcp.protocol.versions import (
     ALL_VERSIONS,
     BATCH_VERSION,
@@ -61,6 +62,7 @@ class ClientConnection(Connection):
         self._proposed = HANDSHAKE_VERSIONS[0]
         self._meta: dict[str, Any] | None = None
         self._listening: RequestId | None = None
+        self._questions: set[RequestId] = set()
 
     @property
     def stage(self) -> str:
@@ -121,12 +123,17 @@ class ClientConnection(Connection):
             self._listening = self.request("subscriptions/listen", {"notifications": wanted})
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
-        """Answer a server's request."""
-        self._outgoing.append(jsonrpc.result(request_id, value))
+        """Answer a server's request. Nothing is sent for one that was cancelled."""
+        self._send_answer(request_id, jsonrpc.result(request_id, value))
 
     def refuse(self, request_id: RequestId, code: int, text: str) -> None:
-        """Answer a server's request with an error."""
-        self._outgoing.append(jsonrpc.error(request_id, code, text))
+        """Answer a server's request with an error. Nothing is sent for one that was cancelled."""
+        self._send_answer(request_id, jsonrpc.error(request_id, code, text))
+
+    def _send_answer(self, request_id: RequestId, answer: Message) -> None:
+        if request_id in self._questions:
+            self._questions.remove(request_id)
+            self._outgoing.append(answer)
 
     # Opening.
 
@@ -134,8 +141,7 @@ class ClientConnection(Connection):
         self._state = _State.PROBING
         self._probes += 1
         self._meta = {VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities}
-        # A string, which no later request uses: a late answer can never be taken for another.
-        self._opening_id = f"discover-{self._probes}"
+        self._opening_id = _probe_id(self._probes)
         self._send_request(self._opening_id, "server/discover", {"_meta": dict(self._meta)})
 
     def _initialize(self, version: str) -> None:
@@ -143,7 +149,11 @@ class ClientConnection(Connection):
         self._meta = None
         self._proposed = version
         self._opening_id = self._new_id()
-        params = {"protocolVersion": version, "capabilities": self._capabilities, "clientInfo": self._info}
+        params = {
+            "protocolVersion": version,
+            "capabilities": capabilities_for(version, self._capabilities),
+            "clientInfo": info_for(version, self._info),
+        }
         self._send_request(self._opening_id, "initialize", params)
 
     def _forget_opening(self) -> None:
@@ -161,6 +171,13 @@ class ClientConnection(Connection):
         else:
             self._judge_handshake(answer)
 
+    def _match_answer(self, answer: Result | Error) -> None:
+        given_up = _probe_id(self._probes)
+        if isinstance(answer, Error) and answer.id is None and given_up in self._abandoned:
+            # Servers answer in order: this is about the probe, which was sent before whatever is open now.
+            answer = answer._replace(id=given_up)
+        super()._match_answer(answer)
+
     def _judge_probe(self, answer: Result | Error) -> None:
         if isinstance(answer, Result):
             offered = answer.result.get("supportedVersions")
@@ -177,10 +194,11 @@ class ClientConnection(Connection):
 
     def _follow_supported(self, supported: list[str]) -> None:
         version = best_of(supported, STATELESS_VERSIONS)
-        legacy = best_of(supported, HANDSHAKE_VERSIONS)
+        # A handshake that was refused is only ever tried again with an older version.
+        legacy = best_of(supported, HANDSHAKE_VERSIONS if self._state is _State.PROBING else self._older_versions())
         if version is not None and self._probes < 2:
             self._discover(version)
-        elif legacy is not None and self._state is _State.PROBING:
+        elif legacy is not None:
             self._initialize(legacy)
         else:
             self._fail(VersionError(self._server, supported, ALL_VERSIONS))
@@ -209,9 +227,12 @@ class ClientConnection(Connection):
                 )
             )
 
+    def _older_versions(self) -> tuple[str, ...]:
+        return HANDSHAKE_VERSIONS[HANDSHAKE_VERSIONS.index(self._proposed) + 1 :]
+
     def _older_version(self, refusal: Error) -> str | None:
         """The next version to propose: the newest older one that the refusal names, else simply the next older."""
-        rest = HANDSHAKE_VERSIONS[HANDSHAKE_VERSIONS.index(self._proposed) + 1 :]
+        rest = self._older_versions()
         named = best_of(_NAMED_VERSION.findall(f"{refusal.message} {refusal.data}"), rest)
         return named or (rest[0] if rest else None)
 
@@ -248,27 +269,35 @@ class ClientConnection(Connection):
         return self.peer is not None and self.peer.version == BATCH_VERSION
 
     def _receive_request(self, request: Request) -> None:
-        if request.method == "ping":
-            self.respond(request.id, {})
-        elif self._state is _State.OPEN and self._meta is not None:
+        if self._state is _State.OPEN and self._meta is not None:
             # Stateless servers send no requests and clients write no responses: say so and go on.
             self._stray(f"asked {request.method}, which a server of this revision may not", b"")
+        elif request.method == "ping":
+            self._outgoing.append(jsonrpc.result(request.id, {}))
         else:
+            self._questions.add(request.id)
             caller = Caller(self.peer.version if self.peer else self._proposed, {}, {}, None, None)
             self._events.append(Asked(request.id, request.method, request.params, caller))
 
     def _receive_notification(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":
             cancelled = notification.params.get("requestId")
+            if not jsonrpc.is_id(cancelled):
+                return
             if cancelled == self._listening:
-                self._pending.pop(self._listening, None) if self._listening is not None else None
+                # The result may follow, or not: servers read the specification both ways.
+                self._pending.pop(cancelled, None)
+                self._ignore_answers_to(cancelled)
                 self._listening = None
-            elif isinstance(cancelled, (str, int)):
+            elif cancelled in self._questions:
+                self._questions.remove(cancelled)
                 self._events.append(Cancelled(cancelled, str(notification.params.get("reason", ""))))
         else:
             super()._receive_notification(notification)
 
     def _receive_broken(self, request_id: RequestId, problem: str) -> None:
+        if request_id == self._listening:
+            self._listening = None
         if request_id != self._opening_id:
             super()._receive_broken(request_id, problem)
         elif self._state is _State.PROBING:
@@ -284,10 +313,28 @@ class ClientConnection(Connection):
             super()._receive_garbage(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        if message.id in self._pending or b'"jsonrpc"' in record[:256]:
+        is_ours = message.meant == "answer" and (message.id in self._pending or message.id in self._abandoned)
+        if message.meant in ("request", "notification"):
+            # Whatever it is, it answers nothing; its id, if any, is the server's own.
+            super()._receive_malformed(message, record)
+        elif is_ours or b'"jsonrpc"' in record[:256]:
             self._break_pending(message.id, f"answered with something that is no JSON-RPC message: {message.problem}")
         else:
             super()._receive_malformed(message, record)
+
+    def _was_asked(self, request_id: RequestId) -> bool:
+        return super()._was_asked(request_id) or request_id in {
+            _probe_id(number) for number in range(1, self._probes + 1)
+        }
+
+    def _may_lack_id(self, error: Error) -> bool:
+        # At the start nothing but the opening has been sent, so that there is nothing else that it could be about.
+        return self._state in (_State.PROBING, _State.INITIALIZING) or super()._may_lack_id(error)
+
+
+def _probe_id(number: int) -> str:
+    # A string, which no later request uses: a late answer can never be taken for another.
+    return f"discover-{number}"
 
 
 def _supported(data: Any) -> list[str] | None:

@@ -6,6 +6,7 @@ A connection is fed records with `receive()`, says what happened through `take_e
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from gaia_mcp.protocol import jsonrpc
@@ -62,12 +63,9 @@ class Connection:
     def abandon(self, request_id: RequestId, reason: str) -> None:
         """Stop waiting for an answer and tell the peer so. Whatever still arrives for it is ignored."""
         method = self._pending.pop(request_id, None)
-        self._progress.pop(request_id, None)
         if method is None:
             return
-        self._abandoned[request_id] = None
-        if len(self._abandoned) > ABANDONED_KEPT:
-            del self._abandoned[next(iter(self._abandoned))]
+        self._ignore_answers_to(request_id)
         # The handshake itself must not be cancelled: the specification forbids it, and the probe is harmless.
         if method not in ("initialize", "server/discover"):
             self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
@@ -109,7 +107,7 @@ class Connection:
         for value in values:
             message = jsonrpc.classify(value)
             if isinstance(message, Malformed):
-                self._receive_malformed(message, jsonrpc.encode(value))
+                self._receive_malformed(message, _excerpt(value))
             else:
                 self._receive_message(message)
 
@@ -132,6 +130,16 @@ class Connection:
         self._next_id += 1
         return number
 
+    def _was_asked(self, request_id: RequestId) -> bool:
+        """Whether this id was ever one of ours."""
+        return isinstance(request_id, int) and 0 < request_id < self._next_id
+
+    def _ignore_answers_to(self, request_id: RequestId) -> None:
+        self._progress.pop(request_id, None)
+        self._abandoned[request_id] = None
+        if len(self._abandoned) > ABANDONED_KEPT:
+            del self._abandoned[next(iter(self._abandoned))]
+
     def _receive_message(self, message: Request | Notification | Result | Error) -> None:
         if isinstance(message, Request):
             self._receive_request(message)
@@ -143,8 +151,8 @@ class Connection:
     def _match_answer(self, answer: Result | Error) -> None:
         answered = answer.id
         if isinstance(answer, Error) and answered is None:
-            # An error without an id can only be about the one thing that was asked.
-            if len(self._pending) != 1:
+            # It can only be about the one thing that was asked, if at all.
+            if len(self._pending) != 1 or not self._may_lack_id(answer):
                 self._stray(f"an error without an id: {answer.message}", b"")
                 return
             answered = next(iter(self._pending))
@@ -156,15 +164,25 @@ class Connection:
             self._receive_answer(method, answer)
         elif answered in self._abandoned:
             del self._abandoned[answered]
+        elif self._was_asked(answered):
+            self._stray(f"a second answer to id {answered!r}", b"")
         else:
             self._break_pending(None, f"answered id {answered!r}, which was never asked")
 
+    def _may_lack_id(self, error: Error) -> bool:
+        """Whether this error, without an id, can be the answer to a request."""
+        # Any other code comes from servers that answer notifications, and says nothing of what was asked.
+        return error.code in (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
+
     def _break_pending(self, request_id: RequestId | None, problem: str) -> None:
         """Blame `problem` on a request, or on the only one that is open; with several, nobody can say whose it was."""
+        if request_id in self._abandoned:
+            del self._abandoned[request_id]
+            return
         if request_id not in self._pending and len(self._pending) == 1:
             request_id = next(iter(self._pending))
         if request_id is not None and self._pending.pop(request_id, None) is not None:
-            self._abandoned[request_id] = None
+            self._ignore_answers_to(request_id)
             self._receive_broken(request_id, problem)
         else:
             self._stray(problem, b"")
@@ -192,10 +210,10 @@ class Connection:
 
     def _receive_progress(self, params: dict[str, Any]) -> None:
         token, progress = params.get("progressToken"), params.get("progress")
-        if token not in self._pending or not isinstance(progress, (int, float)):
+        if not jsonrpc.is_id(token) or token not in self._pending or not isinstance(progress, (int, float)):
             return
-        # Progress only ever grows; what does not is a server's mistake and would make a bar jump back.
-        if progress <= self._progress.get(token, float("-inf")):
+        # Progress only ever grows; what does not (NaN neither) is a server's mistake and would make a bar jump back.
+        if not progress > self._progress.get(token, float("-inf")):
             return
         self._progress[token] = progress
         total, text = params.get("total"), params.get("message")
@@ -210,3 +228,8 @@ class Connection:
 
     def _stray(self, problem: str, record: bytes) -> None:
         self._events.append(Strayed(problem, record[: EXCERPT_CHARS * 4].decode("utf-8", "replace")[:EXCERPT_CHARS]))
+
+
+def _excerpt(value: Any) -> bytes:
+    """A member of a batch, as it may have looked. Unlike what we send, it may hold NaN."""
+    return json.dumps(value).encode("ascii")

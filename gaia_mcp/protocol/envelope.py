@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.protocol.events import Caller
+from gaia_mcp.protocol.jsonrpc import is_id
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 INFO_KEY = "io.modelcontextprotocol/clientInfo"
@@ -54,4 +55,4 @@ def read_caller(params: dict[str, Any]) -> Caller | str:
 def progress_token(meta: dict[str, Any]) -> int | str | None:
     """The token under which the caller wants progress, if it does."""
     token = meta.get("progressToken")
-    return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
+    return token if is_id(token) else None

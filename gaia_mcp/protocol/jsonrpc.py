@@ -6,7 +6,7 @@ Knows no method and no version of MCP.
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 RequestId: TypeAlias = int | str
 Message: TypeAlias = dict[str, Any]
@@ -22,7 +22,7 @@ UNSUPPORTED_VERSION = -32022
 # Up to 2025-11-25 only; newer servers say INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Request(NamedTuple):
@@ -57,14 +57,18 @@ class Error(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """JSON that is no message; `id` is that of the request it may have meant to be."""
+    """JSON that is no message. `meant`: "request", "notification", "answer", or "" when there is no telling."""
 
     problem: str
     id: RequestId | None
+    meant: str = ""
 
 
 def encode(message: Message | list[Message]) -> bytes:
-    """One line. ASCII-escaped, so that no code page on the way can harm it."""
+    """One line. ASCII-escaped, so that no code page on the way can harm it.
+
+    Raises `TypeError` or `ValueError` for what JSON cannot say, which includes NaN and the infinities.
+    """
     return _encode(message).encode("ascii") + b"\n"
 
 
@@ -74,9 +78,15 @@ def parse(record: bytes) -> Any:
     Raises `ValueError` for anything that is not UTF-8 JSON, also when it is nested too deeply to read.
     """
     try:
-        return json.loads(record)
+        # Decoded here, for `json` would guess at UTF-16 and UTF-32. A byte order mark is some shells' doing.
+        return json.loads(record.decode("utf-8-sig"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
+
+
+def is_id(value: object) -> TypeGuard[RequestId]:
+    """Whether this can name a request. `True` cannot, though Python takes it for 1."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
@@ -85,29 +95,35 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
         return Malformed("not an object", None)
     has_id = "id" in value
     message_id = value.get("id")
-    id_is_valid = isinstance(message_id, (str, int)) and not isinstance(message_id, bool)
-    known_id = message_id if id_is_valid else None
+    known_id = message_id if is_id(message_id) else None
+    meant = _meant(value)
     if value.get("jsonrpc") != "2.0":
-        return Malformed('no "jsonrpc": "2.0"', known_id)
+        return Malformed('no "jsonrpc": "2.0"', known_id, meant)
     method = value.get("method")
     if method is not None:
         params = value.get("params", {})
         if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
-            return Malformed("method or params of the wrong type", known_id)
+            return Malformed("method or params of the wrong type", known_id, meant)
         if not has_id:
             return Notification(method, params or {})
-        if not id_is_valid:
-            return Malformed("an id that is neither a string nor an integer", None)
-        return Request(message_id, method, params or {})  # type: ignore[arg-type]
-    error = value.get("error")
-    if isinstance(error, dict) and "result" not in value:
+        if known_id is None:
+            return Malformed("an id that is neither a string nor an integer", None, meant)
+        return Request(known_id, method, params or {})
+    # The other member is left out by most and null from some.
+    error, result = value.get("error"), value.get("result")
+    if isinstance(error, dict) and result is None:
         code = error.get("code")
         code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
         return Error(known_id, code, str(error.get("message", "")), error.get("data"))
-    result = value.get("result")
-    if isinstance(result, dict) and "error" not in value and id_is_valid:
-        return Result(message_id, result)  # type: ignore[arg-type]
-    return Malformed("neither a request nor a response", known_id)
+    if isinstance(result, dict) and error is None and known_id is not None:
+        return Result(known_id, result)
+    return Malformed("neither a request nor a response", known_id, meant)
+
+
+def _meant(value: dict[str, Any]) -> str:
+    if value.get("method") is not None:
+        return "request" if "id" in value else "notification"
+    return "answer" if "result" in value or "error" in value else ""
 
 
 def request(request_id: RequestId, method: str, params: dict[str, Any] | None) -> Message:

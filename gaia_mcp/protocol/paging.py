@@ -26,6 +26,7 @@ class Pages:
         self._member = LISTS[method]
         self._seen: set[str] = set()
         self._count = 0
+        self._first: object = None
         self.params: dict[str, Any] | None = None
         self.done = False
         self.problems: list[str] = []
@@ -38,13 +39,15 @@ class Pages:
             self.problems.append(f"a page without a list of {self._member}")
             items = []
         cursor = result.get("nextCursor")
+        if self._count == 1:
+            self._first = cursor
         if cursor is None:
             self.done = True
         elif not isinstance(cursor, str):
             self._stop("a cursor that is not a string")
         elif cursor in self._seen:
             # An old server that means "end" by an empty string answers the first page again: drop it.
-            repeated = cursor == "" and self._count == 2
+            repeated = self.params == {"cursor": ""} and cursor == self._first
             self._stop("" if repeated else f"the cursor {cursor!r} a second time")
             return [] if repeated else items
         elif self._count >= MAX_PAGES:

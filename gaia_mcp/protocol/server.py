@@ -21,7 +21,7 @@ from gaia_mcp.protocol.envelope import (
 )
 from gaia_mcp.protocol.events import Asked, Caller, Cancelled
 from gaia_mcp.protocol.jsonrpc import Malformed, Message, Notification, Request, RequestId
-from gaia_mcp.protocol.shapes import info_for, result_for
+from gaia_mcp.protocol.shapes import capabilities_for, info_for, result_for
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 # Feature methods and the capability that each belongs to. Those of the handshake era alone are below.
@@ -78,8 +78,11 @@ class ServerConnection(Connection):
 
     def refuse(self, request_id: RequestId, code: int, text: str, data: Any = None) -> None:
         """Answer a request with an error. Nothing is sent for one that was cancelled."""
-        if self._open.pop(request_id, None) is not None:
-            self._send_answer(request_id, jsonrpc.error(request_id, code, text, data))
+        if (opened := self._open.pop(request_id, None)) is None:
+            return
+        if code == jsonrpc.RESOURCE_NOT_FOUND and opened[1].version in STATELESS_VERSIONS:
+            code = jsonrpc.INVALID_PARAMS
+        self._send_answer(request_id, jsonrpc.error(request_id, code, text, data))
 
     def report_progress(self, request_id: RequestId, progress: float, total: float | None, text: str) -> None:
         """Tell how far a request has got, if its client asked for that and it is still open."""
@@ -99,14 +102,15 @@ class ServerConnection(Connection):
         """Send a log message on behalf of an open request, if its client wants that level."""
         if (opened := self._open.get(request_id)) is None or "logging" not in self.description.capabilities:
             return
-        wanted = opened[1].log_level
+        # The handshake era sets one level for everything, also while a request runs.
+        wanted = opened[1].log_level if opened[1].version in STATELESS_VERSIONS else self._log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             self.notify("notifications/message", {"level": level, "logger": logger, "data": data})
 
     def announce_list_changed(self, kind: str) -> None:
         """Tell everybody who may be told that the `kind` ("tools", "prompts", "resources") has changed."""
         method = f"notifications/{kind}/list_changed"
-        if self._version is not None:
+        if self._version is not None and self._announces(kind):
             self.notify(method)
         for subscription, wanted in self._subscriptions.items():
             if kind in wanted:
@@ -141,8 +145,7 @@ class ServerConnection(Connection):
             self._serve_handshake(request, caller)
         else:
             self._open[request_id] = (method, self._client)
-            known = method in _FEATURES or method == "server/discover"
-            if known:
+            if method in _FEATURES or method in ("server/discover", "subscriptions/listen"):
                 text = "send initialize first, or put the 2026-07-28 keys into params._meta"
                 self.refuse(request_id, jsonrpc.INVALID_PARAMS, text)
             else:
@@ -169,7 +172,7 @@ class ServerConnection(Connection):
     def _discovered(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "supportedVersions": list(STATELESS_VERSIONS),
-            "capabilities": self.description.capabilities,
+            "capabilities": capabilities_for(STATELESS_VERSIONS[0], self.description.capabilities),
         }
         if self.description.instructions:
             found["instructions"] = self.description.instructions
@@ -188,9 +191,10 @@ class ServerConnection(Connection):
             return
         self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         self._client = Caller(self._version, info, capabilities, None, None)
+        self._open[request.id] = (request.method, self._client)
         answer: dict[str, Any] = {
             "protocolVersion": self._version,
-            "capabilities": self.description.capabilities,
+            "capabilities": capabilities_for(self._version, self.description.capabilities),
             "serverInfo": info_for(self._version, self.description.info),
         }
         if self.description.instructions:
@@ -226,15 +230,17 @@ class ServerConnection(Connection):
         if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
             self.refuse(request.id, jsonrpc.INTERNAL_ERROR, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
             return
-        capabilities = self.description.capabilities
         honoured = {
             kind
             for kind in ("tools", "prompts", "resources")
-            if wanted.get(f"{kind}ListChanged") is True and capabilities.get(kind, {}).get("listChanged") is True
+            if wanted.get(f"{kind}ListChanged") is True and self._announces(kind)
         }
         self._subscriptions[request.id] = honoured
         params = {"notifications": {f"{kind}ListChanged": True for kind in sorted(honoured)}}
         self.notify("notifications/subscriptions/acknowledged", with_meta(params, {SUBSCRIPTION_KEY: request.id}))
+
+    def _announces(self, kind: str) -> bool:
+        return self.description.capabilities.get(kind, {}).get("listChanged") is True
 
     # Everything else that arrives.
 
@@ -242,7 +248,7 @@ class ServerConnection(Connection):
         if notification.method != "notifications/cancelled":
             return  # notifications/initialized and whatever else a client tells: nothing depends on it.
         cancelled = notification.params.get("requestId")
-        if not isinstance(cancelled, (str, int)) or cancelled not in self._open:
+        if not jsonrpc.is_id(cancelled) or cancelled not in self._open:
             return
         del self._open[cancelled]
         if self._subscriptions.pop(cancelled, None) is not None:
@@ -256,15 +262,19 @@ class ServerConnection(Connection):
 
     def _receive_batch(self, values: list[Any]) -> None:
         messages = [jsonrpc.classify(value) for value in values]
-        batch = _Batch({message.id for message in messages if isinstance(message, Request)})
+        asked = {message.id for message in messages if isinstance(message, Request)}
+        # An id in use is refused by itself; its earlier request is answered as it was asked.
+        batch = _Batch(asked - self._open.keys())
         self._batches.update(dict.fromkeys(batch.open_ids, batch))
+        # What is no request is answered first, so that the last answer to a request completes the array.
         for message in messages:
             if isinstance(message, Malformed):
-                batch.answers.append(jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, message.problem))
-            else:
-                self._receive_message(message)
+                batch.answers += self._answers_to_malformed(message, b"")
         if not batch.open_ids and batch.answers:
             self._outgoing.append(batch.answers)
+        for message in messages:
+            if not isinstance(message, Malformed):
+                self._receive_message(message)
 
     def _send_answer(self, request_id: RequestId, answer: Message) -> None:
         self._progress.pop(request_id, None)
@@ -291,5 +301,12 @@ class ServerConnection(Connection):
         else:
             super()._receive_garbage(record)
 
-    def _receive_malformed(self, message: Malformed, record: bytes) -> None:  # noqa: ARG002 (the client keeps it)
-        self._outgoing.append(jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, f"Invalid request: {message.problem}"))
+    def _receive_malformed(self, message: Malformed, record: bytes) -> None:
+        self._outgoing += self._answers_to_malformed(message, record)
+
+    def _answers_to_malformed(self, message: Malformed, record: bytes) -> list[Message]:
+        if message.meant in ("notification", "answer"):
+            # Neither is ever answered, and an error with an answer's id would be taken for one.
+            self._stray(message.problem, record)
+            return []
+        return [jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, f"Invalid request: {message.problem}")]

@@ -23,12 +23,7 @@ _INTRODUCED = {
         "execution": "2025-11-25",
     },
     "prompt": {"title": "2025-06-18", "_meta": "2025-06-18", "icons": "2025-11-25"},
-    "resource": {
-        "size": "2025-03-26",
-        "title": "2025-06-18",
-        "_meta": "2025-06-18",
-        "icons": "2025-11-25",
-    },
+    "resource": {"title": "2025-06-18", "_meta": "2025-06-18", "icons": "2025-11-25"},
     "info": {
         "title": "2025-06-18",
         "icons": "2025-11-25",
@@ -36,6 +31,9 @@ _INTRODUCED = {
         "description": "2025-11-25",
     },
     "block": {"_meta": "2025-06-18"},
+    "annotations": {"lastModified": "2025-06-18"},
+    "result": {"resultType": "2026-07-28", "ttlMs": "2026-07-28", "cacheScope": "2026-07-28"},
+    "capabilities": {"completions": "2025-03-26", "elicitation": "2025-06-18", "extensions": "2026-07-28"},
 }
 # Results that a stateless client may keep; it must be told for how long. We promise nothing: an agent may change.
 CACHEABLE = frozenset(
@@ -55,13 +53,22 @@ def info_for(version: str, info: Wire) -> Wire:
     return _known(version, "info", info)
 
 
+def capabilities_for(version: str, capabilities: Wire) -> Wire:
+    """A server's or client's capabilities."""
+    return _known(version, "capabilities", capabilities)
+
+
 def tool_for(version: str, tool: Wire) -> Wire:
     """One entry of `tools/list`."""
     shaped = _known(version, "tool", tool)
+    if version in STATELESS_VERSIONS:
+        # Only 2025-11-25 had it: tasks became an extension.
+        shaped.pop("execution", None)
+        return shaped
     schema = shaped.get("outputSchema")
     # Only 2026-07-28 allows an output that is not an object.
-    if version not in STATELESS_VERSIONS and isinstance(schema, dict) and schema.get("type") != "object":
-        del shaped["outputSchema"]
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        shaped.pop("outputSchema", None)
     return shaped
 
 
@@ -77,7 +84,7 @@ def prompt_for(version: str, prompt: Wire) -> Wire:
 
 def resource_for(version: str, resource: Wire) -> Wire:
     """One entry of `resources/list` or `resources/templates/list`."""
-    return _known(version, "resource", resource)
+    return _annotated(version, _known(version, "resource", resource))
 
 
 def content_for(version: str, block: Wire) -> Wire:
@@ -88,9 +95,14 @@ def content_for(version: str, block: Wire) -> Wire:
             "type": "text",
             "text": f"[audio, {block.get('mimeType', 'unknown type')}: not for this client's revision]",
         }
-    if kind == "resource_link" and not since(version, "2025-06-18"):
-        return {"type": "text", "text": str(block.get("uri", ""))}
-    return _known(version, "block", block)
+    if kind == "resource_link":
+        if not since(version, "2025-06-18"):
+            return {"type": "text", "text": str(block.get("uri", ""))}
+        return resource_for(version, block)
+    shaped = _annotated(version, _known(version, "block", block))
+    if kind == "resource" and isinstance(resource := block.get("resource"), dict):
+        shaped["resource"] = _known(version, "block", resource)
+    return shaped
 
 
 def call_result_for(version: str, result: Wire) -> Wire:
@@ -107,8 +119,18 @@ def prompt_result_for(version: str, result: Wire) -> Wire:
     """The result of `prompts/get`."""
     shaped = dict(result)
     shaped["messages"] = [
-        {**message, "content": content_for(version, message["content"])} for message in result["messages"]
+        {**message, "content": content_for(version, content)}
+        if isinstance(content := message.get("content"), dict)
+        else message
+        for message in result["messages"]
     ]
+    return shaped
+
+
+def read_result_for(version: str, result: Wire) -> Wire:
+    """The result of `resources/read`."""
+    shaped = dict(result)
+    shaped["contents"] = [_known(version, "block", contents) for contents in result["contents"]]
     return shaped
 
 
@@ -122,23 +144,35 @@ _SHAPERS = {
 
 def result_for(version: str, method: str, result: Wire, server_info: Wire) -> Wire:
     """The result of `method` for a client of `version`, with whatever its era adds to every result."""
-    if method == "tools/call":
+    is_complete = result.get("resultType", "complete") == "complete"
+    if not is_complete:
+        shaped = dict(result)  # It asks for input and has nothing else yet.
+    elif method == "tools/call":
         shaped = call_result_for(version, result)
     elif method == "prompts/get":
         shaped = prompt_result_for(version, result)
+    elif method == "resources/read":
+        shaped = read_result_for(version, result)
     elif method in _SHAPERS:
         member, shape = _SHAPERS[method]
         shaped = {**result, member: [shape(version, item) for item in result[member]]}
     else:
         shaped = dict(result)
-    if version in STATELESS_VERSIONS:
-        shaped.setdefault("resultType", "complete")
-        if method in CACHEABLE:
-            shaped.setdefault("ttlMs", 0)
-            shaped.setdefault("cacheScope", "private")
-        if server_info:
-            shaped["_meta"] = {**shaped.get("_meta", {}), SERVER_INFO_KEY: server_info}
+    if version not in STATELESS_VERSIONS:
+        return _known(version, "result", shaped)
+    shaped.setdefault("resultType", "complete")
+    if is_complete and method in CACHEABLE:
+        shaped.setdefault("ttlMs", 0)
+        shaped.setdefault("cacheScope", "private")
+    if server_info:
+        shaped["_meta"] = {**shaped.get("_meta", {}), SERVER_INFO_KEY: server_info}
     return shaped
+
+
+def _annotated(version: str, value: Wire) -> Wire:
+    if isinstance(annotations := value.get("annotations"), dict):
+        value["annotations"] = _known(version, "annotations", annotations)
+    return value
 
 
 def _known(version: str, what: str, value: Wire) -> Wire:

@@ -10,7 +10,7 @@ from typing import Any
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.schema import SchemaError, misfits
-from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result
+from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result, unsayable
 from gaia_mcp.toolcall import CallCancelledError
 
 Wire = dict[str, Any]
@@ -37,7 +37,8 @@ class ServedAgent:
 
     def describe(self) -> Description:
         """Name, version, capabilities and instructions."""
-        info = self._optional("get_mcp_server_info") or {}
+        info = self._optional("get_mcp_server_info")
+        info = info if isinstance(info, dict) else {}
         name = str(info.get("name") or f"GAIA {type(self.agent).__name__}")
         shown: Wire = {"name": name, "version": str(info.get("version") or "2.0.0")}
         shown.update({key: info[key] for key in ("title", "description", "websiteUrl", "icons") if info.get(key)})
@@ -73,16 +74,20 @@ class ServedAgent:
     # Tools.
 
     def _read_tools(self) -> None:
-        self._tools = {}
-        self.problems = []
+        tools: dict[str, Wire] = {}
+        problems: list[str] = []
         for number, definition in enumerate(self.agent.get_mcp_tool_definitions() or [], 1):
             name = definition.get("name") if isinstance(definition, dict) else None
             if not isinstance(name, str) or not name:
-                self.problems.append(f"tool {number} has no name and is left out")
-            elif name in self._tools:
-                self.problems.append(f"tool {name!r} is defined twice; the first counts")
+                problems.append(f"tool {number} has no name and is left out")
+            elif name in tools:
+                problems.append(f"tool {name!r} is defined twice; the first counts")
+            elif (problem := unsayable(definition)) is not None:
+                problems.append(f"tool {name!r} is left out, JSON cannot say its definition: {problem}")
             else:
-                self._tools[name] = _presentable(definition)
+                tools[name] = _presentable(definition)
+        # Replaced as a whole: calls in other threads look things up meanwhile.
+        self._tools, self.problems = tools, problems
 
     def _call(self, params: Wire) -> Wire:
         name, arguments = params.get("name"), params.get("arguments", {})
@@ -90,28 +95,31 @@ class ServedAgent:
             raise RefusedError("tools/call needs params.name, a string")
         if not isinstance(arguments, dict):
             raise RefusedError("tools/call needs params.arguments to be an object")
-        if name not in self._tools:
+        tool = self._tools.get(name)
+        if tool is None:
             self._read_tools()
-        if name not in self._tools:
+            tool = self._tools.get(name)
+        if tool is None:
             raise RefusedError(f"Unknown tool: {name}")
-        if (problem := self._misfit(name, arguments)) is not None:
+        if (problem := self._misfit(name, tool["inputSchema"], arguments)) is not None:
             return problem
         try:
             return call_result(self.agent.execute_mcp_tool(name, arguments))
         except CallCancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 (a tool's own failure, whatever it is, is a result)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a tool's own failure, whatever it is, is a result)
             import traceback
 
             traceback.print_exc()
             return failure_of(error)
 
-    def _misfit(self, name: str, arguments: Wire) -> Wire | None:
-        schema = self._tools[name]["inputSchema"]
+    def _misfit(self, name: str, schema: Wire, arguments: Wire) -> Wire | None:
         try:
             found = misfits(schema, arguments)
-        except SchemaError as problem:
-            self.problems.append(f"the schema of {name!r} cannot be used: {problem}")
+        except SchemaError as unusable:
+            problem = f"the schema of {name!r} cannot be used: {unusable}"
+            if problem not in self.problems:
+                self.problems.append(problem)
             return None
         if not found:
             return None
@@ -131,17 +139,20 @@ class ServedAgent:
     def _prompts(self) -> list[Wire]:
         prompts = [dict(prompt) for prompt in self._optional("get_mcp_prompts") or [] if _named(prompt, "name")]
         for prompt in prompts:
-            prompt.setdefault("arguments", [])
+            given = prompt.get("arguments")
+            prompt["arguments"] = [item for item in given if _named(item, "name")] if isinstance(given, list) else []
         return prompts
 
     def _get_prompt(self, params: Wire) -> Wire:
         name, arguments = params.get("name"), params.get("arguments") or {}
         prompt = next((prompt for prompt in self._prompts() if prompt["name"] == name), None)
-        if prompt is None or not isinstance(arguments, dict):
+        if prompt is None:
             raise RefusedError(f"Unknown prompt: {name}")
+        if not isinstance(arguments, dict):
+            raise RefusedError("prompts/get needs params.arguments to be an object")
         for argument in prompt["arguments"]:
-            if argument.get("required") and argument.get("name") not in arguments:
-                raise RefusedError(f"prompt {name!r} needs the argument {argument.get('name')!r}")
+            if argument.get("required") and argument["name"] not in arguments:
+                raise RefusedError(f"prompt {name!r} needs the argument {argument['name']!r}")
         description = str(prompt.get("description") or "")
         get = getattr(self.agent, "get_mcp_prompt", None)
         if get is None:
@@ -167,10 +178,12 @@ class ServedAgent:
             raise RefusedError("Resource not found", data={"uri": uri})
         mime_type = resource.get("mimeType") if resource else None
         if read is None:
-            content = resource.get("text", resource.get("blob")) if resource else None
-            if content is None:
+            text, blob = (resource.get("text"), resource.get("blob")) if resource else (None, None)
+            if text is None and isinstance(blob, str):
+                return resource_result({"contents": [{"uri": uri, "blob": blob}]}, uri, mime_type)
+            if text is None and blob is None:
                 raise RefusedError(f"the agent describes {uri} but has no read_mcp_resource()", data={"uri": uri})
-            return resource_result(content, uri, mime_type)
+            return resource_result(blob if text is None else text, uri, mime_type)
         try:
             return resource_result(read(uri), uri, mime_type)
         except (ValueError, KeyError, FileNotFoundError) as error:

@@ -30,6 +30,15 @@ def call_result(value: Any) -> Wire:
     return {"content": [_text(text)], "structuredContent": value, "isError": _reports_failure(value)}
 
 
+def unsayable(value: Any) -> str | None:
+    """Why JSON cannot say `value`, None if it can."""
+    try:
+        _DUMP(value)
+    except (TypeError, ValueError, RecursionError) as problem:
+        return str(problem)
+    return None
+
+
 def failure(text: str) -> Wire:
     """The result of `tools/call` for a tool that failed."""
     return {"content": [_text(text)], "isError": True}
@@ -37,7 +46,11 @@ def failure(text: str) -> Wire:
 
 def failure_of(error: BaseException) -> Wire:
     """The result of `tools/call` for a tool that raised."""
-    return failure(str(error) or type(error).__name__)
+    text = str(error)
+    # The words of a KeyError are the key, those of a SystemExit a number.
+    if not text or isinstance(error, (KeyError, SystemExit)):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return failure(text)
 
 
 def prompt_result(value: Any, description: str) -> Wire:
@@ -45,26 +58,23 @@ def prompt_result(value: Any, description: str) -> Wire:
 
     Raises `TypeError` for anything else.
     """
+    whole: Wire = {"description": description} if description else {}
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        return value
-    if isinstance(value, str):
-        value = [{"role": "user", "content": _text(value)}]
-    if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
+        whole, value = {**whole, **value}, value["messages"]
+    elif isinstance(value, str):
+        value = [{"role": "user", "content": value}]
+    if not isinstance(value, list):
         raise TypeError(f"a prompt is a text, a list of messages or a result, not {type(value).__name__}")
-    messages = [
-        {**message, "content": _text(message["content"])} if isinstance(message.get("content"), str) else message
-        for message in value
-    ]
-    return {"description": description, "messages": messages} if description else {"messages": messages}
+    return {**whole, "messages": [_message(message) for message in value]}
 
 
 def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
     """The result of `resources/read` for a text, bytes, a JSON value, or a whole result."""
-    if isinstance(value, dict) and isinstance(value.get("contents"), list):
-        return value
     contents: Wire = {"uri": uri}
     if mime_type:
         contents["mimeType"] = mime_type
+    if isinstance(value, dict) and isinstance(value.get("contents"), list):
+        return {**value, "contents": [{**contents, **item} for item in value["contents"]]}
     if isinstance(value, (bytes, bytearray, memoryview)):
         contents["blob"] = base64.b64encode(value).decode("ascii")
     elif isinstance(value, str):
@@ -73,6 +83,15 @@ def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
         contents["text"] = _DUMP(value)
         contents.setdefault("mimeType", "application/json")
     return {"contents": [contents]}
+
+
+def _message(message: Any) -> Wire:
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        content = _text(content)
+    if not isinstance(content, dict):
+        raise TypeError("a prompt's message is a dict with a role and a content")
+    return {**message, "content": content}
 
 
 def _text(text: str) -> Wire:

@@ -7,7 +7,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
 from gaia_mcp.server.session import AgentServer
 
 if TYPE_CHECKING:
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.server.adapter import ServedAgent
 
-READ_BYTES = 256 * 1024
+# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
+READ_BYTES = 64 * 1024
 # After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
 FINISH_SECONDS = 1.0
 
@@ -36,7 +36,16 @@ class GuardedPipes:
 
     def read(self) -> bytes:
         """The next bytes from the client; empty at the end."""
-        return os.read(self._input, READ_BYTES)
+        while True:
+            try:
+                return os.read(self._input, READ_BYTES)
+            except BlockingIOError:
+                # The other end was handed to us without blocking; wait until there is more.
+                import select
+
+                select.select([self._input], [], [])
+            except ConnectionError:
+                return b""
 
     def write(self, data: bytes) -> None:
         """Write all of `data`. Raises `BrokenPipeError` when the client has gone."""
@@ -45,40 +54,34 @@ class GuardedPipes:
             try:
                 view = view[os.write(self._output, view) :]
             except BlockingIOError:
-                # The other end was handed to us without blocking; wait until it takes more.
                 import select
 
                 select.select([], [self._output], [])
 
 
 class StdioServer:
-    """Reads in a thread of its own from the first moment on, so that the main thread is free to import a slow agent."""
+    """Reads in threads of its own from the first moment on, so that the main thread is free to import a slow agent."""
 
     def __init__(self, name: str) -> None:
-        self._pipes = GuardedPipes()
-        self._server = AgentServer(self._pipes.write, name)
-        self._reader = threading.Thread(target=self._read, name="client", daemon=True)
+        pipes = GuardedPipes()
+        self._server = AgentServer(pipes.read, pipes.write, name)
+        self._closer = threading.Thread(target=self._close, name="close", daemon=True)
 
     def run(self, load: Callable[[], ServedAgent]) -> None:
         """Serve until the client closes our input. What `load` raises ends it too."""
-        self._reader.start()
+        self._server.start()
+        self._closer.start()
         self._server.set_agent(load())
-        self._reader.join()
+        self._closer.join()
 
     def replace_agent(self, agent: ServedAgent) -> None:
         """Serve another agent from now on, and say so."""
         self._server.set_agent(agent)
 
-    def _read(self) -> None:
-        lines = LineBuffer()
-        try:
-            while data := self._pipes.read():
-                for record in lines.feed(data):
-                    self._server.receive(record)
-            for record in lines.finish():
-                self._server.receive(record)
-            self._server.finish(FINISH_SECONDS)
-        except BrokenPipeError:
-            return  # The client has gone; so do we.
-        except RecordTooLongError as error:
-            print(f"error: the client wrote {error}", file=sys.stderr)  # noqa: T201
+    def _close(self) -> None:
+        self._server.wait()
+        self._server.finish(FINISH_SECONDS)
+        if not self._server.has_loaded:
+            # Nobody waits for the agent any more, and an import cannot be called off.
+            sys.stderr.flush()
+            os._exit(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import PeerError
+from gaia_mcp.errors import PeerError, RemoteProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +53,11 @@ class Conversation(MCPTransport):
         self.name = "server"
         self.host: Host | None = None
         self.peer: Peer | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a version has been agreed upon, so that anything may be asked."""
+        return self.is_connected()
 
     @abstractmethod
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
@@ -118,8 +123,12 @@ class PlainConversation(Conversation):
         if not self.connect():
             raise ConnectError(f"Failed to establish transport connection to {self.name!r}", server=self.name)
         params = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
-        found = self.request("initialize", params, deadline)
-        self._transport.send_notification("notifications/initialized")
+        try:
+            found = self.request("initialize", params, deadline)
+            self._transport.send_notification("notifications/initialized")
+        except BaseException:
+            self.disconnect()
+            raise
         self.peer = Peer(
             str(found.get("protocolVersion", HANDSHAKE_VERSIONS[0])),
             found.get("serverInfo", {}),
@@ -138,8 +147,12 @@ class PlainConversation(Conversation):
         on_progress: OnProgress | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
         response = self.send_request(method, params)
-        if "error" in response:
-            error = response["error"]
+        if not isinstance(response, dict):
+            raise RemoteProtocolError(self.name, f"answered {method} with something that is no response")
+        error = response.get("error")
+        if error is not None:
+            if not isinstance(error, dict):
+                error = {"message": str(error)}
             raise PeerError(
                 self.name,
                 method,
@@ -147,7 +160,9 @@ class PlainConversation(Conversation):
                 error.get("message", "Unknown error"),
                 error.get("data"),
             )
-        result: dict[str, Any] = response.get("result", {})
+        result = response.get("result", {})
+        if not isinstance(result, dict):
+            raise RemoteProtocolError(self.name, f"answered {method} with a result that is no object")
         return result
 
     def check_alive(self, deadline: Deadline) -> None:

@@ -6,6 +6,7 @@ Knows bytes and processes, nothing of MCP.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -15,12 +16,14 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.commands import command_for_system, find_program
-from gaia_mcp.errors import SpawnError
+from gaia_mcp.errors import NotConnectedError, SpawnError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gaia_mcp.deadline import Deadline
+
+logger = logging.getLogger("gaia_mcp")
 
 # Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
 CLOSE_GRACE_SECONDS = 2.0
@@ -43,6 +46,10 @@ class Stopped(NamedTuple):
     returncode: int | None
     seconds: float
     left_others: bool
+
+
+class CutError(TimeoutError):
+    """Time ran out in the middle of a message: what would follow could not be understood."""
 
 
 class Child:
@@ -68,6 +75,8 @@ class Child:
         self._stdin = -1
         self._stdin_lock = threading.Lock()
         self._closing = False
+        self._is_cut = False
+        self._start_lock = threading.Lock()
         self._stderr_lock = threading.Lock()
         self._stderr_kept: deque[bytes] = deque()
         self._stderr_size = 0
@@ -88,12 +97,25 @@ class Child:
     def start(self) -> None:
         """Start it.
 
-        Raises `SpawnError` saying why that is impossible.
+        Raises `SpawnError` saying why that is impossible, `NotConnectedError` when it has been stopped before.
         """
+        # Whoever stops it meanwhile waits: a process that nobody knows of would stay for ever.
+        with self._start_lock:
+            if self._closing:
+                raise NotConnectedError(self._server)
+            self._spawn()
+            thread = threading.Thread(target=self._drain_stderr, name=f"{self._server} stderr", daemon=True)
+            thread.start()
+            self._stderr_thread = thread
+            if self._closing:
+                self._kill_group(force=True)
+
+    def _spawn(self) -> None:
         if self._cwd is not None and not os.path.isdir(self._cwd):  # noqa: PTH112
             raise SpawnError(self._server, self._command, f"has no working folder {self._cwd!r}", hint="check its cwd")
-        program = find_program(self._server, self._command, self._environment, self._cwd)
+        program = self._command
         try:
+            program = find_program(self._server, self._command, self._environment, self._cwd)
             self._process = subprocess.Popen(
                 command_for_system(program, self._arguments),
                 stdin=subprocess.PIPE,
@@ -107,15 +129,13 @@ class Child:
                 start_new_session=os.name != "nt",
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
-        except OSError as cause:
-            reason = f"cannot be run: {cause.strerror or cause}"
+        except (OSError, ValueError) as cause:  # The latter for a zero byte in an argument.
+            reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
             raise SpawnError(self._server, self._command, reason, hint=f"try it by hand: {program}") from cause
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
         self._stdin = self._process.stdin.fileno()
         if os.name != "nt":
             os.set_blocking(self._stdin, False)
-        self._stderr_thread = threading.Thread(target=self._drain_stderr, name=f"{self._server} stderr", daemon=True)
-        self._stderr_thread.start()
 
     def read(self) -> bytes:
         """The next bytes of its stdout; empty at the end, when the pipe is closed. Blocks: for one thread alone."""
@@ -129,21 +149,34 @@ class Child:
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data` to its stdin.
 
-        Raises `BrokenPipeError` when it no longer reads, `TimeoutError` when it did not read in time; the stream is
-        then cut in the middle of a message, and the child of no more use.
+        Raises `BrokenPipeError` when it no longer reads, `TimeoutError` when it did not read in time and nothing of
+        `data` is out, `CutError` when a part is: the child is of no more use then.
         """
         if os.name == "nt":
             self._write_in_thread(data, deadline)
             return
         view = memoryview(data)
-        with self._stdin_lock:
+        if not self._stdin_lock.acquire(timeout=deadline.remaining()):
+            raise TimeoutError("it does not read its stdin")
+        try:
+            if self._is_cut:
+                raise BrokenPipeError("a message was cut off")
+            self._is_cut = True  # Until all of it is out, however we leave.
             while view:
                 if self._closing:
                     raise BrokenPipeError("its stdin is closed")
                 try:
                     view = view[os.write(self._stdin, view) :]
                 except BlockingIOError:
-                    self._wait_writable(deadline)
+                    if self._is_writable_by(deadline):
+                        continue
+                    if len(view) < len(data):
+                        raise CutError("it does not read its stdin") from None
+                    self._is_cut = False
+                    raise TimeoutError("it does not read its stdin") from None
+            self._is_cut = False
+        finally:
+            self._stdin_lock.release()
 
     def close_stdin(self) -> None:
         """Tell it that nothing more will come."""
@@ -194,7 +227,9 @@ class Child:
 
     def _stop(self, grace_seconds: float) -> Stopped:
         began = time.monotonic()
-        process = self._process
+        self._closing = True
+        with self._start_lock:
+            process = self._process
         if process is None:
             return Stopped("by itself", None, 0.0, left_others=False)
         how = "by itself" if process.poll() is not None else "on closed input"
@@ -247,13 +282,13 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL if force else signal.SIGTERM)
 
-    def _wait_writable(self, deadline: Deadline) -> None:
+    def _is_writable_by(self, deadline: Deadline) -> bool:
+        """Wait a moment for room; False when there is none and no time is left."""
         import select
 
         poller = select.poll()
         poller.register(self._stdin, select.POLLOUT)
-        if not poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS)) and deadline.expired:
-            raise TimeoutError("it does not read its stdin")
+        return bool(poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS))) or not deadline.expired
 
     def _write_in_thread(self, data: bytes, deadline: Deadline) -> None:
         # Windows pipes cannot be written without blocking: a thread may be left with it until the child is killed.
@@ -272,7 +307,7 @@ class Child:
         writer.start()
         writer.join(deadline.remaining())
         if writer.is_alive():
-            raise TimeoutError("it does not read its stdin")
+            raise CutError("it does not read its stdin")
         if failed:
             raise BrokenPipeError(str(failed[0])) from failed[0]
 
@@ -288,4 +323,8 @@ class Child:
                     while self._stderr_size - len(self._stderr_kept[0]) >= STDERR_KEPT_BYTES:
                         self._stderr_size -= len(self._stderr_kept.popleft())
                 if self._on_stderr is not None:
-                    self._on_stderr(data)
+                    try:
+                        self._on_stderr(data)
+                    except Exception:  # somebody else's code; undrained, the child would stop at its next words
+                        logger.exception("what listens to the log of MCP server %r failed", self._server)
+                        self._on_stderr = None

@@ -81,7 +81,8 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
     Raises `SpawnError` saying why there is none.
     """
     if os.path.dirname(command):  # noqa: PTH120 (a Path would drop a leading "./")
-        path = Path(cwd or ".") / Path(command).expanduser()
+        # Not Path.expanduser(), which raises for a user that there is not.
+        path = Path(cwd or ".") / os.path.expanduser(command)  # noqa: PTH111
         found = shutil.which(path)
         if found:
             return os.path.abspath(found)  # noqa: PTH100 (without following the links of a virtual environment)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gaia_mcp.client.transports.child import CLOSE_GRACE_SECONDS, Child, Stopped
 from gaia_mcp.client.transports.commands import child_environment, split_command_line
 from gaia_mcp.client.transports.wire import WireConversation
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
-    ConnectError,
     DeadlineError,
     MCPError,
     NotConnectedError,
@@ -25,6 +24,7 @@ from gaia_mcp.safetext import one_line, redacted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from gaia_mcp.client.transports.wire import Exchange
     from gaia_mcp.protocol.events import Peer
 
 # After its output has ended a server is given this long to end too, so that its exit status can be told.
@@ -62,21 +62,26 @@ class StdioTransport(WireConversation):
         self.cwd = cwd
         self.stopped: Stopped | None = None
         self._on_stderr = on_stderr
-        self._child: Child | None = None
-        self._reader: threading.Thread | None = None
 
     def __repr__(self) -> str:
         state = "connected" if self.is_connected() else "not connected"
         return f"<StdioTransport {self.command!r}, {state}>"
 
     @property
+    def _child(self) -> Child | None:
+        exchange = self._exchange
+        return cast("Child", exchange.pipe) if exchange is not None else None
+
+    @property
     def pid(self) -> int | None:
         """The process id of the server, while there is one."""
-        return self._child.pid if self._child is not None else None
+        child = self._child
+        return child.pid if child is not None else None
 
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without the secrets it was given."""
-        return redacted(self._child.stderr_tail(), self._secrets()) if self._child is not None else ""
+        child = self._child
+        return redacted(child.stderr_tail(), self._secrets()) if child is not None else ""
 
     def connect(self) -> bool:
         """Start the server, without a word to it yet.
@@ -88,18 +93,19 @@ class StdioTransport(WireConversation):
         return True
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
+        exchange = self._exchange
+        if self.is_open and exchange is not None and exchange.connection.peer is not None:
+            return exchange.connection.peer
         try:
-            if not self.is_connected():
-                self._start(deadline, probe=probe)
+            if exchange is None or not self.is_connected():
+                exchange = self._start(deadline, probe=probe)
             try:
-                return self._negotiate(deadline)
+                return self._negotiate(exchange, deadline)
             except ServerExitedError:
-                if self._connection is None or not self._connection.is_probing:
+                if not exchange.connection.is_probing:
                     raise
             # Some servers end on anything but `initialize`: once more, with that first.
-            self._stop(IMPATIENT_GRACE_SECONDS)
-            self._start(deadline, probe=False)
-            return self._negotiate(deadline)
+            return self._negotiate(self._start(deadline, probe=False), deadline)
         except BaseException:
             self._stop(IMPATIENT_GRACE_SECONDS)
             raise
@@ -114,14 +120,17 @@ class StdioTransport(WireConversation):
 
     def is_connected(self) -> bool:
         """Whether the server runs and can still be read from."""
-        return self._child is not None and self._lost is None and self._child.poll() is None
+        exchange, child = self._exchange, self._child
+        if exchange is None or child is None or child.pid is None:
+            return False
+        return exchange.lost is None and child.poll() is None
 
     # The pipe.
 
-    def _start(self, deadline: Deadline, *, probe: bool) -> None:
+    def _start(self, deadline: Deadline, *, probe: bool) -> Exchange:
         self._stop(IMPATIENT_GRACE_SECONDS)
         command, arguments = self._words()
-        self._child = Child(
+        child = Child(
             self.name,
             command,
             arguments,
@@ -129,21 +138,22 @@ class StdioTransport(WireConversation):
             cwd=self.cwd,
             on_stderr=self._on_stderr,
         )
-        self._begin(probe=probe)
         self.stopped = None
+        exchange = self._begin(child, probe=probe)
         started = threading.Event()
         failure: list[MCPError] = []
         # The reader starts the child too. Signals interrupt only the main thread, so a Ctrl-C can never fall between
         # the making of a process and our knowing of it.
-        self._reader = threading.Thread(
-            target=self._read, args=(self._child, started, failure), name=f"{self.name} stdout", daemon=True
+        exchange.reader = threading.Thread(
+            target=self._read, args=(exchange, child, started, failure), name=f"{self.name} stdout", daemon=True
         )
-        self._reader.start()
+        exchange.reader.start()
         if not started.wait(deadline.remaining()):
             raise DeadlineError(self.name, "at its start", deadline.seconds)
         if failure:
-            self._child = None
+            self._exchange = None
             raise failure[0]
+        return exchange
 
     def _words(self) -> tuple[str, list[str]]:
         if self.args is not None:
@@ -154,7 +164,7 @@ class StdioTransport(WireConversation):
         words = split_command_line(self.name, self.command)
         return words[0], words[1:]
 
-    def _read(self, child: Child, started: threading.Event, failure: list[MCPError]) -> None:
+    def _read(self, exchange: Exchange, child: Child, started: threading.Event, failure: list[MCPError]) -> None:
         try:
             child.start()
         except MCPError as error:
@@ -163,60 +173,68 @@ class StdioTransport(WireConversation):
         finally:
             started.set()
         lines = LineBuffer()
-        lost: MCPError | None = None
-        while data := child.read():
-            if lost is not None:
-                continue  # Unreadable from here on; keep draining, so that it can end.
-            try:
-                for record in lines.feed(data):
-                    self._take(record)
-            except (RecordTooLongError, RemoteProtocolError) as error:
-                lost = error if isinstance(error, MCPError) else RemoteProtocolError(self.name, f"wrote {error}")
-                self._pipe_ended(lost)
-        for record in lines.finish():
-            self._received(record)
-        if lost is None:
+        try:
+            while data := child.read():
+                if exchange.lost is not None:
+                    continue  # Unreadable from here on; keep draining, so that it can end.
+                try:
+                    for record in lines.feed(data):
+                        self._take(exchange, record)
+                except RecordTooLongError as problem:
+                    self._pipe_ended(exchange, RemoteProtocolError(self.name, f"wrote {problem}"))
+                except RemoteProtocolError as error:
+                    self._pipe_ended(exchange, error)
+            if exchange.lost is None:
+                for record in lines.finish():
+                    self._received(exchange, record)
+        finally:
             asked_to = child.is_closing
-            self._pipe_ended(NotConnectedError(self.name) if asked_to else self._why_lost("before it was asked to"))
+            self._pipe_ended(
+                exchange,
+                NotConnectedError(self.name) if asked_to else self._why_lost(exchange, "before it was asked to"),
+            )
 
-    def _take(self, record: bytes) -> None:
+    def _take(self, exchange: Exchange, record: bytes) -> None:
         if record[:15].lower() == b"content-length:":
             raise RemoteProtocolError(
                 self.name,
                 "frames its messages with Content-Length, as language servers do; MCP is one message per line",
                 hint="its author has to change that",
             )
-        self._received(record)
-
-    def _write(self, data: bytes, deadline: Deadline) -> None:
-        if self._child is None:
-            raise BrokenPipeError
-        self._child.write(data, deadline)
+        self._received(exchange, record)
 
     def _stop(self, grace_seconds: float) -> Stopped | None:
-        child, reader = self._child, self._reader
-        if child is None:
+        exchange, child = self._exchange, self._child
+        if exchange is None or child is None:
             return None
-        self.stopped = child.stop(grace_seconds)
-        if reader is not None and reader is not threading.current_thread():
+        stopped = child.stop(grace_seconds)
+        self._pipe_ended(exchange, NotConnectedError(self.name))
+        reader = exchange.reader
+        if reader is not None and reader.is_alive() and reader is not threading.current_thread():
             reader.join(IMPATIENT_GRACE_SECONDS)
-        self._child = self._reader = self._connection = None
-        return self.stopped
+        self.stopped = stopped
+        with self._lock:
+            # Another thread may have started the next one meanwhile.
+            if self._exchange is exchange:
+                self._exchange = None
+        return stopped
 
     # Words for errors.
 
     def _default_deadline(self) -> Deadline:
         return Deadline(self.timeout)
 
-    def _why_lost(self, stage: str) -> MCPError:
-        if self._lost is not None and not isinstance(self._lost, ServerExitedError):
-            return self._lost
-        child = self._child
-        if child is None:
-            return ConnectError(f"server {self.name!r} was disconnected {stage}", server=self.name)
-        returncode = child.wait(EXIT_STATUS_SECONDS)
-        child.settle_stderr(EXIT_STATUS_SECONDS)
-        tail = self.stderr_tail()
+    def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
+        lost = exchange.lost
+        if lost is not None and not isinstance(lost, ServerExitedError):
+            return lost
+        if lost is not None:
+            returncode, tail = lost.returncode, lost.stderr_tail
+        else:
+            child = cast("Child", exchange.pipe)
+            returncode = child.wait(EXIT_STATUS_SECONDS)
+            child.settle_stderr(EXIT_STATUS_SECONDS)
+            tail = redacted(child.stderr_tail(), self._secrets())
         return ServerExitedError(
             self.name, _before(stage), returncode, tail, last_words=_last_words(tail) or self._noise()
         )

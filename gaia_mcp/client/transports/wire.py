@@ -5,16 +5,18 @@ Subclasses own the pipe: they start it, hand over what arrives, write what they 
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import abstractmethod
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.client.host import ASKS_A_PERSON, Host, UnsupportedError
 from gaia_mcp.client.identity import CLIENT_INFO
 from gaia_mcp.client.transports.base import Conversation
+from gaia_mcp.client.transports.child import CutError
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
+from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import (
     Answered,
@@ -38,10 +40,24 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Event
     from gaia_mcp.protocol.jsonrpc import Message
 
+logger = logging.getLogger("gaia_mcp")
+
 # The specification's SDKs wait this long for an answer to the probe. Shorter would race slow imports.
 PROBE_SECONDS = 10.0
 # What we send of our own accord (a cancellation, an answer to the server) must not hold anybody up for longer.
 ASIDE_SECONDS = 2.0
+# Each question has a thread while it is being answered; a server that asks without end must not take the machine.
+MAX_QUESTIONS = 32
+
+
+class Pipe(Protocol):
+    """What a conversation writes to."""
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        """Write all of it.
+
+        Raises `BrokenPipeError`; `TimeoutError` when there was no room and nothing is out; `CutError` when a part is.
+        """
 
 
 class _Waiter:
@@ -54,25 +70,37 @@ class _Waiter:
         self.outcomes: SimpleQueue[Event | MCPError] = SimpleQueue()
 
 
+class Exchange:
+    """What belongs to one pipe and ends with it, so that a thread that comes late cannot disturb the next one.
+
+    `questions` is how many of the server's are being answered.
+    """
+
+    __slots__ = ("connection", "is_open", "lost", "opening", "pipe", "questions", "reader", "waiters")
+
+    def __init__(self, connection: ClientConnection, pipe: Pipe) -> None:
+        self.connection = connection
+        self.pipe = pipe
+        self.reader: threading.Thread | None = None
+        self.waiters: dict[RequestId, _Waiter] = {}
+        self.questions = 0
+        self.opening: _Waiter | None = None
+        self.is_open = False
+        self.lost: MCPError | None = None
+
+
 class WireConversation(Conversation):
     """The conversation; see `Conversation` for what it promises."""
 
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._connection: ClientConnection | None = None
-        self._waiters: dict[RequestId, _Waiter] = {}
-        self._opening: _Waiter | None = None
-        self._lost: MCPError | None = None
+        self._exchange: Exchange | None = None
 
     # What a subclass does.
 
     @abstractmethod
-    def _write(self, data: bytes, deadline: Deadline) -> None:
-        """Write all of it. Raises `BrokenPipeError` or `TimeoutError`."""
-
-    @abstractmethod
-    def _why_lost(self, stage: str) -> MCPError:
+    def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
         """The error for a pipe that ended while `stage` was waited for."""
 
     @abstractmethod
@@ -81,55 +109,46 @@ class WireConversation(Conversation):
 
     # What it calls.
 
-    def _begin(self, *, probe: bool) -> None:
+    def _begin(self, pipe: Pipe, *, probe: bool) -> Exchange:
         """Start over on a fresh pipe."""
         host = self.host or Host()
         self.host = host
-        with self._lock:
-            self._lost = None
-            self._waiters = {}
-            self._connection = ClientConnection(
-                self.name, info=CLIENT_INFO, capabilities=host.capabilities(), probe=probe
-            )
+        connection = ClientConnection(self.name, info=CLIENT_INFO, capabilities=host.capabilities(), probe=probe)
+        self._exchange = Exchange(connection, pipe)
+        return self._exchange
 
-    def _received(self, record: bytes) -> None:
+    def _received(self, exchange: Exchange, record: bytes) -> None:
         """A record has arrived. For the reading thread."""
-        connection = self._connection
-        if connection is None:
-            return
         with self._lock:
-            connection.receive(record)
-            outgoing = connection.take_outgoing()
-            events = connection.take_events()
+            exchange.connection.receive(record)
+            outgoing = exchange.connection.take_outgoing()
+            events = exchange.connection.take_events()
         if outgoing:
-            self._send_aside(outgoing)
+            self._send_aside(exchange, outgoing)
         for event in events:
-            self._dispatch(event)
+            self._dispatch(exchange, event)
 
-    def _pipe_ended(self, error: MCPError) -> None:
-        """Nothing more will arrive. For the reading thread."""
+    def _pipe_ended(self, exchange: Exchange, error: MCPError) -> None:
+        """Nothing more will arrive. Called again, it changes nothing: the first reason is the one that counts."""
         with self._lock:
-            self._lost = error
-            waiters, self._waiters = list(self._waiters.values()), {}
-            opening = self._opening
+            exchange.lost = error = exchange.lost or error
+            waiters, exchange.waiters = list(exchange.waiters.values()), {}
+            opening, exchange.opening = exchange.opening, None
         for waiter in waiters:
             waiter.outcomes.put(error)
         if opening is not None:
             opening.outcomes.put(error)
 
-    def _negotiate(self, deadline: Deadline) -> Peer:
+    def _negotiate(self, exchange: Exchange, deadline: Deadline) -> Peer:
         """Agree on a version, on a pipe that has been started."""
-        connection = self._connection
-        assert connection is not None  # noqa: S101 (_begin made it)
+        connection = exchange.connection
         waiter = _Waiter(deadline)
         with self._lock:
-            self._opening = waiter
             connection.open()
+            exchange.opening = waiter
             outgoing = connection.take_outgoing()
-            if self._lost is not None:
-                waiter.outcomes.put(self._lost)
         try:
-            self._send(outgoing, deadline)
+            self._send(exchange, outgoing, deadline)
             # A silent server is asked again by handshake while there is still time for the answer.
             probe = deadline.sooner(min(PROBE_SECONDS, deadline.remaining() / 2))
             outcome = self._outcome_by(probe, waiter)
@@ -137,17 +156,22 @@ class WireConversation(Conversation):
                 with self._lock:
                     connection.probe_timed_out()
                     outgoing = connection.take_outgoing()
-                self._send(outgoing, deadline)
+                self._send(exchange, outgoing, deadline)
                 outcome = self._outcome_by(deadline, waiter)
         finally:
-            self._opening = None
+            exchange.opening = None
         if outcome is None:
             hint = "a first start may download a lot: allow more time with --timeout SECONDS"
             raise DeadlineError(self.name, "at its start", deadline.seconds, noise=self._noise(), hint=hint)
         if isinstance(outcome, Opened):
             self.peer = outcome.peer
             return outcome.peer
-        raise outcome.error if isinstance(outcome, OpeningFailed) else self._why_lost("at its start")
+        raise outcome.error if isinstance(outcome, OpeningFailed) else self._why_lost(exchange, "at its start")
+
+    @property
+    def is_open(self) -> bool:
+        exchange = self._exchange
+        return exchange is not None and exchange.is_open and self.is_connected()
 
     # The conversation itself.
 
@@ -159,12 +183,7 @@ class WireConversation(Conversation):
         *,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        outcome = self._call(method, params, deadline, on_progress)
-        if isinstance(outcome, Answered):
-            return outcome.result
-        if isinstance(outcome, Refused):
-            raise PeerError(self.name, method, outcome.code, outcome.text, outcome.data)
-        raise RemoteProtocolError(self.name, f"{outcome.problem} (asked for {method})")
+        return self._result(method, self._call(method, params, deadline, on_progress))
 
     def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         outcome = self._call(method, params, self._default_deadline(), None)
@@ -178,36 +197,48 @@ class WireConversation(Conversation):
         raise RemoteProtocolError(self.name, f"{outcome.problem} (asked for {method})")
 
     def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:
-        connection = self._usable()
+        exchange = self._usable()
         with self._lock:
-            connection.notify(method, params)
-            outgoing = connection.take_outgoing()
-        self._send(outgoing, self._default_deadline())
+            exchange.connection.notify(method, params)
+            outgoing = exchange.connection.take_outgoing()
+        self._send(exchange, outgoing, self._default_deadline(), method)
 
     def check_alive(self, deadline: Deadline) -> None:
-        outcome = self._ask(ClientConnection.check_alive, deadline, "when asked whether it is there")
-        if isinstance(outcome, Refused):
-            raise PeerError(self.name, outcome.method, outcome.code, outcome.text, outcome.data)
+        stage = "when asked whether it is there"
+        outcome = self._ask(ClientConnection.check_alive, deadline, stage)
+        if outcome is not None:
+            self._result(stage, outcome)
 
     def want_logs(self, level: str, deadline: Deadline) -> None:
-        self._ask(lambda connection: connection.want_logs(level), deadline, "when asked for its log")
+        stage = "when asked for its log"
+        outcome = self._ask(lambda connection: connection.want_logs(level), deadline, stage)
+        if outcome is not None:
+            self._result("logging/setLevel", outcome)
 
     def watch_lists(self) -> None:
-        connection = self._usable()
+        exchange = self._usable()
         with self._lock:
-            connection.watch_lists()
-            outgoing = connection.take_outgoing()
-        self._send(outgoing, self._default_deadline())
+            exchange.connection.watch_lists()
+            outgoing = exchange.connection.take_outgoing()
+        self._send(exchange, outgoing, self._default_deadline(), "subscriptions/listen")
+
+    def _result(self, method: str, outcome: Answered | Refused | Broken) -> dict[str, Any]:
+        if isinstance(outcome, Answered):
+            return outcome.result
+        if isinstance(outcome, Refused):
+            raise PeerError(self.name, outcome.method, outcome.code, outcome.text, outcome.data)
+        raise RemoteProtocolError(self.name, f"{outcome.problem} (asked for {method})")
 
     def _default_deadline(self) -> Deadline:
         return Deadline(ASIDE_SECONDS)
 
-    def _usable(self) -> ClientConnection:
-        if self._lost is not None:
-            raise self._lost
-        if self._connection is None:
+    def _usable(self) -> Exchange:
+        exchange = self._exchange
+        if exchange is None:
             raise NotConnectedError(self.name)
-        return self._connection
+        if exchange.lost is not None:
+            raise self._why_lost(exchange, "before it was asked to")
+        return exchange
 
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
@@ -230,19 +261,18 @@ class WireConversation(Conversation):
         on_progress: OnProgress | None = None,
     ) -> Answered | Refused | Broken | None:
         """Send what `make` asks for and wait for its outcome; None if it asked for nothing."""
-        connection = self._usable()
+        exchange = self._usable()
         waiter = _Waiter(deadline)
         with self._lock:
-            request_id = make(connection)
+            request_id = make(exchange.connection)
             if request_id is None:
                 return None
-            # Before anything leaves: another thread may send our request along with its own.
-            self._waiters[request_id] = waiter
-            outgoing = connection.take_outgoing()
+            outgoing = exchange.connection.take_outgoing()
+            exchange.waiters[request_id] = waiter
+        is_out = False
         try:
-            if self._lost is not None:
-                raise self._lost
-            self._send(outgoing, deadline, stage)
+            self._send(exchange, outgoing, deadline, stage)
+            is_out = True
             while True:
                 outcome = self._outcome_by(deadline, waiter)
                 if isinstance(outcome, Progressed):
@@ -254,12 +284,12 @@ class WireConversation(Conversation):
                 elif outcome is None:
                     raise DeadlineError(self.name, stage, deadline.seconds, noise=self._noise())
                 elif isinstance(outcome, MCPError):
-                    raise self._why_lost(stage)
+                    raise self._why_lost(exchange, stage)
         except BaseException:
-            self._abandon(connection, request_id)
+            self._abandon(exchange, request_id, tell=is_out)
             raise
         finally:
-            self._waiters.pop(request_id, None)
+            exchange.waiters.pop(request_id, None)
 
     @staticmethod
     def _outcome_by(deadline: Deadline, waiter: _Waiter) -> Event | MCPError | None:
@@ -270,74 +300,113 @@ class WireConversation(Conversation):
                 if deadline.expired:
                     return None
 
-    def _abandon(self, connection: ClientConnection, request_id: RequestId) -> None:
+    def _abandon(self, exchange: Exchange, request_id: RequestId, *, tell: bool) -> None:
         with self._lock:
-            connection.abandon(request_id, "no longer wanted")
-            outgoing = connection.take_outgoing()
-        if outgoing and self._lost is None:
-            self._send_aside(outgoing)
+            exchange.connection.abandon(request_id, "no longer wanted")
+            outgoing = exchange.connection.take_outgoing()
+        if outgoing and tell:
+            self._send_aside(exchange, outgoing)
 
-    def _send(self, messages: list[Message | list[Message]], deadline: Deadline, stage: str = "at its start") -> None:
-        for message in messages:
+    def _send(
+        self,
+        exchange: Exchange,
+        messages: list[Message | list[Message]],
+        deadline: Deadline,
+        stage: str = "at its start",
+    ) -> None:
+        for data in [encode(message) for message in messages]:
+            if exchange.lost is not None:
+                raise self._why_lost(exchange, stage)
             try:
-                self._write(encode(message), deadline)
+                exchange.pipe.write(data, deadline)
             except BrokenPipeError:
-                raise self._why_lost(stage) from None
-            except TimeoutError:
-                # Half a message may be out: nothing that follows could be understood.
+                raise self._why_lost(exchange, stage) from None
+            except TimeoutError as problem:
                 error = DeadlineError(self.name, f"{stage} (it does not read its input)", deadline.seconds)
-                self._pipe_ended(error)
+                if isinstance(problem, CutError):
+                    self._pipe_ended(exchange, error)
                 raise error from None
+            except BaseException:
+                # Ctrl-C, and a part of the message may be out: nothing that follows could be understood.
+                self._pipe_ended(
+                    exchange, ConnectError(f"interrupted while writing to {self.name!r}", server=self.name)
+                )
+                raise
 
-    def _send_aside(self, messages: list[Message | list[Message]]) -> None:
+    def _send_aside(self, exchange: Exchange, messages: list[Message | list[Message]]) -> None:
         try:
-            self._send(messages, Deadline(ASIDE_SECONDS))
+            self._send(exchange, messages, Deadline(ASIDE_SECONDS))
         except MCPError:
             return  # The reading thread meets the end of the pipe by itself and tells everybody who waits.
 
     # What arrives.
 
-    def _dispatch(self, event: Event) -> None:
+    def _dispatch(self, exchange: Exchange, event: Event) -> None:
         if isinstance(event, (Answered, Refused, Broken, Progressed)):
-            waiter = self._waiters.get(event.id)
+            waiter = exchange.waiters.get(event.id)
             if waiter is not None:
                 waiter.outcomes.put(event)
         elif isinstance(event, (Opened, OpeningFailed)):
-            if self._opening is not None:
-                self._opening.outcomes.put(event)
+            # Only now, when everything that opens the conversation has been written.
+            exchange.is_open = isinstance(event, Opened)
+            opening = exchange.opening
+            if opening is not None:
+                opening.outcomes.put(event)
         elif isinstance(event, Asked):
-            # In a thread of its own: a person may take long, and reading must go on.
-            threading.Thread(target=self._answer, args=(event,), name=f"{self.name} asks", daemon=True).start()
-        elif self.host is not None:
-            if isinstance(event, Strayed):
-                self.host.strayed(event.problem, event.excerpt)
-            elif isinstance(event, Logged):
-                self.host.logged(event.level, event.logger, event.data)
-            elif isinstance(event, ListChanged):
-                self.host.list_changed(event.kind)
+            self._asked(exchange, event)
+        else:
+            self._tell_host(event)
 
-    def _answer(self, asked: Asked) -> None:
-        connection, host = self._connection, self.host
-        if connection is None or host is None:
+    def _tell_host(self, event: Event) -> None:
+        host = self.host
+        assert host is not None  # noqa: S101 (_begin made it)
+        try:
+            if isinstance(event, Strayed):
+                host.strayed(event.problem, event.excerpt)
+            elif isinstance(event, Logged):
+                host.logged(event.level, event.logger, event.data)
+            elif isinstance(event, ListChanged):
+                host.list_changed(event.kind)
+        except Exception:  # the host's own code; reading must go on, or everybody who waits would wait in vain
+            logger.exception("the host of MCP server %r failed", self.name)
+
+    def _asked(self, exchange: Exchange, asked: Asked) -> None:
+        with self._lock:
+            too_many = exchange.questions >= MAX_QUESTIONS
+            if too_many:
+                exchange.connection.refuse(asked.id, INTERNAL_ERROR, "too many questions at once")
+            else:
+                exchange.questions += 1
+            outgoing = exchange.connection.take_outgoing()
+        if too_many:
+            self._send_aside(exchange, outgoing)
             return
+        # In a thread of its own: a person may take long, and reading must go on.
+        threading.Thread(target=self._answer, args=(exchange, asked), name=f"{self.name} asks", daemon=True).start()
+
+    def _answer(self, exchange: Exchange, asked: Asked) -> None:
+        host = self.host
+        assert host is not None  # noqa: S101 (_begin made it)
         answer: dict[str, Any] | None = None
         code, text = 0, ""
-        held = [waiter.deadline for waiter in list(self._waiters.values())] if asked.method in ASKS_A_PERSON else []
-        for deadline in held:
-            deadline.hold()
+        waiters = list(exchange.waiters.values()) if asked.method in ASKS_A_PERSON else []
+        for waiter in waiters:
+            waiter.deadline.hold()
         try:
             answer = host.answer(asked.method, asked.params)
+            encode(answer)
         except UnsupportedError:
             code, text = METHOD_NOT_FOUND, f"Method not found: {asked.method}"
         except Exception as error:  # noqa: BLE001 (the host's own code; the server must hear something)
-            code, text = INTERNAL_ERROR, f"{type(error).__name__} in the client"
+            answer, code, text = None, INTERNAL_ERROR, f"{type(error).__name__} in the client"
         finally:
-            for deadline in held:
-                deadline.release()
+            for waiter in waiters:
+                waiter.deadline.release()
         with self._lock:
+            exchange.questions -= 1
             if answer is None:
-                connection.refuse(asked.id, code, text)
+                exchange.connection.refuse(asked.id, code, text)
             else:
-                connection.respond(asked.id, answer)
-            outgoing = connection.take_outgoing()
-        self._send_aside(outgoing)
+                exchange.connection.respond(asked.id, answer)
+            outgoing = exchange.connection.take_outgoing()
+        self._send_aside(exchange, outgoing)

@@ -1,0 +1,8 @@
+"""`python -m gaia_mcp`."""
+
+from __future__ import annotations
+
+from gaia_mcp.cli.app import main
+
+if __name__ == "__main__":
+    main()

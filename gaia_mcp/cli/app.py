@@ -1,0 +1,142 @@
+"""The program: `gaia mcp COMMAND`, also as `gmcp` and `python -m gaia_mcp`.
+
+A command's module is imported only when that command is meant, so each starts as fast as if it were the only one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from gaia_mcp.cli.output import Form, fail
+from gaia_mcp.cli.status import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Command, and the module and function that it is.
+COMMANDS = {
+    "add": "gaia_mcp.cli.add:add",
+    "list": "gaia_mcp.cli.listing:list_servers",
+    "tools": "gaia_mcp.cli.tools:tools",
+    "call": "gaia_mcp.cli.call:call",
+    "test-client": "gaia_mcp.cli.check:check",
+    "remove": "gaia_mcp.cli.remove:remove",
+    "serve": "gaia_mcp.cli.serve:serve",
+    "trust": "gaia_mcp.cli.trust:trust",
+    "untrust": "gaia_mcp.cli.trust:untrust",
+}
+
+
+class CommandGroup(TyperGroup):
+    """A group whose commands are imported on demand."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # The names, for suggestions; the commands come when they are asked for.
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the base class passes it)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        if self.commands[cmd_name] is None:
+            from gaia_mcp.cli.guard import guarded
+
+            module, _, name = COMMANDS[cmd_name].partition(":")
+            home = import_module(module)
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            settings = getattr(home, "SETTINGS", {})
+            alone.command(cmd_name, **settings)(guarded(getattr(home, name)))
+            self.commands[cmd_name] = typer.main.get_command(alone)
+        return self.commands[cmd_name]
+
+
+mcp = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Keep MCP servers, look inside them, call their tools, test them, and serve Python agents as one.",
+)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.add_typer(mcp, name="mcp")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from gaia_mcp._version import __version__
+
+        print(f"gaia-mcp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Tools for MCP, the Model Context Protocol."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit."""
+    _keep_standard_descriptors()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and hasattr(stream, "reconfigure"):
+            # What the terminal's encoding lacks is shown as an escape rather than ending in an exception.
+            stream.reconfigure(errors="backslashreplace")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in COMMANDS:
+        # `gmcp call …` and `python -m gaia_mcp call …`: the names say already what they are for.
+        words.insert(0, "mcp")
+    try:
+        status = app(words, standalone_mode=False)
+    except typer.TyperException as error:
+        status = _refuse(error, words)
+    except typer.Abort:
+        status = ExitStatus.INTERRUPTED
+    _leave(int(status or 0))
+
+
+def _refuse(error: typer.TyperException, words: list[str]) -> int:
+    """A wrong command line, in the same two lines as every other error."""
+    context = getattr(error, "ctx", None)
+    # By name: the class lies in Typer's private copy of Click. Its message is the whole help page.
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.format_message(), file=sys.stderr)
+        return ExitStatus.USAGE
+    command = context.command_path if context is not None else "gaia mcp"
+    Form.as_json = Form.as_json or "--json" in words
+    message = error.format_message().rstrip(".")
+    hint = f"see: {command} --help"
+    if command.endswith(" add") and message.startswith("No such option"):
+        hint = "put -- before the server's own command: gaia mcp add NAME -- COMMAND [ARG...]"
+    return fail(UsageError(message[:1].lower() + message[1:], hint=hint))
+
+
+def _leave(status: int) -> None:
+    """Exit at once: threads that wait for a server's last words have nothing more to do."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            continue  # Nobody reads it any more.
+    os._exit(status)
+
+
+def _keep_standard_descriptors() -> None:
+    """If 0, 1 or 2 were closed by our caller, the next pipe would take its number: give them to nobody instead."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)

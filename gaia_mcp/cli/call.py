@@ -1,0 +1,184 @@
+"""`gaia mcp call`: call a tool."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.output import remark, speak
+from gaia_mcp.cli.status import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from gaia_mcp.arguments import Assignment
+    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.client.tool import MCPTool
+
+Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=server_names)]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TOOL [ARG...]", help="Tool, then key=value, key:=JSON or key=@FILE.", show_default=False),
+]
+ArgsOption = Annotated[
+    str | None,
+    typer.Option("--args", metavar="JSON", help="All arguments as a JSON object, @FILE, or - for standard input."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output-dir", metavar="DIR", help="Where images, sound and other files go. Default: the working folder."
+    ),
+]
+
+
+def call(
+    target: Target,
+    words: Words = None,
+    args: ArgsOption = None,
+    output_dir: OutputOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Call a tool and print what it returns.
+
+    Values become what the tool's schema says they are: numbers, booleans, lists, or text. Text goes to stdout as it is;
+    images, sound and other files are saved, and their paths printed.
+
+    Example: gaia mcp call time get_current_time timezone=Europe/Oslo
+    """
+    from gaia_mcp.cli.progress import Waiting
+    from gaia_mcp.cli.render import show_result
+    from gaia_mcp.cli.stores import open_store
+
+    speak(as_json=as_json, debug=debug)
+    store = open_store(config)
+    server, tool_name, given = _split(target, words or [], store.names())
+    entry = store.entry(server)
+    assignments = [_assignment(word) for word in given]
+    base = _base(args)
+
+    # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
+    from gaia_mcp.cli.ask import asker
+    from gaia_mcp.cli.sessions import connected
+
+    with Waiting(f"starting {server}") as waiting, connected(entry, timeout, elicit=asker(server, waiting)) as session:
+        tool = _find(session, tool_name)
+        arguments = _typed(session, tool, assignments, base)
+        if debug:
+            session.client.want_logs("debug", session.deadline())
+        waiting.rename(f"calling {server} {tool_name}")
+        result = session.client.call(tool_name, arguments, session.deadline(), on_progress=waiting.progressed)
+        waiting.hide()
+        _check_structure(tool, result)
+        # Before the server is stopped: whoever waits for the answer need not wait for that.
+        show_result(server, tool_name, result, output_dir)
+    if result.get("isError"):
+        raise typer.Exit(ExitStatus.TOOL_FAILED)
+
+
+def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
+    """Server, tool and arguments from `NAME TOOL …` or `NAME.TOOL …`."""
+    from gaia_mcp.names import split_tool_name
+
+    if target not in servers and (parts := split_tool_name(target, servers)) is not None:
+        return parts[0], parts[1], words
+    if target in servers and not words:
+        hint = f"see its tools with: gaia mcp tools {target}"
+        raise UsageError(f"which tool of {target!r}?", hint=hint)
+    # An unknown server is reported as such by the store, whatever follows.
+    return target, words[0] if words else "", words[1:]
+
+
+def _assignment(word: str) -> Assignment:
+    from gaia_mcp.arguments import ArgumentSyntaxError, read_assignment
+
+    try:
+        return read_assignment(word)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE, or --args JSON") from None
+
+
+def _base(args: str | None) -> dict[str, Any]:
+    """The object that `--args` gives."""
+    from gaia_mcp.arguments import ArgumentSyntaxError, read_object
+
+    if args is None:
+        return {}
+    try:
+        if args == "-":
+            return read_object(sys.stdin.read(), "standard input")
+        if args.startswith("@"):
+            return read_object(_read_file(args[1:]), args[1:])
+        return read_object(args, "--args")
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="--args takes a JSON object, @FILE with one, or - for stdin") from None
+
+
+def _read_file(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text("utf-8")
+    except OSError as problem:
+        raise UsageError(
+            f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
+
+
+def _find(session: Session, name: str) -> MCPTool:
+    from gaia_mcp.errors import ToolUnknownError
+    from gaia_mcp.names import did_you_mean
+
+    tool = session.client.find_tool(name, session.deadline())
+    if tool is None:
+        known = [tool.name for tool in session.client.fetch_tools(session.deadline())]
+        raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
+    return tool
+
+
+def _typed(session: Session, tool: MCPTool, assignments: list[Assignment], base: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the tool's schema wants them, checked against it."""
+    from gaia_mcp.arguments import ArgumentSyntaxError, typed_arguments
+    from gaia_mcp.cli.misfit import checked
+    from gaia_mcp.names import did_you_mean
+    from gaia_mcp.schema import SchemaError, properties_of
+
+    schema = tool.input_schema
+    try:
+        arguments = typed_arguments(assignments, schema, _read_file, base)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE") from None
+    try:
+        checked(session.entry.name, tool.name, schema, arguments)
+    except SchemaError as problem:
+        remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
+        return arguments
+    known = properties_of(schema)
+    for key in arguments:
+        if key not in known and (meant := did_you_mean(key, known)):
+            remark(f"{tool.name!r} does not mention {key!r}; {meant}")
+    return arguments
+
+
+def _check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
+    """A result that breaks the tool's own promise is shown all the same, with a word about it."""
+    from gaia_mcp.schema import SchemaError, misfits
+
+    if tool.output_schema is None or result.get("isError"):
+        return
+    if "structuredContent" not in result:
+        remark(f"{tool.name!r} promises structured content and sent none")
+        return
+    try:
+        found = misfits(tool.output_schema, result["structuredContent"])
+    except SchemaError as problem:
+        remark(f"the output schema of {tool.name!r} cannot be used: {problem}")
+        return
+    if found:
+        remark(f"the result of {tool.name!r} does not fit its own schema: {found[0]}")

@@ -1,0 +1,79 @@
+"""Around every command: signals become exceptions, exceptions become two lines and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gaia_mcp.cli.output import Form, fail
+from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.errors import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+
+class Terminated(BaseException):
+    """Somebody wants us gone (SIGTERM, SIGHUP): as Ctrl-C, everything that was started is stopped on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with every way out of it covered."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        _listen_to_signals()
+        try:
+            command(*arguments, **options)
+        except MCPError as error:
+            raise typer.Exit(fail(error)) from None
+        except BrokenPipeError:
+            _drop_stdout()
+            raise typer.Exit(ExitStatus.DONE) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(ExitStatus.INTERRUPTED) from None
+        except Terminated as terminated:
+            raise typer.Exit(128 + terminated.number) from None
+        except (typer.Exit, typer.Abort, typer.TyperException):
+            raise
+        except Exception as error:
+            if Form.debug:
+                raise
+            # A bug of ours; the person still gets two lines rather than a page.
+            bug = MCPError(
+                f"{type(error).__name__}: {error}", hint="this is a bug of ours; please report it with --debug"
+            )
+            raise typer.Exit(fail(bug)) from error
+
+    return run
+
+
+def _listen_to_signals() -> None:
+    def end(number: int, _frame: FrameType | None) -> None:
+        # Once is enough: a second one would interrupt the stopping of servers.
+        signal.signal(number, signal.SIG_IGN)
+        raise Terminated(number)
+
+    try:
+        for name in ("SIGTERM", "SIGHUP"):
+            if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, end)
+    except ValueError:
+        return  # Not the main thread: whoever embeds us decides about signals.
+
+
+def _drop_stdout() -> None:
+    """The reader has gone, as `head` does: whatever is still buffered may go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

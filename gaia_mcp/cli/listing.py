@@ -1,0 +1,142 @@
+"""`gaia mcp list`: the configured servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.output import columns, remark, say, say_json, speak
+from gaia_mcp.safetext import looks_secret, masked, masked_arguments, masked_url, one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+
+CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every server that is not disabled.")]
+
+
+def list_servers(
+    check: CheckOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Show the configured servers: name, transport, command or address, state.
+
+    Never connects, unless told to. Secrets are not shown.
+
+    Example: gaia mcp list --check
+    """
+    from gaia_mcp.cli.stores import open_store
+
+    speak(as_json=as_json, debug=debug)
+    store = open_store(config)
+    rows = _rows(store)
+    status = _check(store, rows, timeout) if check else 0
+    if as_json:
+        say_json({"servers": rows, "path": str(store.path)})
+    elif rows:
+        for line in columns([[row["name"], row["transport"], _state(row, store.path), row["target"]] for row in rows]):
+            say(line)
+    else:
+        remark("no servers yet; add one with: gaia mcp add NAME -- COMMAND")
+    if status:
+        raise typer.Exit(status)
+
+
+def described(entry: ServerEntry) -> dict[str, Any]:
+    """An entry for showing, with its secrets masked."""
+    row: dict[str, Any] = {"name": entry.name, "transport": entry.transport}
+    if entry.transport == "stdio":
+        args = masked_arguments(entry.args or [])
+        row["command"] = (
+            entry.command if entry.args is not None else " ".join(masked_arguments(entry.command.split(" ")))
+        )
+        row["args"] = args
+        target = " ".join([row["command"], *(_quoted(argument) for argument in args)])
+    else:
+        target = row["url"] = masked_url(entry.url)
+    if entry.env:
+        row["env"] = {key: _shown_value(value) for key, value in entry.env.items()}
+    if entry.headers:
+        row["headers"] = {
+            key: masked(value) if looks_secret(key) or " " in value else value for key, value in entry.headers.items()
+        }
+    for key in ("cwd", "timeout"):
+        if getattr(entry, key) is not None:
+            row[key] = getattr(entry, key)
+    row["disabled"] = entry.disabled
+    row["source"] = str(entry.source) if entry.source else None
+    row["target"] = one_line(target, 400)
+    return row
+
+
+def _rows(store: ConfigStore) -> list[dict[str, Any]]:
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.errors import EntryError
+
+    rows: list[dict[str, Any]] = []
+    for name, raw in store.servers().items():
+        try:
+            rows.append(described(read_entry(name, raw, store.source_of(name))))
+        except EntryError as error:
+            # One broken entry must not hide the others.
+            rows.append({"name": name, "transport": "?", "invalid": error.message, "target": error.message})
+    return rows
+
+
+def _state(row: dict[str, Any], path: Path) -> str:
+    if "invalid" in row:
+        return "invalid"
+    if "check" in row:
+        return str(row["check"]["summary"])
+    if row["disabled"]:
+        return "disabled"
+    return "enabled" if row["source"] in (None, str(path)) else "project"
+
+
+def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None) -> int:
+    """Connect to all at once; add what was found to `rows`. The exit code of the first failure."""
+    from gaia_mcp.cli.fleet import visit_all
+    from gaia_mcp.cli.output import error_object
+    from gaia_mcp.cli.status import status_of
+
+    wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
+    status = 0
+    visits = visit_all(
+        [store.entry(row["name"]) for row in wanted],
+        lambda visited: visited.client.fetch_tools(visited.deadline()),
+        timeout,
+    )
+    for row, visit in zip(wanted, visits, strict=True):
+        if visit.error is not None:
+            row["check"] = {"ok": False, "summary": "failed", "error": error_object(visit.error)}
+            row["target"] = one_line(visit.error.message, 400)
+            status = status or int(status_of(visit.error))
+        else:
+            peer, count = visit.peer, len(visit.value or [])
+            tools = f"{count} tool" + ("" if count == 1 else "s")
+            row["check"] = {
+                "ok": True,
+                "summary": f"ok, {tools}, {visit.seconds:.2f} s",
+                "seconds": round(visit.seconds, 3),
+                "tools": count,
+                "version": peer.version if peer else "",
+                "server": peer.info if peer else {},
+            }
+    return status
+
+
+def _shown_value(value: Any) -> Any:
+    return masked(value) if isinstance(value, str) else value
+
+
+def _quoted(argument: str) -> str:
+    import shlex
+
+    return argument if argument == "****" else shlex.quote(argument)

@@ -1,0 +1,128 @@
+"""What a person or a program sees: answers on stdout, remarks and errors on stderr, each in one of two forms.
+
+`--json` changes the form, never the content. Text from elsewhere is cleaned before it meets a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.status import ExitStatus, status_of
+from gaia_mcp.safetext import clean, encodable, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
+
+    from gaia_mcp.errors import MCPError
+
+# A large text is written in pieces: encoding it whole would cost its size once more.
+PIECE_CHARS = 1 << 20
+# An error is one line, however much a server had to say.
+ERROR_CHARS = 2000
+
+
+class Form:
+    """How the running command speaks."""
+
+    as_json = False
+    debug = False
+
+
+def speak(*, as_json: bool, debug: bool) -> None:
+    """Choose the form for this command."""
+    Form.as_json = as_json
+    Form.debug = debug
+
+
+def say(text: str) -> None:
+    """A line of the answer."""
+    write_text((clean(text) if on_terminal(sys.stdout) else text) + "\n")
+
+
+def say_json(value: Any) -> None:
+    """The answer as JSON. Escaped to ASCII only where the text could not be encoded."""
+    write_text(encodable(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+
+
+def done(text: str, **facts: Any) -> None:
+    """What has been done, in words or as an object."""
+    if Form.as_json:
+        say_json(facts)
+    else:
+        say(text)
+
+
+def write_text(text: str) -> None:
+    """Write to stdout as it is, and make sure that it is out."""
+    if sys.stdout is None:
+        return
+    for start in range(0, len(text), PIECE_CHARS):
+        sys.stdout.write(text[start : start + PIECE_CHARS])
+    sys.stdout.flush()
+
+
+def remark(text: str) -> None:
+    """Something to know that is not the answer."""
+    _to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
+
+
+def report(error: MCPError) -> ExitStatus:
+    """Report an error in two lines on stderr. The exit code is what comes back."""
+    if Form.debug:
+        import traceback
+
+        _to_stderr("".join(traceback.format_exception(error)).rstrip())
+    _to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
+    _to_stderr(f"hint: {one_line(error.hint or 'more with --debug', ERROR_CHARS)}")
+    return status_of(error)
+
+
+def fail(error: MCPError) -> ExitStatus:
+    """Report the error that ends the command, with `--json` also as the answer."""
+    status = report(error)
+    if Form.as_json:
+        say_json({"error": error_object(error), "exit": int(status)})
+    return status
+
+
+def error_object(error: MCPError) -> dict[str, Any]:
+    """An error as JSON shows it."""
+    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(error.hint)}
+    if error.server:
+        shown["server"] = error.server
+    return {**shown, **error.facts}
+
+
+def on_terminal(stream: TextIO | None) -> bool:
+    """Whether a person reads `stream` as it is written."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def columns(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
+    """`rows` in columns, the last one cut to the terminal's width where there is a terminal."""
+    if not rows:
+        return []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["".join(cell.ljust(width + gap) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if not on_terminal(sys.stdout):
+        return lines
+    import shutil
+
+    # Names are the point of a list: on a narrow terminal the rest gives way, but never below a readable line.
+    width = max(shutil.get_terminal_size().columns, widths[0] + 10)
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+
+
+def _to_stderr(text: str) -> None:
+    if sys.stderr is None:
+        return
+    try:
+        print(encodable(text), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        return  # Nobody listens to stderr; the exit code still tells.

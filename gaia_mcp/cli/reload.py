@@ -1,0 +1,57 @@
+"""Watching an agent's files while somebody writes it, and taking each new version into service."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.output import remark, report
+from gaia_mcp.errors import MCPError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gaia_mcp.server.adapter import ServedAgent
+
+# Soon enough after a save, and cheap enough to look all day.
+POLL_SECONDS = 0.3
+
+
+def watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
+    """Look at the Python files in `folder` in a thread of its own; load and replace the agent whenever they change.
+
+    A version that cannot be loaded is reported, and the one before stays in service.
+    """
+    threading.Thread(target=_watch, args=(folder, load, replace), name="reload", daemon=True).start()
+
+
+def _watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
+    from gaia_mcp.agents.loader import forget_modules
+
+    seen = _snapshot(folder)
+    while True:
+        time.sleep(POLL_SECONDS)
+        now = _snapshot(folder)
+        if now == seen:
+            continue
+        seen = now
+        forget_modules(folder)
+        try:
+            replace(load())
+        except MCPError as error:
+            report(error)
+        else:
+            remark("the agent has changed and was loaded anew")
+
+
+def _snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for path in folder.rglob("*.py"):
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # deleted this moment
+        found[str(path)] = (status.st_mtime_ns, status.st_size)
+    return found

@@ -1,0 +1,35 @@
+"""`gaia mcp remove`: forget servers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.output import done, speak
+
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Servers to remove.", autocompletion=server_names)]
+
+
+def remove(
+    names: Names,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,  # noqa: ARG001 (every command has it; this one waits for nobody)
+    debug: DebugOption = False,
+) -> None:
+    """Forget servers: all that are named, or none.
+
+    Example: gaia mcp remove time
+    """
+    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.paths import shown
+
+    speak(as_json=as_json, debug=debug)
+    store = open_store(config)
+    unique = list(dict.fromkeys(names))
+    store.remove(unique)
+    listed = ", ".join(repr(name) for name in unique)
+    done(f"removed {listed} from {shown(store.path)}", removed=unique, path=str(store.path))

@@ -1,0 +1,143 @@
+"""A tool's result on stdout, and what is not text in files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import mimetypes
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.output import Form, on_terminal, remark, report, say_json, write_text
+from gaia_mcp.errors import MCPError
+from gaia_mcp.safetext import clean, encodable, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Where the platform's table has a rarer suffix than people expect, or none.
+_SUFFIXES = {
+    "audio/wav": ".wav",
+    "audio/x-wav": ".wav",
+    "audio/mpeg": ".mp3",
+    "image/jpeg": ".jpg",
+    "image/svg+xml": ".svg",
+    "image/webp": ".webp",
+    "application/octet-stream": ".bin",
+    "text/plain": ".txt",
+}
+_UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class ToolFailedError(MCPError):
+    """For its two lines only: the tool ran and reported an error, which is a result."""
+
+    kind = "tool-failed"
+
+
+def show_result(server: str, tool: str, result: dict[str, Any], output_dir: Path | None) -> None:
+    """Print the result: the whole of it with `--json`, else its text, and the paths of what was saved."""
+    content = result.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    if Form.as_json:
+        if output_dir is not None:
+            for _ in _pieces(tool, blocks, output_dir):
+                continue  # saved, and named below in the JSON's own terms
+        say_json(result)
+    else:
+        _write_pieces(_pieces(tool, blocks, output_dir or Path()), result)
+    if result.get("isError"):
+        texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
+        said = one_line(next(texts, ""), 300) or "no reason given"
+        report(
+            ToolFailedError(
+                f"tool {tool!r} of {server!r} failed: {said}", hint=f"see what it takes: gaia mcp tools {server}"
+            )
+        )
+
+
+def _write_pieces(pieces: Iterator[str], result: dict[str, Any]) -> None:
+    terminal = on_terminal(sys.stdout)
+    last = ""
+    for number, piece in enumerate(pieces):
+        if number and not last.endswith("\n"):
+            write_text("\n")
+        last = piece
+        write_text(clean(piece) if terminal else encodable(piece))
+    if not last and "structuredContent" in result:
+        say_json(result["structuredContent"])
+    elif last and not last.endswith("\n") and (terminal or result.get("isError")):
+        # Exactly what the tool said goes into a pipe, but a failure must not run into the error that follows.
+        write_text("\n")
+
+
+def _pieces(tool: str, blocks: list[dict[str, Any]], folder: Path) -> Iterator[str]:
+    """Each block as text: its own, or the path of the file that it was saved in."""
+    for block in blocks:
+        kind = block.get("type")
+        if kind == "text":
+            yield str(block.get("text", ""))
+        elif kind in ("image", "audio"):
+            yield _saved(tool, block.get("data"), block.get("mimeType"), "", folder)
+        elif kind == "resource" and isinstance(resource := block.get("resource"), dict):
+            if isinstance(resource.get("text"), str):
+                yield resource["text"]
+            else:
+                uri = str(resource.get("uri", ""))
+                yield _saved(tool, resource.get("blob"), resource.get("mimeType"), uri, folder)
+        elif kind == "resource_link":
+            yield str(block.get("uri", ""))
+        else:
+            # A kind that is newer than we are: better raw than lost.
+            yield json.dumps(block, ensure_ascii=False)
+
+
+def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path) -> str:
+    try:
+        decoded = base64.b64decode(data, validate=False)
+    except (binascii.Error, TypeError, ValueError):
+        remark("a file in the result is not base64, and is printed as it came")
+        return str(data)
+    mime = mime_type if isinstance(mime_type, str) else "application/octet-stream"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = _write_new(folder, *_name_for(tool, mime, uri), decoded)
+    except OSError as problem:
+        raise MCPError(
+            f"{mime} of {len(decoded)} bytes cannot be saved in {folder}: {problem.strerror}",
+            hint="choose another folder with --output-dir; the tool has run, calling it again runs it again",
+        ) from problem
+    if on_terminal(sys.stderr):
+        remark(f"saved {one_line(mime, 60)}, {len(decoded)} bytes")
+    return f"{path}\n"
+
+
+def _name_for(tool: str, mime: str, uri: str) -> tuple[str, str]:
+    """Stem and suffix of the file's name, safe on every system."""
+    kind = mime.partition(";")[0].strip().lower()
+    suffix = _SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ".bin"
+    last = uri.rstrip("/").rpartition("/")[2]
+    stem, dot, own = last.rpartition(".")
+    if dot and stem and re.fullmatch(r"[A-Za-z0-9]{1,8}", own):
+        suffix = f".{own}"
+    else:
+        stem = last
+    safe = _UNSAFE_IN_NAMES.sub("-", stem).strip("-.") or _UNSAFE_IN_NAMES.sub("-", tool).strip("-.") or "file"
+    return safe[:80], suffix
+
+
+def _write_new(folder: Path, stem: str, suffix: str, data: bytes) -> Path:
+    """Write a file that was not there before: nothing of the person's is ever replaced."""
+    number = 1
+    while True:
+        path = folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}")
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            number += 1
+        else:
+            return path

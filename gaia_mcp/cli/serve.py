@@ -1,0 +1,84 @@
+"""`gaia mcp serve`: offer an agent as an MCP server over stdio."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.complete import agent_names
+from gaia_mcp.cli.options import DebugOption
+from gaia_mcp.cli.output import on_terminal, remark, speak
+from gaia_mcp.cli.status import UsageError
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.adapter import ServedAgent
+    from gaia_mcp.server.stdio import StdioServer
+
+Target = Annotated[
+    str,
+    typer.Argument(
+        help="package.module:Class, path/to/file.py:Class, or a built-in agent (demo).", autocompletion=agent_names
+    ),
+]
+KwargOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kwarg", metavar="K=JSON", help="An argument for the class; text that is no JSON is taken as text.",
+    ),
+]  # fmt: skip
+ReloadOption = Annotated[
+    bool, typer.Option("--reload", help="Load the agent anew when its files change; clients stay connected.")
+]
+
+
+def serve(target: Target, kwarg: KwargOption = None, reload: ReloadOption = False, debug: DebugOption = False) -> None:
+    """Offer an agent as an MCP server over stdin and stdout.
+
+    Any class with get_mcp_tool_definitions() and execute_mcp_tool() will do. What it prints goes to stderr.
+
+    Example: gaia mcp serve demo
+    """
+    speak(as_json=False, debug=debug)
+    keywords = dict(_keyword(item) for item in kwarg or [])
+    if on_terminal(sys.stdin):
+        remark(f"serving {target} to whoever speaks MCP on standard input; Ctrl-C ends it")
+
+    # The pipes are taken before anything of the agent's is imported.
+    from gaia_mcp.server.stdio import StdioServer
+
+    server = StdioServer(target)
+    server.run(lambda: _load(target, keywords, server if reload else None))
+
+
+def _load(target: str, keywords: dict[str, Any], reloading: StdioServer | None) -> ServedAgent:
+    from gaia_mcp.agents.loader import load_agent, source_folder
+    from gaia_mcp.server.adapter import ServedAgent
+
+    def load() -> ServedAgent:
+        agent = ServedAgent(load_agent(target, keywords), list_changes=reloading is not None)
+        for problem in agent.problems:
+            remark(f"{target}: {problem}")
+        return agent
+
+    agent = load()
+    if reloading is not None:
+        if (folder := source_folder(target)) is None:
+            remark(f"{target} is built in and has no files to watch")
+        else:
+            from gaia_mcp.cli.reload import watch
+
+            watch(folder, load, reloading.replace_agent)
+    return agent
+
+
+def _keyword(item: str) -> tuple[str, Any]:
+    key, equals, text = item.partition("=")
+    if not equals or not key.isidentifier():
+        raise UsageError(f"--kwarg {item!r} is not K=JSON", hint="write --kwarg name=value")
+    try:
+        return key, json.loads(text)
+    except ValueError:
+        return key, text

@@ -1,0 +1,97 @@
+"""A command's conversation with one server: from its entry to a client that is certainly ended."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.output import Form, on_terminal, remark
+from gaia_mcp.client.host import Host
+from gaia_mcp.client.mcp_client import DEFAULT_TIMEOUT_SECONDS, MCPClient
+from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS, StdioTransport
+from gaia_mcp.client.verdicts import Verdicts
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.safetext import clean, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from gaia_mcp.client.transports.child import Stopped
+    from gaia_mcp.config.entries import ServerEntry
+
+# A server that has answered everything and does not leave when its input ends is not worth more of a person's time.
+GRACE_SECONDS = 1.0
+
+
+class Session:
+    """A client and its time: with `--timeout` one deadline for everything, without it one for each request."""
+
+    def __init__(self, entry: ServerEntry, timeout: float | None, host: Host) -> None:
+        self._whole = Deadline(timeout) if timeout is not None else None
+        self.entry = entry
+        self.client = MCPClient.from_config(
+            entry.name,
+            entry.raw,
+            timeout if timeout is not None else DEFAULT_TIMEOUT_SECONDS,
+            Form.debug,
+            host=host,
+            verdicts=Verdicts(cache_folder(), entry),
+            on_stderr=_shown_stderr(entry.name) if Form.debug else None,
+        )
+
+    def deadline(self) -> Deadline:
+        """The time for the next request."""
+        return self._whole or self.client.deadline()
+
+    def start_deadline(self) -> Deadline:
+        """The time for connecting, which no progress extends."""
+        return self._whole or Deadline(self.client.timeout)
+
+    def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
+        """End the server; how that went."""
+        transport = self.client.transport
+        return transport.close(grace_seconds) if isinstance(transport, StdioTransport) else None
+
+
+@contextmanager
+def connected(
+    entry: ServerEntry, timeout: float | None, *, elicit: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> Iterator[Session]:
+    """A session that has been opened, and is closed whatever happens. What the server wrote beside the protocol is told
+    afterwards, once.
+    """
+    session = Session(entry, timeout, Host(elicit=elicit, on_log=_log_shown(entry.name)))
+    grace = IMPATIENT_GRACE_SECONDS
+    try:
+        session.client.open(session.start_deadline())
+        yield session
+        grace = GRACE_SECONDS
+    finally:
+        session.close(grace)
+        if strays := session.client.host.strays:
+            lines = "1 line" if len(strays) == 1 else f"{len(strays)} lines"
+            remark(f"server {entry.name!r} wrote {lines} to stdout that are not MCP; tell its author: {strays[0]!r}")
+
+
+def _log_shown(name: str) -> Callable[[str, str, Any], None] | None:
+    """Log messages are for whoever watches: a terminal, or `--debug`."""
+    if not (Form.debug or on_terminal(sys.stderr)):
+        return None
+
+    def show(level: str, _logger: str, data: Any) -> None:
+        if Form.debug or level not in ("debug", "info", "notice"):
+            text = data if isinstance(data, str) else repr(data)
+            remark(f"{name} says ({level}): {one_line(text, 500)}")
+
+    return show
+
+
+def _shown_stderr(name: str) -> Callable[[bytes], None]:
+    def show(data: bytes) -> None:
+        for line in clean(data.decode("utf-8", "replace")).splitlines():
+            print(f"[{name}] {line}", file=sys.stderr)
+
+    return show

@@ -1,0 +1,59 @@
+"""Exit codes, and which error ends in which. The manual prints this enum."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, MCPError, ProtocolError, ToolError
+
+
+class ExitStatus(IntEnum):
+    """What a command's exit code means."""
+
+    DONE = 0
+    FAILURE = 1
+    USAGE = 2
+    CONFIG = 3
+    CONNECTION = 4
+    TIMEOUT = 5
+    PROTOCOL = 6
+    TOOL = 7
+    TOOL_FAILED = 9
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+MEANINGS = {
+    ExitStatus.DONE: "done",
+    ExitStatus.FAILURE: "anything not below; a bug of ours (traceback with --debug)",
+    ExitStatus.USAGE: "wrong command line",
+    ExitStatus.CONFIG: "configuration: file unreadable, server unknown, existing or invalid; agent not loadable",
+    ExitStatus.CONNECTION: "connection: the server was not started, not reached, or has gone",
+    ExitStatus.TIMEOUT: "time ran out",
+    ExitStatus.PROTOCOL: "protocol: the peer broke it, shares no version, or answered a JSON-RPC error",
+    ExitStatus.TOOL: "no such tool, or arguments that do not fit its schema",
+    ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
+    ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
+    ExitStatus.TERMINATED: "SIGTERM; servers that were started are stopped first",
+}
+
+
+class UsageError(MCPError):
+    """A command line that makes no sense."""
+
+    kind = "usage"
+
+
+_BY_ERROR: tuple[tuple[type[MCPError], ExitStatus], ...] = (
+    (UsageError, ExitStatus.USAGE),
+    (ConfigError, ExitStatus.CONFIG),
+    (ConnectError, ExitStatus.CONNECTION),
+    (DeadlineError, ExitStatus.TIMEOUT),
+    (ProtocolError, ExitStatus.PROTOCOL),
+    (ToolError, ExitStatus.TOOL),
+)
+
+
+def status_of(error: MCPError) -> ExitStatus:
+    """The exit code for an error."""
+    return next((status for kind, status in _BY_ERROR if isinstance(error, kind)), ExitStatus.FAILURE)

@@ -1,0 +1,152 @@
+"""Stories: the installed `gaia`, run as a person or a script runs it, in a home of its own, leaving nothing running."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SERVERS = Path(__file__).parent.parent / "servers"
+BIN = Path(sys.executable).parent
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed, and how it ended."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines of stderr that are not remarks."""
+        return [line for line in self.stderr.splitlines() if not line.startswith("note: ")]
+
+
+class Gaia:
+    """Runs `gaia mcp …` with a home, a working folder and a configuration of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.cwd = folder / "work"
+        self.home.mkdir()
+        self.cwd.mkdir()
+        self._started: list[subprocess.Popen[bytes]] = []
+        self.environ = {
+            "HOME": str(self.home),
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+        }
+
+    @property
+    def config(self) -> Path:
+        return self.home / ".gaia" / "mcp_servers.json"
+
+    def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """`gaia mcp …`, started."""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        process = subprocess.Popen([BIN / "gaia", "mcp", *arguments], cwd=self.cwd, env=self.environ, **pipes)
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what a test that failed has left running."""
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+    def __call__(self, *arguments: str, stdin: str = "", **variables: str) -> Ran:
+        """`gaia mcp …`, run to its end."""
+        done = subprocess.run(
+            [BIN / "gaia", "mcp", *arguments],
+            input=stdin.encode(),
+            capture_output=True,
+            cwd=self.cwd,
+            env={**self.environ, **variables},
+            timeout=60,
+            check=False,
+        )
+        return Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
+
+    def write(self, servers: dict[str, Any]) -> None:
+        """Configure servers without `add`."""
+        self.config.parent.mkdir(exist_ok=True)
+        self.config.write_text(json.dumps({"mcpServers": servers}))
+
+    def use(self, *names: str, **options: Any) -> None:
+        """Configure servers of `tests/servers` by the names of their files, dashes for underscores."""
+        self.write({name: entry_of(name, **options) for name in names})
+
+
+def entry_of(name: str, *arguments: str, **options: Any) -> dict[str, Any]:
+    """The entry of a server of `tests/servers`."""
+    script = SERVERS / f"{name.replace('-', '_')}.py"
+    assert script.exists(), script
+    return {"command": sys.executable, "args": [str(script), *arguments], **options}
+
+
+def descendants() -> dict[int, str]:
+    """Every process that we started, or that was left to us by one that we started, with its command line."""
+    parents: dict[int, int] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields[0] != "Z":
+            parents[int(status.parent.name)] = int(fields[1])
+    found: dict[int, str] = {}
+    for pid in parents:
+        above = pid
+        while above in parents and above != os.getpid():
+            above = parents[above]
+        if above == os.getpid() and pid != above:
+            try:
+                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return found
+
+
+@pytest.fixture
+def no_orphans() -> Iterator[None]:
+    """Proves that a test leaves no process behind. Orphans are handed to us rather than to init, so none is missed."""
+    assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    before = descendants()
+    yield
+    left = {pid: command for pid, command in descendants().items() if pid not in before}
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, f"left running: {left}"
+
+
+@pytest.fixture
+def gaia(tmp_path: Path, no_orphans: None) -> Iterator[Gaia]:
+    """The program, in a fresh home."""
+    program = Gaia(tmp_path)
+    yield program
+    program.close()
+
+
+@pytest.fixture
+def demo(gaia: Gaia) -> Gaia:
+    """The program, with the server `demo` configured."""
+    gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
+    return gaia

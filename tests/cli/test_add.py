@@ -1,0 +1,192 @@
+"""`gaia mcp add` and `remove`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.cli.conftest import SERVERS, entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def saved(gaia: Gaia) -> Any:
+    return json.loads(gaia.config.read_text())["mcpServers"]
+
+
+def test_a_server_is_connected_to_and_then_saved(gaia: Gaia) -> None:
+    """Design, section 4: name, version and tool count are reported."""
+    ran = gaia("add", "demo", "--", "gaia", "mcp", "serve", "demo")
+
+    assert ran.stdout == "added 'demo' to ~/.gaia/mcp_servers.json: demo 0.1.0, 7 tools\n"
+    assert saved(gaia) == {"demo": {"command": "gaia", "args": ["mcp", "serve", "demo"]}}
+    assert gaia.config.stat().st_mode & 0o777 == 0o600
+    assert gaia.config.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_command_line_is_split_without_a_shell(gaia: Gaia) -> None:
+    """Design, section 4, and the form of GAIA's documents."""
+    assert gaia("add", "demo", "gaia mcp serve 'demo'").code == 0
+    assert saved(gaia)["demo"] == {"command": "gaia", "args": ["mcp", "serve", "demo"]}
+    for line in ("gaia mcp serve demo | cat", "gaia mcp serve $(echo demo)", "a && b", "gaia 'mcp"):
+        assert gaia("add", "x", line).code == 3
+
+
+def test_a_program_whose_path_has_a_space_is_not_split(gaia: Gaia) -> None:
+    """Ours."""
+    program = gaia.cwd / "my server"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -m gaia_mcp serve demo\n")
+    program.chmod(0o755)
+
+    assert gaia("add", "demo", "--", str(program)).code == 0
+    assert saved(gaia)["demo"] == {"command": str(program), "args": []}
+
+
+def test_a_server_that_does_not_work_is_not_saved(gaia: Gaia) -> None:
+    """Design, section 4: a failed check saves nothing."""
+    ran = gaia("add", "bad", "--", sys.executable, str(SERVERS / "exits_at_once.py"))
+
+    assert ran.code == 4
+    assert not gaia.config.exists()
+    assert gaia("add", "bad", "--no-check", "--", sys.executable, str(SERVERS / "exits_at_once.py")).code == 0
+    assert list(saved(gaia)) == ["bad"]
+
+
+def test_a_name_that_is_taken_needs_force(demo: Gaia) -> None:
+    """Design, section 4."""
+    before = saved(demo)
+
+    ran = demo("add", "demo", "--no-check", "--", "other")
+
+    assert (ran.code, saved(demo)) == (3, before)
+    assert demo("add", "demo", "--no-check", "--force", "--", "other").code == 0
+    assert saved(demo)["demo"] == {"command": "other", "args": []}
+
+
+def test_every_option_lands_in_the_entry(gaia: Gaia) -> None:
+    """Design, section 4."""
+    ran = gaia(
+        *("add", "full", "--env", "A=1", "--env", "TOKEN", "--env", "B=x=y", "--cwd", ".", "--request-timeout", "90"),
+        *("--disabled", "--no-check", "--", "prog", "-y", "--flag", "a b"),
+    )
+
+    assert ran.code == 0
+    assert saved(gaia)["full"] == {
+        "command": "prog",
+        "args": ["-y", "--flag", "a b"],
+        "env": {"A": "1", "TOKEN": "${TOKEN}", "B": "x=y"},
+        "cwd": str(gaia.cwd),
+        "timeout": 90,
+        "disabled": True,
+    }
+
+
+def test_an_entry_may_be_given_as_json(gaia: Gaia) -> None:
+    """Design, section 4; also the whole snippet that READMEs show."""
+    entry = {"command": "prog", "args": ["a"], "x-note": "kept"}
+
+    assert gaia("add", "a", "--no-check", "--json", json.dumps(entry)).code == 0
+    assert gaia("add", "b", "--no-check", f"--json={json.dumps(entry)}").code == 0
+    assert gaia("add", "c", "--no-check", "--json", json.dumps({"mcpServers": {"z": entry}})).code == 0
+    assert saved(gaia) == {"a": entry, "b": entry, "c": entry}
+
+
+def test_the_answer_may_be_json_too(gaia: Gaia) -> None:
+    """Design, section 4: every command has `--json`."""
+    ran = gaia("add", "demo", "--json", "--", "gaia", "mcp", "serve", "demo")
+
+    assert ran.json["added"] == "demo"
+    assert ran.json["tools"] == 7
+    assert ran.json["path"] == str(gaia.config)
+
+
+def test_a_url_can_be_kept_though_not_yet_reached(gaia: Gaia) -> None:
+    """Ours, until HTTP is spoken: honest about it."""
+    assert gaia("add", "web", "--url", "https://example.com/mcp").code == 3
+    ran = gaia("add", "web", "--url", "https://example.com/mcp", "--header", "Authorization: Bearer ${T}", "--no-check")
+    assert ran.code == 0
+    assert saved(gaia)["web"] == {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}
+
+
+def test_a_literal_secret_is_pointed_out(gaia: Gaia) -> None:
+    """Ours: it works, and the better way is named; the secret itself is not printed."""
+    ran = gaia("add", "x", "--no-check", "--env", "API_KEY=abc123def", "--", "prog")
+
+    assert ran.code == 0
+    assert "API_KEY is stored as plain text" in ran.stderr
+    assert "abc123def" not in ran.stdout + ran.stderr
+
+
+def test_wrong_command_lines_end_in_two(gaia: Gaia) -> None:
+    """Ours."""
+    wrong = [
+        ("add",),
+        ("add", "x"),
+        ("add", "x", "prog", "--url", "https://example.com"),
+        ("add", "x", "-y", "prog"),
+        ("add", "x", "--no-check", "--env", "=1", "--", "prog"),
+        ("add", "x", "--no-check", "--header", "A: b", "--", "prog"),
+        ("add", "x", "--json", "{"),
+        ("add", "x", "--request-timeout", "0", "--", "prog"),
+    ]
+    for arguments in wrong:
+        ran = gaia(*arguments)
+        assert (ran.code, len(ran.errors)) == (2, 2), (arguments, ran)
+    assert not gaia.config.exists()
+
+
+def test_a_name_that_no_shell_could_carry_is_refused(gaia: Gaia) -> None:
+    """Ours."""
+    for name in ("a b", "", "-x", "a/b", "é", "a" * 65):
+        assert gaia("add", "--no-check", "--", name, "prog").code == 3, name
+
+
+def test_servers_are_forgotten_all_or_none(gaia: Gaia) -> None:
+    """Design, section 4."""
+    gaia.write({"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}})
+
+    missing = gaia("remove", "a", "bb")
+    assert (missing.code, list(saved(gaia))) == (3, ["a", "b", "c"])
+    done = gaia("remove", "a", "c", "--json")
+    assert done.json["removed"] == ["a", "c"]
+    assert list(saved(gaia)) == ["b"]
+
+
+def test_what_others_wrote_survives(gaia: Gaia) -> None:
+    """Design, section 5."""
+    gaia.config.parent.mkdir()
+    gaia.config.write_text(
+        '{\n    "theme": "dark",\n    "mcpServers": {"old": {"command": "x", "autoApprove": ["y"]}}\n}'
+    )
+
+    assert gaia("add", "new", "--no-check", "--", "prog").code == 0
+
+    document = json.loads(gaia.config.read_text())
+    assert document["theme"] == "dark"
+    assert document["mcpServers"]["old"] == {"command": "x", "autoApprove": ["y"]}
+    assert list(document) == ["theme", "mcpServers"]
+    assert '\n    "theme"' in gaia.config.read_text()
+
+
+def test_many_writers_at_once_lose_nothing(gaia: Gaia) -> None:
+    """Design, section 5: two writers at once."""
+    running = [gaia.popen("add", f"s{number}", "--no-check", "--", "prog") for number in range(8)]
+    for process in running:
+        process.communicate()
+
+    assert [process.returncode for process in running] == [0] * 8
+    assert sorted(saved(gaia)) == [f"s{number}" for number in range(8)]
+    assert [path.name for path in gaia.config.parent.iterdir()] == [gaia.config.name]
+
+
+def test_an_entry_of_another_file_is_used_with_config(gaia: Gaia) -> None:
+    """Design, section 5."""
+    other = gaia.cwd / "other.json"
+    other.write_text(json.dumps({"servers": {"x": entry_of("good-handshake")}}))
+
+    assert gaia("add", "y", "--no-check", "--config", str(other), "--", "prog").code == 0
+    assert list(json.loads(other.read_text())["servers"]) == ["x", "y"]
+    assert gaia("tools", "x", "--config", str(other)).code == 0
+    assert not gaia.config.exists()

@@ -1,0 +1,161 @@
+"""The program as a whole: its names, its help, its errors, completion, and being part of another program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from gaia_mcp._version import __version__
+from gaia_mcp.cli.app import COMMANDS
+from gaia_mcp.cli.status import MEANINGS, ExitStatus
+from tests.cli.conftest import BIN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+
+def test_it_has_three_names(demo: Gaia) -> None:
+    """Design, section 4."""
+    for program in ([BIN / "gaia", "mcp"], [BIN / "gmcp"], [BIN / "gmcp", "mcp"], [sys.executable, "-m", "gaia_mcp"]):
+        ran = subprocess.run([*program, "list"], capture_output=True, cwd=demo.cwd, env=demo.environ, check=True)
+        assert ran.stdout.startswith(b"demo ")
+
+
+def test_the_version_is_told(gaia: Gaia) -> None:
+    """Ours."""
+    ran = subprocess.run([BIN / "gaia", "--version"], capture_output=True, env=gaia.environ, check=True)
+
+    assert ran.stdout.decode() == f"gaia-mcp {__version__}\n"
+
+
+def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
+    """Style: every help text ends with an example."""
+    for command in COMMANDS:
+        ran = gaia(command, "--help")
+        assert ran.code == 0
+        assert f"Example: gaia mcp {command}" in ran.stdout
+        assert f"  {command} " in gaia("--help").stdout
+
+
+def test_a_wrong_command_is_two_lines_too(gaia: Gaia) -> None:
+    """Design, section 4."""
+    ran = gaia("lsit", "--json")
+
+    assert ran.code == 2
+    assert "'list'" in ran.errors[0]
+    assert len(ran.errors) == 2
+    assert ran.json["error"]["kind"] == "usage"
+
+
+def test_nothing_at_all_shows_the_help(gaia: Gaia) -> None:
+    """Ours."""
+    ran = gaia()
+
+    assert ran.code == 2
+    assert "test-client" in ran.stderr
+
+
+def test_server_names_are_completed_at_a_tab(demo: Gaia) -> None:
+    """Design, section 4; without connecting."""
+    for line, offered in (
+        ("gaia mcp call de", "demo"),
+        ("gaia mcp remove ", "demo"),
+        ("gaia mcp te", "test-client"),
+        ("gaia mcp serve ", "demo"),
+    ):
+        words = line.split(" ")
+        ran = subprocess.run(
+            [BIN / "gaia"],
+            capture_output=True,
+            cwd=demo.cwd,
+            env={
+                **demo.environ,
+                "_GAIA_COMPLETE": "complete_bash",
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(len(words) - 1),
+            },
+            check=True,
+        )
+        assert offered in ran.stdout.decode().split(), line
+        assert ran.stderr == b""
+
+
+def test_completion_never_prints_an_error(gaia: Gaia) -> None:
+    """Design: never failing."""
+    gaia.config.parent.mkdir()
+    gaia.config.write_text("{")
+
+    ran = subprocess.run(
+        [BIN / "gaia"],
+        capture_output=True,
+        cwd=gaia.cwd,
+        env={**gaia.environ, "_GAIA_COMPLETE": "complete_bash", "COMP_WORDS": "gaia mcp call ", "COMP_CWORD": "3"},
+        check=True,
+    )
+    assert (ran.stdout.strip(), ran.stderr) == (b"", b"")
+
+
+def test_another_program_can_mount_it(demo: Gaia, tmp_path: Path) -> None:
+    """Design, section 4: the `mcp` sub-app is importable."""
+    other = tmp_path / "other.py"
+    other.write_text(
+        "import typer\nfrom gaia_mcp.cli.app import mcp\n"
+        "app = typer.Typer()\napp.add_typer(mcp, name='servers')\n"
+        "@app.command()\ndef hello() -> None: print('hello')\n"
+        "app()\n"
+    )
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [sys.executable, other, *arguments], capture_output=True, cwd=demo.cwd, env=demo.environ, check=False
+        )
+
+    assert run("servers", "list").stdout.startswith(b"demo ")
+    assert run("hello").stdout == b"hello\n"
+    failed = run("servers", "call", "nobody", "x")
+    assert failed.returncode == 3
+    assert failed.stderr.startswith(b"error: no server 'nobody'")
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    """Design, section 4: the README prints this table."""
+    assert list(MEANINGS) == list(ExitStatus)
+
+
+def test_commands_load_only_what_they_need(gaia: Gaia) -> None:
+    """Speed is a feature: `list` and a TAB load no client, no schema library, no HTTP."""
+    ran = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "gaia_mcp", "list"],
+        capture_output=True,
+        env=gaia.environ,
+        check=True,
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in ran.stderr.decode().splitlines()}
+    for heavy in (
+        "jsonschema_rs",
+        "httpx2",
+        "rich",
+        "asyncio",
+        "gaia_mcp.protocol.client",
+        "gaia_mcp.client.mcp_client",
+    ):
+        assert heavy not in loaded
+
+
+def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) -> None:
+    """Design, section 4: never a traceback without `--debug`."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import gaia_mcp.config.store as store\n"
+        "def broken(self): raise ZeroDivisionError('oops')\n"
+        "store.ConfigStore.servers = broken\n"
+    )
+
+    ran = gaia("list", PYTHONPATH=str(tmp_path))
+
+    assert ran.code == 1
+    assert ran.errors[0] == "error: ZeroDivisionError: oops"
+    assert len(ran.errors) == 2
+    assert "Traceback" in gaia("list", "--debug", PYTHONPATH=str(tmp_path)).stderr

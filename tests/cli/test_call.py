@@ -1,0 +1,230 @@
+"""`gaia mcp call`."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def test_text_goes_to_stdout_as_it_is(demo: Gaia) -> None:
+    """Ours: a pipe gets exactly what the tool said, without a line end of ours."""
+    ran = demo("call", "demo", "greet", "name=Ada")
+
+    assert (ran.stdout, ran.stderr, ran.code) == ("Hello, Ada!", "", 0)
+
+
+def test_server_and_tool_may_be_written_with_a_dot(demo: Gaia) -> None:
+    """Design, section 4."""
+    assert demo("call", "demo.greet", "name=Ada", "style=formal").stdout == "Good day, Ada."
+
+
+def test_values_become_what_the_schema_says(demo: Gaia) -> None:
+    """Design, section 4: `2` is a number for a number, and text for a text."""
+    assert json.loads(demo("call", "demo", "add", "a=2", "b=3.5").stdout) == {"sum": 5.5}
+    assert demo("call", "demo", "greet", "name=2").stdout == "Hello, 2!"
+
+
+def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> None:
+    """Design, section 4."""
+    (demo.cwd / "name.txt").write_text("Grace")
+    (demo.cwd / "all.json").write_text('{"name": "Alan", "style": "warm"}')
+
+    assert json.loads(demo("call", "demo", "add", "a:=1", "b:=2").stdout) == {"sum": 3}
+    assert demo("call", "demo", "greet", "name=@name.txt").stdout == "Hello, Grace!"
+    assert demo("call", "demo", "greet", "--args", "@all.json").stdout == "How good to see you, Alan!"
+    assert demo("call", "demo", "greet", "--args", '{"name": "Kurt"}').stdout == "Hello, Kurt!"
+    assert demo("call", "demo", "greet", "--args", "-", stdin='{"name": "Emmy"}').stdout == "Hello, Emmy!"
+    assert demo("call", "demo", "greet", "--args", "@all.json", "name=Ada", "style=plain").stdout == "Hello, Ada!"
+
+
+def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
+    """Design, section 4."""
+    ran = demo("call", "demo", "add", "a=1", "b=2", "--json")
+
+    assert ran.json["structuredContent"] == {"sum": 3}
+    assert ran.json["isError"] is False
+    assert ran.code == 0
+
+
+def test_images_and_sound_are_saved_and_their_paths_printed(demo: Gaia) -> None:
+    """Design, section 4."""
+    picture = demo("call", "demo", "picture", "--output-dir", "out/new")
+    sound = demo("call", "demo", "sound")
+
+    assert picture.stdout == "out/new/picture.png\n"
+    assert (demo.cwd / "out/new/picture.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert sound.stdout == "sound.wav\n"
+    assert (demo.cwd / "sound.wav").read_bytes().startswith(b"RIFF")
+
+
+def test_a_file_that_is_there_is_never_overwritten(demo: Gaia) -> None:
+    """Ours: nothing of the person's is lost."""
+    (demo.cwd / "picture.png").write_text("mine")
+
+    assert demo("call", "demo", "picture").stdout == "picture-2.png\n"
+    assert (demo.cwd / "picture.png").read_text() == "mine"
+
+
+def test_every_kind_of_content_is_shown(demo: Gaia) -> None:
+    """Specification: text, embedded resources of both kinds, and links."""
+    ran = demo("call", "demo", "attach")
+
+    assert ran.stdout.splitlines() == [
+        "Two resources and a link:",
+        "This agent comes with gaia-mcp. It needs no network and keeps nothing.",
+        "logo.png",
+        "demo://about",
+    ]
+    assert (demo.cwd / "logo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_and_an_output_folder_give_both(demo: Gaia) -> None:
+    """Ours: `--json` changes the form, and a folder that was named gets its files."""
+    ran = demo("call", "demo", "picture", "--json", "--output-dir", "out")
+
+    (block,) = ran.json["content"]
+    assert (demo.cwd / "out/picture.png").read_bytes() == base64.b64decode(block["data"])
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_the_call_not_repeated(demo: Gaia) -> None:
+    """Ours."""
+    (demo.cwd / "out").write_text("a file")
+
+    ran = demo("call", "demo", "picture", "--output-dir", "out/deeper")
+
+    assert ran.code == 1
+    assert ran.errors[0].startswith("error: image/png of ")
+
+
+def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
+    """Design, section 4: `isError` is a result; it is printed, and the exit code tells."""
+    ran = demo("call", "demo", "fail", "message=out of cheese")
+
+    assert ran.code == 9
+    assert ran.stdout == "out of cheese\n"
+    assert ran.errors == [
+        "error: tool 'fail' of 'demo' failed: out of cheese",
+        "hint: see what it takes: gaia mcp tools demo",
+    ]
+    assert demo("call", "demo", "fail", "--json").json["isError"] is True
+
+
+def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gaia) -> None:
+    """Design, section 4: all problems at once, with the arguments and the schema."""
+    ran = demo("call", "demo", "add", "a=x", "c=3", "--json")
+
+    assert ran.code == 7
+    error = ran.json["error"]
+    assert error["kind"] == "arguments"
+    assert len(error["problems"]) == 3
+    assert error["arguments"] == {"a": "x", "c": "3"}
+    assert error["schema"]["required"] == ["a", "b"]
+    assert "Your arguments:" in error["message"]
+    assert "Expected tool schema:" in error["hint"]
+    assert len(ran.errors) == 2
+
+
+def test_unknown_names_get_a_suggestion(demo: Gaia) -> None:
+    """Ours: suggested, never run."""
+    tool = demo("call", "demo", "gret", "name=x")
+    argument = demo("call", "demo", "greet", "nmae=x")
+    server = demo("call", "dmeo", "greet", "name=x")
+
+    assert (tool.code, tool.errors[1]) == (7, "hint: did you mean 'greet'?")
+    assert argument.code == 7
+    assert "did you mean 'name'?" in argument.errors[0]
+    assert (server.code, server.errors[1]) == (3, "hint: did you mean 'demo'?")
+
+
+def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:
+    """Design, section 4; none of these starts the server."""
+    wrong = [
+        ("call",),
+        ("call", "demo"),
+        ("call", "demo", "greet", "Ada"),
+        ("call", "demo", "greet", "--args", "[1]"),
+        ("call", "demo", "greet", "--args", "{"),
+        ("call", "demo", "greet", "--args", "@nowhere.json"),
+        ("call", "demo", "greet", "--nonsense"),
+        ("call", "demo", "greet", "name=x", "--timeout", "soon"),
+        ("call", "demo", "greet", "name=x", "--timeout", "-1"),
+        ("call", "demo", "greet", "name:=nope"),
+        ("call", "demo", "greet", "name=@nowhere.txt"),
+        ("call", "demo", "greet", "name=a", "name=b"),
+    ]
+    for arguments in wrong:
+        ran = demo(*arguments)
+        assert ran.code == 2, (arguments, ran)
+        assert len(ran.errors) == 2, (arguments, ran)
+        assert ran.stdout == ""
+
+
+def test_time_that_runs_out_ends_in_five(demo: Gaia) -> None:
+    """Design, section 4."""
+    ran = demo("call", "demo", "countdown", "seconds=30", "--timeout", "1", "--json")
+
+    assert ran.code == 5
+    assert ran.json["error"]["kind"] == "timeout"
+    assert ran.json["exit"] == 5
+
+
+def test_progress_is_not_shown_to_a_pipe(demo: Gaia) -> None:
+    """Ours: bars are for terminals."""
+    ran = demo("call", "demo", "countdown", "steps=3", "seconds=0.1")
+
+    assert (ran.stdout, ran.stderr) == ("counted down from 3", "")
+
+
+def test_a_question_is_declined_where_nobody_is_there(gaia: Gaia) -> None:
+    """Issue of both eras: elicitation is declined off a terminal, and the tool goes on."""
+    for name in ("good-handshake", "good-stateless"):
+        gaia.use(name)
+
+        ran = gaia("call", name, "ask")
+
+        assert ran.code == 0, ran
+        assert "decline" in ran.stdout
+        assert "nobody is there to answer" in ran.stderr
+
+
+def test_an_unset_variable_is_named(gaia: Gaia) -> None:
+    """Design, section 5: references are expanded at use."""
+    gaia.write({"x": {"command": "true", "env": {"TOKEN": "${GAIA_TEST_UNSET}"}}})
+
+    ran = gaia("call", "x", "y")
+
+    assert ran.code == 3
+    assert "GAIA_TEST_UNSET" in ran.errors[0]
+
+
+def test_the_entrys_own_variables_reach_the_server_and_others_do_not(gaia: Gaia) -> None:
+    """Design, section 7."""
+    script = gaia.cwd / "show.py"
+    script.write_text(
+        "class Show:\n"
+        "    def get_mcp_tool_definitions(self):\n"
+        "        return [{'name': 'env', 'inputSchema': {}}]\n"
+        "    def execute_mcp_tool(self, name, arguments):\n"
+        "        import os\n"
+        "        return {key: os.environ.get(key) for key in ('MINE', 'SECRET', 'HOME')}\n"
+    )
+    gaia.write({"show": {"command": "gaia", "args": ["mcp", "serve", "show.py:Show"], "env": {"MINE": "${SECRET}!"}}})
+
+    ran = gaia("call", "show", "env", SECRET="s3cret")
+
+    assert json.loads(ran.stdout) == {"MINE": "s3cret!", "SECRET": None, "HOME": str(gaia.home)}
+
+
+def test_a_disabled_or_broken_neighbour_does_not_matter(demo: Gaia) -> None:
+    """Ours: only the server that is asked for is looked at."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({"broken": {"args": 5}, **servers, "off": entry_of("exits-at-once", disabled=True)})
+
+    assert demo("call", "demo", "greet", "name=Ada").code == 0
+    assert demo("call", "broken", "x").code == 3

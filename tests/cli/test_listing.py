@@ -1,0 +1,193 @@
+"""`gaia mcp list`, `tools`, and what is told of the configuration file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def test_servers_are_shown_without_connecting_and_without_secrets(gaia: Gaia) -> None:
+    """Design, sections 4 and 7."""
+    gaia.write(
+        {
+            "a": {"command": "prog", "args": ["--api-key", "sk-verysecret123", "path"], "env": {"TOKEN": "hush-hush"}},
+            "b": {"url": "https://user:pass@example.com/mcp?key=abc"},
+            "c": {"command": "prog", "disabled": True},
+            "d": {"args": "nonsense"},
+        }
+    )
+
+    ran = gaia("list")
+
+    assert ran.code == 0
+    assert [line.split()[0] for line in ran.stdout.splitlines()] == ["a", "b", "c", "d"]
+    assert "disabled" in ran.stdout
+    assert "invalid" in ran.stdout
+    for secret in ("verysecret", "hush-hush", "pass@", "abc"):
+        assert secret not in ran.stdout
+        assert secret not in gaia("list", "--json").stdout
+
+
+def test_an_empty_list_says_how_to_begin(gaia: Gaia) -> None:
+    """Ours."""
+    ran = gaia("list")
+
+    assert (ran.stdout, ran.code) == ("", 0)
+    assert "gaia mcp add" in ran.stderr
+    assert gaia("list", "--json").json == {"servers": [], "path": str(gaia.config)}
+
+
+def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
+    """Design, section 4: a failed one holds nobody up, and decides the exit code."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}, "hangs": entry_of("hangs-at-start")})
+
+    ran = demo("list", "--check", "--json", "--timeout", "3")
+
+    checks = {row["name"]: row["check"] for row in ran.json["servers"]}
+    assert checks["demo"]["ok"]
+    assert checks["demo"]["tools"] == 7
+    assert checks["gone"]["error"]["kind"] == "spawn"
+    assert checks["hangs"]["error"]["kind"] == "timeout"
+    assert ran.code == 4
+
+
+def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
+    """Design, section 4: required parameters first."""
+    ran = demo("tools", "demo")
+
+    assert '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"])' in ran.stdout.splitlines()
+    assert '"minLength": 1' in demo("tools", "demo", "--schema").stdout
+
+
+def test_tools_of_all_servers_with_the_failed_ones_told_apart(demo: Gaia) -> None:
+    """Design, section 4: without a name, all servers in parallel."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "bad": entry_of("exits-at-once"), "off": {"command": "x", "disabled": True}})
+
+    ran = demo("tools", "--json")
+
+    assert [server["name"] for server in ran.json["servers"]] == ["demo", "bad"]
+    assert ran.json["servers"][1]["error"]["kind"] == "exited"
+    assert ran.code == 4
+    assert len(ran.errors) == 2
+
+
+def test_bad_definitions_do_not_hide_the_good_ones(gaia: Gaia) -> None:
+    """Ours: kept, with a word about the others."""
+    gaia.use("bad-tools")
+
+    ran = gaia("tools", "bad-tools")
+
+    assert ran.code == 0
+    assert "has no name" in ran.stderr
+    assert ran.stdout.count("(") >= 2
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"),
+        (b"null", "holds null"),
+        (b"[]", "holds a list"),
+        (b'{"mcpServers": {"a": ', ":1:"),
+        (b'{"mcpServers": []}', "is not an object"),
+        (b'{\n  // mine\n  "mcpServers": {}}', ":2:3: comments"),
+        (b'{"mcpServers": {"\xff": {}}}', "not UTF-8"),
+        ('{"mcpServers": {}}'.encode("utf-16"), "not UTF-8"),
+        (b'{"a": 1, "a": 2}', "twice"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_where_and_left_alone(gaia: Gaia, content: bytes, told: str) -> None:
+    """Design, section 5: an error with path and line, and never overwritten."""
+    gaia.config.parent.mkdir()
+    gaia.config.write_bytes(content)
+
+    for arguments in (("list",), ("call", "a", "b"), ("add", "x", "--no-check", "--", "y"), ("remove", "a")):
+        ran = gaia(*arguments)
+        assert ran.code == 3, arguments
+        assert told in ran.errors[0]
+        assert str(gaia.config) in ran.errors[0]
+        assert len(ran.errors) == 2
+    assert gaia.config.read_bytes() == content
+
+
+def test_a_byte_order_mark_is_tolerated(gaia: Gaia) -> None:
+    """Design, section 5."""
+    gaia.config.parent.mkdir()
+    gaia.config.write_bytes(b"\xef\xbb\xbf" + b'{"mcpServers": {"a": {"command": "x"}}}')
+
+    assert gaia("list").stdout.startswith("a ")
+    assert gaia("add", "b", "--no-check", "--", "y").code == 0
+
+
+def test_a_folder_in_the_place_of_the_file_is_told(gaia: Gaia) -> None:
+    """Bad input."""
+    gaia.config.mkdir(parents=True)
+
+    assert gaia("list").code == 3
+    assert gaia("add", "b", "--no-check", "--", "y").code == 3
+
+
+def test_a_read_only_file_is_not_replaced(gaia: Gaia) -> None:
+    """Bad input: a rename could replace it, and must not."""
+    gaia.write({"a": {"command": "x"}})
+    gaia.config.chmod(0o400)
+
+    ran = gaia("remove", "a")
+
+    assert ran.code == 3
+    assert "read-only" in ran.errors[0]
+    assert "a" in json.loads(gaia.config.read_text())["mcpServers"]
+
+
+def test_a_projects_servers_are_used_only_after_approval(gaia: Gaia) -> None:
+    """Design, section 5."""
+    project = gaia.cwd / "mcp_servers.json"
+    project.write_text(json.dumps({"mcpServers": {"theirs": entry_of("good-handshake")}}))
+
+    before = gaia("list")
+    assert before.stdout == ""
+    assert "gaia mcp trust" in before.stderr
+    assert gaia("call", "theirs", "echo", "text=x").code == 3
+
+    trusted = gaia("trust")
+    assert trusted.code == 0
+    assert "theirs: " in trusted.stdout
+    assert gaia("list").stdout.startswith("theirs")
+    assert gaia("tools", "theirs").code == 0
+
+    project.write_text(project.read_text() + " ")
+    assert gaia("list").stdout == ""
+
+    assert gaia("trust").code == 0
+    assert gaia("untrust").code == 0
+    assert gaia("list").stdout == ""
+    assert "nothing" in gaia("untrust").stdout
+
+
+def test_a_project_can_be_approved_only_where_there_is_one(gaia: Gaia) -> None:
+    """Ours."""
+    assert gaia("trust").code == 3
+    (gaia.cwd / ".mcp.json").write_text("{")
+    assert gaia("trust").code == 3
+    assert gaia("list").code == 0
+
+
+def test_a_projects_server_cannot_be_removed_by_accident(gaia: Gaia) -> None:
+    """Ours: it says where the entry comes from."""
+    (gaia.cwd / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "x"}}}))
+    gaia("trust")
+
+    ran = gaia("remove", "theirs")
+
+    assert ran.code == 3
+    assert ".mcp.json" in ran.errors[1]

@@ -1,0 +1,161 @@
+"""Servers that misbehave: each ends in its exit code, within its time, with two lines, leaving nothing running."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+# What a command may take beyond its `--timeout`: our own start, and the ending of a server that does not want to end.
+# A bound against hanging, not a measurement.
+SLACK_SECONDS = 10
+
+
+@pytest.mark.parametrize(
+    ("server", "code", "told"),
+    [
+        ("exits-at-once", 4, "exited with status 3"),
+        ("dies-in-call", 4, "out of memory"),
+        ("closes-stdout", 4, "closed its output"),
+        ("hangs-at-start", 5, "at its start"),
+        ("hangs-in-call", 5, "tools/call 'echo'"),
+        ("does-not-read", 5, ""),
+        ("wrong-id", 6, "4711"),
+        ("garbage-answer", 6, "not valid JSON"),
+        ("answers-array", 6, ""),
+        ("content-length", 6, "Content-Length"),
+        ("wrong-version", 6, "2031-01-01"),
+    ],
+)
+def test_a_call_of_a_broken_server_says_what_and_where(gaia: Gaia, server: str, code: int, told: str) -> None:
+    """Bad input: exit code, two lines, the server's name, in time."""
+    gaia.use(server)
+    end = time.monotonic() + 3 + SLACK_SECONDS
+
+    ran = gaia("call", server, "echo", "--timeout", "3", "--json")
+
+    assert ran.code == code, ran
+    assert told in ran.errors[0]
+    assert repr(server) in ran.errors[0]
+    assert len(ran.errors) == 2
+    assert ran.json["exit"] == code
+    assert ran.json["error"]["server"] == server
+    assert time.monotonic() < end
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "prints-banner",
+        "json-log-lines",
+        "floods-stderr",
+        "floods-stdout",
+        "long-line",
+        "invalid-utf8",
+        "exits-on-probe",
+        "silent-on-probe",
+        "refuses-version",
+        "ignores-eof",
+        "ignores-sigterm",
+        "leaves-grandchild",
+        "slow-start",
+        "empty-cursor-is-end",
+        "endless-cursor",
+        "answers-32022",
+        "only-stateless",
+    ],
+)
+def test_a_call_of_an_odd_server_works(gaia: Gaia, server: str) -> None:
+    """Ours: what can be understood is understood."""
+    gaia.use(server)
+
+    ran = gaia("call", server, "echo", "--args", '{"text": "hi"}', "--timeout", "20")
+
+    assert ran.code == 0, ran
+    assert "hi" in ran.stdout
+
+
+def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
+    """Ours: so that somebody tells its author."""
+    gaia.use("prints-banner")
+
+    ran = gaia("call", "prints-banner", "echo")
+
+    (line,) = [line for line in ran.stderr.splitlines() if "not MCP" in line]
+    assert line.startswith("note: server 'prints-banner' wrote ")
+
+
+def test_a_verdict_about_the_era_is_remembered(gaia: Gaia) -> None:
+    """Wire reference, 1.8: a server that ends on the probe is started once, not twice, the next time."""
+    notes = gaia.cwd / "notes"
+    gaia.write({"x": entry_of("exits-on-probe", env={"NOTES": str(notes)})})
+
+    assert gaia("call", "x", "echo").code == 0
+    first = notes.read_text()
+    assert gaia("call", "x", "echo").code == 0
+
+    assert "server/discover" in first
+    assert "server/discover" not in notes.read_text().removeprefix(first)
+
+
+def test_control_characters_of_a_server_do_not_reach_the_person(gaia: Gaia) -> None:
+    """Design, section 7: neither in an error nor in a list."""
+    script = gaia.cwd / "evil.py"
+    script.write_text(
+        "class Evil:\n"
+        "    def get_mcp_server_info(self):\n"
+        "        return {'name': 'x\\x1b[31mred', 'version': '1'}\n"
+        "    def get_mcp_tool_definitions(self):\n"
+        "        return [{'name': 'a\\x1b]0;owned\\x07', 'description': '\\u202eevil', 'inputSchema': {}}]\n"
+        "    def execute_mcp_tool(self, name, arguments):\n"
+        "        raise RuntimeError('boo\\x1b[2J')\n"
+    )
+    gaia.write({"evil": {"command": "gaia", "args": ["mcp", "serve", "evil.py:Evil"]}})
+
+    tools = gaia("tools", "evil")
+    failed = gaia("call", "evil", "a\x1b]0;owned\x07")
+
+    assert "\x1b" not in tools.stdout + tools.stderr
+    assert "\u202e" not in tools.stdout
+    assert failed.code == 9
+    assert "\x1b" not in failed.stderr
+
+
+def test_a_command_that_does_not_exist_says_what_to_install(gaia: Gaia) -> None:
+    """Bad input: by its own words for the usual launchers."""
+    gaia.write(
+        {
+            "x": {"command": "npx", "args": ["-y", "some-server"], "env": {"PATH": "/nowhere"}},
+            "y": {"command": "./here.sh"},
+            "z": {"command": str(gaia.cwd)},
+            "w": {"command": "true", "cwd": "/nowhere/at/all"},
+        }
+    )
+
+    ran = gaia("call", "x", "y")
+    assert (ran.code, "Node.js" in ran.errors[1]) == (4, True)
+    assert "does not exist" in gaia("call", "y", "t").errors[0]
+    assert "is a folder" in gaia("call", "z", "t").errors[0]
+    assert "/nowhere/at/all" in gaia("call", "w", "t").errors[0]
+
+
+def test_ten_thousand_tools_are_listed(gaia: Gaia) -> None:
+    """Figures: a hundred pages."""
+    gaia.use("many-pages")
+
+    ran = gaia("tools", "many-pages", "--json")
+
+    assert len(ran.json["servers"][0]["tools"]) == 10_000
+
+
+def test_a_result_of_many_megabytes_arrives_whole(gaia: Gaia) -> None:
+    """Figures: also through a pipe."""
+    gaia.write({"huge": entry_of("huge-result", "5")})
+
+    assert len(gaia("call", "huge", "echo").stdout) == 5 * 1024 * 1024

@@ -1,0 +1,124 @@
+"""`gaia mcp serve`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.cli.test_signals import wait_for
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.cli.conftest import Gaia
+
+AGENT = """
+class Agent:
+    def __init__(self, word="{word}"):
+        self.word = word
+    def get_mcp_tool_definitions(self):
+        return [{{"name": "{tool}", "inputSchema": {{}}}}]
+    def execute_mcp_tool(self, name, arguments):
+        print("noise")
+        return self.word
+"""
+
+
+def ask(process: subprocess.Popen[bytes], method: str, number: int, **params: Any) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    process.stdin.write(json.dumps(message).encode() + b"\n")
+    process.stdin.flush()
+    while "id" not in (answer := json.loads(process.stdout.readline())):
+        continue
+    return answer
+
+
+def initialize(process: subprocess.Popen[bytes]) -> Any:
+    client = {"name": "test", "version": "1"}
+    return ask(process, "initialize", 1, protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
+
+
+def test_whatever_it_prints_the_protocol_stays_clean(gaia: Gaia) -> None:
+    """Design, section 7."""
+    (gaia.cwd / "agent.py").write_text("print('hello from import')\n" + AGENT.format(word="hi", tool="t"))
+    process = gaia.popen("serve", "agent.py:Agent")
+
+    initialize(process)
+    answer = ask(process, "tools/call", 2, name="t", arguments={})
+
+    assert answer["result"]["content"] == [{"type": "text", "text": "hi"}]
+    out, err = process.communicate(timeout=10)
+    assert (out, process.returncode) == (b"", 0)
+    assert err.decode().splitlines() == ["hello from import", "noise"]
+
+
+def test_keyword_arguments_reach_the_class(gaia: Gaia) -> None:
+    """Design, section 4: JSON, or text where it is none."""
+    (gaia.cwd / "agent.py").write_text(AGENT.format(word="hi", tool="t"))
+    for given, word in (("word=plain", "plain"), ('word="quoted"', "quoted")):
+        process = gaia.popen("serve", "agent.py:Agent", "--kwarg", given)
+        initialize(process)
+        assert ask(process, "tools/call", 2, name="t")["result"]["content"][0]["text"] == word
+        process.communicate(timeout=10)
+
+
+def test_a_changed_agent_is_loaded_anew(gaia: Gaia) -> None:
+    """Ours, `--reload`: clients stay connected, and a version that does not load is passed over."""
+    path = gaia.cwd / "agent.py"
+    path.write_text(AGENT.format(word="one", tool="first"))
+    process = gaia.popen("serve", "agent.py:Agent", "--reload")
+    initialize(process)
+    number = 1
+
+    def tools() -> list[str]:
+        nonlocal number
+        number += 1
+        return [tool["name"] for tool in ask(process, "tools/list", number)["result"]["tools"]]
+
+    assert tools() == ["first"]
+    path.write_text("this is no python")
+    path.write_text(AGENT.format(word="two", tool="second") + "\n# longer")
+    wait_for(lambda: tools() == ["second"])
+    process.communicate(timeout=10)
+
+
+def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
+    """Design, section 4."""
+    (gaia.cwd / "broken.py").write_text("import nothing_of_that_name\n")
+    (gaia.cwd / "empty.py").write_text("class Nothing: pass\n")
+    for target in (
+        "nobody",
+        "broken.py:Agent",
+        "empty.py:Nothing",
+        "empty.py",
+        "nowhere.py:A",
+        "json:Nope",
+        "json:dumps",
+    ):
+        ran = gaia("serve", target)
+        assert ran.code == 3, (target, ran)
+        assert len(ran.errors) == 2, (target, ran)
+    assert gaia("serve", "demo", "--kwarg", "no-equals").code == 2
+    assert "Traceback" in gaia("serve", "broken.py:Agent", "--debug").stderr
+
+
+def test_requests_may_be_piped_in(gaia: Gaia) -> None:
+    """Ours: a script pipes requests and reads the answers, also those that take a moment."""
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "countdown", "arguments": {"seconds": 0.2}},
+        },
+    ]
+
+    ran = gaia("serve", "demo", stdin="".join(json.dumps(line) + "\n" for line in lines))
+
+    answers = {answer["id"]: answer for answer in map(json.loads, ran.stdout.splitlines())}
+    assert answers[1]["result"]["protocolVersion"] == "2025-06-18"
+    assert answers[2]["result"]["content"][0]["text"] == "counted down from 5"
+    assert ran.code == 0

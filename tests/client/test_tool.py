@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.tool import MCPTool, read_tools
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"path": {"type": "string", "description": "File path"}, "encoding": {"type": "string"}},
+    "required": ["path"],
+}
+
+
+def test_a_tool_becomes_an_entry_of_gaias_registry() -> None:
+    """GAIA's documents, Tool Registration Pattern."""
+    entry = MCPTool("read_file", "Read file contents", SCHEMA).to_gaia_format("filesystem")
+
+    assert entry == {
+        "name": "mcp_filesystem_read_file",
+        "description": "[MCP:filesystem] Read file contents",
+        "parameters": {
+            "path": {"type": "string", "required": True, "description": "File path"},
+            "encoding": {"type": "string", "required": False, "description": ""},
+        },
+        "atomic": True,
+        "_mcp_server": "filesystem",
+        "_mcp_tool_name": "read_file",
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "parameters"),
+    [
+        ({}, {}),
+        ({"properties": None, "required": "path"}, {}),
+        ({"properties": ["path"]}, {}),
+        (
+            {"properties": {"a": True, "b": {"type": ["string", "null"]}}, "required": None},
+            {
+                "a": {"type": "string", "required": False, "description": ""},
+                "b": {"type": ["string", "null"], "required": False, "description": ""},
+            },
+        ),
+    ],
+)
+def test_an_odd_schema_still_becomes_an_entry(schema: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """Ours: servers send all of these; union types survive."""
+    assert MCPTool("t", "", schema).to_gaia_format("s")["parameters"] == parameters
+
+
+@pytest.mark.parametrize(
+    ("definition", "annotations", "title"),
+    [
+        ({"title": "Read"}, {"title": "Other"}, "Read"),
+        ({}, {"title": "Other"}, "Other"),
+        ({}, {}, "read"),
+        ({"title": 7}, {}, "read"),
+    ],
+)
+def test_a_title_is_the_tools_own_or_its_annotations_or_its_name(
+    definition: dict[str, Any], annotations: dict[str, Any], title: str
+) -> None:
+    """Spec 2025-06-18, tools: the order in which a label is chosen."""
+    assert MCPTool("read", "", {}, annotations, definition).title == title
+
+
+def test_a_tool_made_by_hand_has_neither_annotations_nor_an_output_schema() -> None:
+    """GAIA's documents: MCPTool(name, description, input_schema)."""
+    tool = MCPTool("t", "d", SCHEMA)
+
+    assert tool.annotations == {}
+    assert tool.output_schema is None
+    assert MCPTool("t", "d", {}, definition={"outputSchema": {"type": "object"}}).output_schema == {"type": "object"}
+
+
+def test_a_definition_is_read_with_all_that_it_says() -> None:
+    """Spec, tools/list."""
+    definition = {
+        "name": "t", "description": "d", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}, "icons": [],
+    }  # fmt: skip
+
+    (tool,), problems = read_tools([definition])
+
+    assert (tool.name, tool.description, tool.input_schema) == ("t", "d", SCHEMA)
+    assert tool.annotations == {"readOnlyHint": True}
+    assert tool.definition is definition
+    assert problems == []
+
+
+def test_missing_and_mistyped_parts_become_empty_ones() -> None:
+    """Ours: one sloppy tool must not hide the others."""
+    (tool,), problems = read_tools([{"name": "t", "description": None, "inputSchema": {}, "annotations": "none"}])
+
+    assert (tool.description, tool.input_schema, tool.annotations) == ("", {}, {})
+    assert problems == []
+
+
+def test_a_tool_without_a_schema_is_kept_and_reported() -> None:
+    """Ours: it may well work without arguments."""
+    (tool,), problems = read_tools([{"name": "t", "inputSchema": None}])
+
+    assert tool.input_schema == {}
+    assert problems == ["tool 't' has no inputSchema object"]
+
+
+@pytest.mark.parametrize("definition", [{}, {"name": ""}, {"name": 7}, "t", None, ["name"]])
+def test_what_has_no_name_is_left_out_and_reported(definition: Any) -> None:
+    """Ours: it could not be called; its number tells the author which."""
+    tools, problems = read_tools([{"name": "good", "inputSchema": {}}, definition])
+
+    assert [tool.name for tool in tools] == ["good"]
+    assert problems == ["tool 2 has no name"]
+
+
+def test_of_two_tools_of_one_name_the_first_counts() -> None:
+    """Spec, tools: names are unique within a server. Ours: which of two is meant nobody could say."""
+    tools, problems = read_tools(
+        [{"name": "t", "description": "one", "inputSchema": {}}, {"name": "t", "description": "two"}]
+    )
+
+    assert [tool.description for tool in tools] == ["one"]
+    assert problems == ["tool 't' is listed twice"]

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.verdicts import VERDICT_SECONDS, Verdicts
+from gaia_mcp.config.entries import ServerEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENTRY = ServerEntry("time", "stdio", command="uvx", args=["mcp-server-time"], env={"TOKEN": "abc"})
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def the_file(folder: Path) -> Path:
+    (path,) = (folder / "eras").iterdir()
+    return path
+
+
+def test_nothing_is_known_at_first(tmp_path: Path) -> None:
+    """Ours."""
+    assert Verdicts(tmp_path, ENTRY).lookup() is None
+
+
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+def test_a_verdict_is_found_again_by_the_next_start(tmp_path: Path, era: str) -> None:
+    """Ours: another process, the same entry."""
+    Verdicts(tmp_path, ENTRY).remember(era)
+
+    assert Verdicts(tmp_path, ENTRY).lookup() == era
+
+
+def test_a_newer_verdict_replaces_an_older_one(tmp_path: Path) -> None:
+    """Ours."""
+    verdicts = Verdicts(tmp_path, ENTRY)
+    verdicts.remember("handshake")
+    verdicts.remember("stateless")
+
+    assert verdicts.lookup() == "stateless"
+
+
+def test_a_verdict_expires_after_a_week(tmp_path: Path) -> None:
+    """Ours: an updated server would go on answering the old way for ever."""
+    clock = Clock()
+    verdicts = Verdicts(tmp_path, ENTRY, clock)
+    verdicts.remember("handshake")
+
+    clock.now += VERDICT_SECONDS - 1
+    assert verdicts.lookup() == "handshake"
+    clock.now += 1
+    assert verdicts.lookup() is None
+
+
+def test_a_verdict_from_the_future_is_not_believed(tmp_path: Path) -> None:
+    """Ours: a clock that was wrong must not keep a verdict for years."""
+    clock = Clock()
+    verdicts = Verdicts(tmp_path, ENTRY, clock)
+    verdicts.remember("handshake")
+    clock.now -= 10
+
+    assert verdicts.lookup() is None
+
+
+def test_a_verdict_that_was_forgotten_is_gone(tmp_path: Path) -> None:
+    """Ours; forgetting what is not there is no error."""
+    verdicts = Verdicts(tmp_path, ENTRY)
+    verdicts.forget()
+    verdicts.remember("handshake")
+    verdicts.forget()
+
+    assert verdicts.lookup() is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"handshake", b"handshake soon", b"handshake nan", b"tomorrow 1000000", b"a b c", b"\xff\xfe 1"]
+)
+def test_a_damaged_verdict_is_none(tmp_path: Path, content: bytes) -> None:
+    """Ours: a cache is never a reason to fail."""
+    verdicts = Verdicts(tmp_path, ENTRY, Clock())
+    verdicts.remember("handshake")
+    the_file(tmp_path).write_bytes(content)
+
+    assert verdicts.lookup() is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ENTRY, command="npx"),
+        replace(ENTRY, args=["mcp-server-git"]),
+        replace(ENTRY, args=None),
+        replace(ENTRY, env={"TOKEN": "abc", "MODE": "x"}),
+        replace(ENTRY, cwd="/srv"),
+    ],
+)
+def test_another_command_is_another_server(tmp_path: Path, other: ServerEntry) -> None:
+    """Ours."""
+    Verdicts(tmp_path, ENTRY).remember("handshake")
+
+    assert Verdicts(tmp_path, other).lookup() is None
+
+
+def test_a_new_name_or_a_new_secret_is_the_same_server(tmp_path: Path) -> None:
+    """Ours: neither changes what the program speaks."""
+    Verdicts(tmp_path, ENTRY).remember("handshake")
+
+    assert Verdicts(tmp_path, replace(ENTRY, name="clock", env={"TOKEN": "new"})).lookup() == "handshake"
+
+
+def test_no_secret_and_no_command_is_written_down(tmp_path: Path) -> None:
+    """Ours: the file holds the verdict and its time, in a folder of its owner's alone."""
+    Verdicts(tmp_path, ENTRY, Clock()).remember("stateless")
+
+    assert the_file(tmp_path).read_text() == "stateless 1000000\n"
+    assert stat.S_IMODE((tmp_path / "eras").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    """Ours: a cache that cannot be written is only a slower one."""
+    (tmp_path / "eras").write_text("a file where the folder should be")
+    verdicts = Verdicts(tmp_path, ENTRY)
+
+    verdicts.remember("handshake")
+
+    assert verdicts.lookup() is None
+
+
+def test_a_verdict_that_could_not_be_put_in_place_leaves_no_file_behind(tmp_path: Path) -> None:
+    """Ours: no temporary file is left."""
+    verdicts = Verdicts(tmp_path, ENTRY)
+    verdicts.remember("handshake")
+    path = the_file(tmp_path)
+    path.unlink()
+    (path / "in the way").mkdir(parents=True)
+
+    verdicts.remember("handshake")
+
+    assert list((tmp_path / "eras").iterdir()) == [path]
+
+
+def test_a_verdict_counts_from_the_moment_it_is_written(tmp_path: Path) -> None:
+    """Ours: a time that was rounded up would lie in the future."""
+    clock = Clock()
+    clock.now += 0.9
+    verdicts = Verdicts(tmp_path, ENTRY, clock)
+
+    verdicts.remember("handshake")
+
+    assert verdicts.lookup() == "handshake"

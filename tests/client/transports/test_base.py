@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import Mock, call
+
+import pytest
+
+from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.transports.base import MCPTransport, PlainConversation
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import ConnectError, NotConnectedError, PeerError, RemoteProtocolError
+
+SOON = Deadline(5)
+GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "own"}, "capabilities": {}, "instructions": "hi"}
+
+
+class OwnTransport(MCPTransport):
+    """Somebody's own, with nothing but the four methods; `script` holds the responses by method."""
+
+    def __init__(self, **script: Any) -> None:
+        self.script = {"initialize": {"result": GREETING}, **{k.replace("_", "/"): v for k, v in script.items()}}
+        self.sent: list[tuple[str, Any]] = []
+        self.connects = True
+        self.connected = False
+        self.disconnects = 0
+
+    def connect(self) -> bool:
+        self.connected = self.connects
+        return self.connects
+
+    def disconnect(self) -> None:
+        self.connected = False
+        self.disconnects += 1
+
+    def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.sent.append((method, params))
+        response = self.script[method]
+        if isinstance(response, Exception):
+            raise response
+        made: dict[str, Any] = response
+        return made
+
+    def is_connected(self) -> bool:
+        return self.connected
+
+
+@pytest.fixture
+def mock_transport() -> Mock:
+    transport = Mock(spec=MCPTransport)
+    transport.connect.return_value = True
+    transport.is_connected.return_value = True
+    transport.send_request.return_value = {
+        "result": {"tools": [{"name": "test_tool", "description": "Test", "inputSchema": {}}]}
+    }
+    return transport
+
+
+def test_a_transport_needs_all_four_methods() -> None:
+    """GAIA's documents, Custom Transport."""
+    with pytest.raises(TypeError, match="abstract"):
+        MCPTransport()  # type: ignore[abstract]
+
+    assert MCPTransport.__abstractmethods__ == {"connect", "disconnect", "send_request", "is_connected"}
+
+
+def test_a_transport_that_cannot_notify_says_nothing() -> None:
+    """GAIA's documents know no notifications, so that the default must do nothing."""
+    OwnTransport().send_notification("notifications/initialized")
+
+
+def test_a_mock_of_a_transport_lists_its_tools(mock_transport: Mock) -> None:
+    """GAIA's documents, Test Patterns, as they stand there."""
+    client = MCPClient("test", mock_transport)
+    assert client.connect() is True
+    tools = client.list_tools()
+
+    assert [tool.name for tool in tools] == ["test_tool"]
+    assert mock_transport.send_request.call_args_list[1] == call("tools/list")
+    mock_transport.send_notification.assert_called_once_with("notifications/initialized")
+
+
+def test_a_call_is_exactly_one_request_through_a_mock(mock_transport: Mock) -> None:
+    """GAIA's documents: people assert on this very call."""
+    client = MCPClient("test", mock_transport)
+    client.connect()
+    mock_transport.send_request.reset_mock()
+    mock_transport.send_request.return_value = {"result": {"content": []}}
+
+    assert client.call_tool("test_tool", {"a": 1}) == {"content": []}
+    mock_transport.send_request.assert_called_once_with("tools/call", {"name": "test_tool", "arguments": {"a": 1}})
+
+
+def test_a_mock_is_disconnected_once(mock_transport: Mock) -> None:
+    """GAIA's documents."""
+    client = MCPClient("test", mock_transport)
+    client.connect()
+    client.disconnect()
+
+    mock_transport.disconnect.assert_called_once_with()
+
+
+def test_an_own_transport_is_spoken_to_by_handshake() -> None:
+    """Ours: `initialize` with the newest version of its era, and what the server said about itself is kept."""
+    transport = OwnTransport()
+    client = MCPClient("own", transport)
+
+    peer = client.open()
+
+    ((method, params),) = transport.sent
+    assert method == "initialize"
+    assert params["protocolVersion"] == "2025-11-25"
+    assert params["clientInfo"]["name"] == "gaia-mcp"
+    assert (peer.version, peer.instructions, peer.era) == ("2025-06-18", "hi", "handshake")
+    assert client.server_info == {"name": "own"}
+
+
+@pytest.mark.parametrize("response", [{"result": {}}, {}])
+def test_an_empty_greeting_is_accepted(response: dict[str, Any]) -> None:
+    """GAIA's documents: mocks answer without a version, a name or capabilities."""
+    client = MCPClient("own", OwnTransport(initialize=response))
+
+    assert client.connect() is True
+    assert client.server_info == {}
+
+
+def test_a_transport_that_does_not_connect_is_an_error() -> None:
+    """GAIA's documents: connect() answers False, with the reason in last_error."""
+    transport = OwnTransport()
+    transport.connects = False
+    client = MCPClient("own", transport)
+
+    assert client.connect() is False
+    assert "Failed to establish transport connection" in str(client.last_error)
+    with pytest.raises(ConnectError):
+        client.open()
+    assert transport.sent == []
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"error": {"code": -1, "message": "no"}},
+        RuntimeError("gone"),
+        TimeoutError("late"),
+        ValueError("bad JSON"),
+        None,
+    ],
+)
+def test_a_failed_greeting_disconnects(response: Any) -> None:
+    """GAIA's documents: disconnects automatically if initialization fails."""
+    transport = OwnTransport(initialize=response)
+    client = MCPClient("own", transport)
+
+    assert client.connect() is False
+    assert client.last_error
+    assert (transport.connected, transport.disconnects) == (False, 1)
+
+
+def test_an_error_response_is_raised_with_all_it_says() -> None:
+    """JSON-RPC: code, message, data."""
+    talk = PlainConversation(OwnTransport(x={"error": {"code": -32601, "message": "unknown", "data": [1]}}))
+
+    with pytest.raises(PeerError) as caught:
+        talk.request("x", None, SOON)
+
+    assert (caught.value.code, caught.value.text, caught.value.data) == (-32601, "unknown", [1])
+
+
+@pytest.mark.parametrize(("error", "text"), [({}, "Unknown error"), ("broken", "broken")])
+def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
+    """Ours."""
+    talk = PlainConversation(OwnTransport(x={"error": error}))
+
+    with pytest.raises(PeerError) as caught:
+        talk.request("x", {}, SOON)
+
+    assert (caught.value.code, caught.value.text) == (0, text)
+
+
+@pytest.mark.parametrize("response", [None, "text", [], {"result": None}, {"result": []}])
+def test_an_answer_that_is_none_is_the_transports_mistake(response: Any) -> None:
+    """Ours: the documents' own example returns nothing at all."""
+    talk = PlainConversation(OwnTransport(x=response))
+
+    with pytest.raises(RemoteProtocolError):
+        talk.request("x", None, SOON)
+
+
+def test_parameters_are_passed_on_only_when_there_are_some() -> None:
+    """Ours: the documents promise the exact call."""
+    transport = Mock(spec=MCPTransport)
+    transport.send_request.return_value = {"result": {}}
+    talk = PlainConversation(transport)
+
+    talk.request("a", None, SOON)
+    talk.request("b", {}, SOON)
+
+    assert transport.send_request.call_args_list == [call("a"), call("b", {})]
+
+
+def test_an_own_transport_is_pinged_to_see_whether_it_lives() -> None:
+    """Spec, ping."""
+    transport = OwnTransport(ping={"result": {}})
+
+    PlainConversation(transport).check_alive(SOON)
+
+    assert transport.sent == [("ping", None)]
+
+
+def test_logs_are_asked_for_only_where_they_are_offered() -> None:
+    """Spec, logging: a capability."""
+    level = {"logging/setLevel": {"result": {}}}
+    quiet, loud = OwnTransport(), OwnTransport(initialize={"result": {"capabilities": {"logging": {}}}})
+    loud.script |= level
+    for transport in (quiet, loud):
+        client = MCPClient("own", transport)
+        client.open()
+        client.want_logs("info")
+
+    assert [method for method, _ in quiet.sent] == ["initialize"]
+    assert loud.sent[1] == ("logging/setLevel", {"level": "info"})
+
+
+def test_an_own_transport_that_is_gone_is_not_connected_again_by_itself() -> None:
+    """GAIA's documents: call_tool raises RuntimeError when not connected."""
+    transport = OwnTransport()
+    client = MCPClient("own", transport)
+    client.open()
+    transport.connected = False
+
+    with pytest.raises(NotConnectedError):
+        client.call_tool("t", {})
+    with pytest.raises(RuntimeError, match="Not connected"):
+        client.call_tool("t", {})
+
+
+@pytest.mark.parametrize("problem", [RuntimeError("process died"), ValueError("bad JSON"), TimeoutError("late")])
+def test_the_list_is_empty_when_an_own_transport_fails(problem: Exception) -> None:
+    """GAIA's documents: an empty list on error."""
+    client = MCPClient("own", OwnTransport(tools_list=problem))
+    client.open()
+
+    assert client.list_tools() == []
+    assert client.last_error == str(problem)
+
+
+def test_leaving_a_with_block_that_could_not_begin_disconnects() -> None:
+    """Ours: whoever opens, closes."""
+    transport = OwnTransport(initialize=RuntimeError("gone"))
+
+    with pytest.raises(RuntimeError), MCPClient("own", transport):
+        pass
+
+    assert transport.connected is False

@@ -1,0 +1,408 @@
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.transports import child as module
+from gaia_mcp.client.transports.child import STDERR_KEPT_BYTES, Child, CutError
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import NotConnectedError, SpawnError
+from tests.client.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
+IGNORES_EOF = "import signal\nprint('up', flush=True)\nwhile True: signal.pause()"
+IGNORES_SIGTERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + IGNORES_EOF
+DOES_NOT_READ = IGNORES_EOF
+LEAVES_OTHERS = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {other!r}], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+sys.stdin.read()
+"""
+# More than any pipe holds.
+TOO_MUCH = b"x" * 4 * 1024 * 1024
+
+MakeChild = Callable[..., Child]
+
+
+class SlowToStart(Child):
+    """A child whose start takes until `may_spawn` is set."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.is_spawning, self.may_spawn = threading.Event(), threading.Event()
+
+    def _spawn(self) -> None:
+        self.is_spawning.set()
+        self.may_spawn.wait(5)
+        super()._spawn()
+
+
+@pytest.fixture
+def child(nothing_left: dict[str, str]) -> Iterator[MakeChild]:
+    """Makes children that run a Python text; they are stopped at the end."""
+    made: list[Child] = []
+
+    def make(
+        code: str,
+        *arguments: str,
+        start: bool = True,
+        kind: type[Child] = Child,
+        cwd: str | None = None,
+        **options: Any,
+    ) -> Child:
+        one = kind("s", sys.executable, ["-c", code, *arguments], environment=nothing_left, cwd=cwd, **options)
+        made.append(one)
+        if start:
+            one.start()
+        return one
+
+    yield make
+    for one in made:
+        one.stop(0.1)
+        read_all(one)
+
+
+def read_all(one: Child) -> bytes:
+    """Read to the end, which closes the pipe, as the reader of a transport does."""
+    assert one.poll() is not None or one.pid is None
+    said = b""
+    pipe = one._process.stdout if one._process is not None else None
+    while pipe is not None and not pipe.closed:
+        said += one.read()
+    return said
+
+
+def test_what_is_written_is_read(child: MakeChild) -> None:
+    """Ours."""
+    one = child(ECHO)
+
+    one.write(b"hello\n", Deadline(5))
+
+    assert one.read() == b"hello\n"
+    assert one.poll() is None
+    assert one.pid is not None
+
+
+def test_a_large_message_is_written_whole(child: MakeChild) -> None:
+    """Ours: in as many pieces as the pipe takes."""
+    one = child("import sys\nprint(len(sys.stdin.buffer.readline()), flush=True)")
+
+    one.write(TOO_MUCH + b"\n", Deadline(20))
+
+    assert one.read() == b"%d\n" % (len(TOO_MUCH) + 1)
+
+
+def test_messages_of_several_threads_do_not_mix(child: MakeChild) -> None:
+    """Spec, stdio: one message per line."""
+    one = child("import sys\nfor line in sys.stdin: print(len(set(line.strip())), flush=True)")
+    letters = [letter.encode() * 300_000 + b"\n" for letter in "abcdef"]
+    threads = [threading.Thread(target=one.write, args=(line, Deadline(20))) for line in letters]
+    for thread in threads:
+        thread.start()
+    said = b""
+    while said.count(b"\n") < len(letters):
+        said += one.read()
+    for thread in threads:
+        thread.join()
+
+    assert said == b"1\n" * len(letters)
+
+
+def test_an_ended_child_cannot_be_written_to(child: MakeChild) -> None:
+    """Ours."""
+    one = child("pass")
+    assert one.wait(5) == 0
+
+    with pytest.raises(BrokenPipeError):
+        one.write(b"hello\n", Deadline(5))
+
+
+def test_a_child_that_was_told_the_end_cannot_be_written_to(child: MakeChild) -> None:
+    """Ours."""
+    one = child(IGNORES_EOF)
+    one.close_stdin()
+
+    assert one.is_closing
+    with pytest.raises(BrokenPipeError):
+        one.write(b"hello\n", Deadline(5))
+
+
+def test_a_message_that_was_cut_makes_the_child_useless(child: MakeChild) -> None:
+    """Ours: what followed half a message could not be understood."""
+    one = child(DOES_NOT_READ)
+
+    with pytest.raises(CutError):
+        one.write(TOO_MUCH, Deadline(0.2))
+    with pytest.raises(BrokenPipeError):
+        one.write(b"hello\n", Deadline(5))
+
+
+def test_a_message_of_which_nothing_is_out_can_be_followed_by_another(child: MakeChild) -> None:
+    """Ours: the stream is whole, so that the child may yet read on."""
+    one = child(DOES_NOT_READ)
+    fill(one)
+
+    with pytest.raises(TimeoutError) as caught:
+        one.write(b"never\n", Deadline(0.05))
+
+    assert not isinstance(caught.value, CutError)
+    assert not one._is_cut
+
+
+def fill(one: Child) -> None:
+    """Fill the pipe to the brim, with nothing cut."""
+    try:
+        while True:
+            os.write(one._stdin, b" " * 65536)
+    except BlockingIOError:
+        pass
+    try:
+        while True:
+            os.write(one._stdin, b" ")
+    except BlockingIOError:
+        pass
+
+
+def test_waiting_for_another_writer_ends_with_the_deadline(child: MakeChild) -> None:
+    """Ours: every wait has a deadline, also that for one's turn."""
+    one = child(DOES_NOT_READ)
+    one._stdin_lock.acquire()
+    try:
+        with pytest.raises(TimeoutError) as caught:
+            one.write(b"hello\n", Deadline(0.05))
+    finally:
+        one._stdin_lock.release()
+
+    assert not isinstance(caught.value, CutError)
+
+
+def test_closing_frees_a_writer_that_waits(child: MakeChild) -> None:
+    """Ours: disconnecting must not wait for a server that does not read."""
+    one = child(DOES_NOT_READ)
+    caught: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            one.write(TOO_MUCH, Deadline(60))
+        except OSError as error:
+            caught.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    one.close_stdin()
+    writer.join(5)
+
+    assert not writer.is_alive()
+    assert isinstance(caught[0], BrokenPipeError)
+
+
+def test_the_end_of_stderr_is_kept(child: MakeChild) -> None:
+    """Ours: enough for the last words, however much there was before them."""
+    one = child("import sys\nsys.stderr.write('flood ' * 500_000 + 'last words')")
+
+    assert one.wait(20) == 0
+    one.settle_stderr(5)
+
+    assert one.stderr_tail().endswith("last words")
+    assert len(one.stderr_tail()) == STDERR_KEPT_BYTES
+    assert one._stderr_size < 4 * STDERR_KEPT_BYTES
+
+
+def test_stderr_is_passed_on_as_it_comes(child: MakeChild) -> None:
+    """Ours: for a log, or a person who watches."""
+    heard: list[bytes] = []
+    one = child("import sys\nsys.stderr.buffer.write(b'caf\\xe9')", on_stderr=heard.append)
+    one.wait(5)
+    one.settle_stderr(5)
+
+    assert b"".join(heard) == b"caf\xe9"
+    assert one.stderr_tail() == "caf\ufffd"
+
+
+def test_a_listener_that_fails_does_not_stop_the_child(child: MakeChild) -> None:
+    """Ours: an undrained pipe would hold the server up for ever."""
+    heard: list[bytes] = []
+
+    def fails(data: bytes) -> None:
+        heard.append(data)
+        raise ValueError("mine")
+
+    one = child("import sys\nsys.stderr.write('x' * 1_000_000)", on_stderr=fails)
+
+    assert one.wait(20) == 0
+    one.settle_stderr(5)
+    assert len(heard) == 1
+    assert len(one.stderr_tail()) == STDERR_KEPT_BYTES
+
+
+def test_a_child_runs_in_its_folder_with_its_environment_alone(child: MakeChild, tmp_path: Path) -> None:
+    """Ours."""
+    one = child("import os; print(os.getcwd(), sorted(set(os.environ) - {'LC_CTYPE'}))", cwd=str(tmp_path))
+    one.wait(5)
+
+    assert read_all(one).decode() == f"{tmp_path} ['MARK']\n"
+
+
+def test_a_child_leads_a_group_of_its_own(child: MakeChild) -> None:
+    """Ours: Ctrl-C in our terminal is ours to handle."""
+    one = child(IGNORES_EOF)
+    assert one.pid is not None
+
+    assert os.getpgid(one.pid) == one.pid != os.getpgid(0)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "cwd", "reason"),
+    [
+        ("no-such-program", [], None, "was not found on PATH"),
+        (sys.executable, [], "/no/such/folder", "has no working folder '/no/such/folder'"),
+        (sys.executable, ["a\0b"], None, "cannot be run: embedded null byte"),
+    ],
+)
+def test_what_cannot_be_started_is_an_error_that_says_why(
+    command: str, arguments: list[str], cwd: str | None, reason: str
+) -> None:
+    """Ours."""
+    one = Child("s", command, arguments, environment={"PATH": "/nowhere"}, cwd=cwd)
+
+    with pytest.raises(SpawnError) as caught:
+        one.start()
+
+    assert caught.value.reason == reason
+    assert one.stop().returncode is None
+
+
+def test_a_file_that_is_no_program_is_an_error_that_says_why(tmp_path: Path) -> None:
+    """Ours: the system's own words."""
+    (tmp_path / "data").write_bytes(b"\x7fELF nothing")
+    (tmp_path / "data").chmod(0o755)
+
+    with pytest.raises(SpawnError) as caught:
+        Child("s", str(tmp_path / "data"), [], environment={}, cwd=None).start()
+
+    assert caught.value.reason == "cannot be run: Exec format error"
+
+
+def test_a_child_that_was_stopped_before_it_started_never_starts(child: MakeChild) -> None:
+    """Ours: who disconnects while a server is being started must not leave one behind."""
+    one = child(IGNORES_EOF, start=False)
+
+    assert one.stop().how == "by itself"
+    with pytest.raises(NotConnectedError):
+        one.start()
+    assert one.pid is None
+
+
+def test_stopping_waits_for_a_start_that_is_under_way(child: MakeChild) -> None:
+    """Ours: a process that nobody knows of would stay for ever."""
+    one = child(ECHO, start=False, kind=SlowToStart)
+    assert isinstance(one, SlowToStart)
+    starter, stopper = threading.Thread(target=one.start), threading.Thread(target=one.stop)
+    starter.start()
+    assert one.is_spawning.wait(5)
+    stopper.start()
+    one.may_spawn.set()
+    starter.join(5)
+    stopper.join(5)
+
+    assert one.pid is not None
+    assert one.poll() is not None
+
+
+def test_a_child_that_has_not_been_started_is_nothing_yet(child: MakeChild) -> None:
+    """Ours."""
+    one = child(ECHO, start=False)
+
+    assert (one.pid, one.poll(), one.wait(0), one.stderr_tail()) == (None, None, None, "")
+    one.settle_stderr(0)
+    one.close_stdin()
+
+
+@pytest.mark.parametrize(
+    ("code", "how", "returncode"),
+    [
+        (ECHO, "on closed input", 0),
+        (IGNORES_EOF, "on SIGTERM", -signal.SIGTERM),
+        (IGNORES_SIGTERM, "on SIGKILL", -signal.SIGKILL),
+    ],
+)
+def test_a_child_is_ended_with_as_little_force_as_it_takes(
+    child: MakeChild, code: str, how: str, returncode: int
+) -> None:
+    """Spec, stdio shutdown: close its input, wait, SIGTERM, wait, SIGKILL."""
+    one = child(code)
+    if code is not ECHO:
+        assert one.read() == b"up\n"
+
+    stopped = one.stop(0.2 if code is not ECHO else 5)
+
+    assert (stopped.how, stopped.returncode, stopped.left_others) == (how, returncode, False)
+    assert stopped.seconds >= 0
+
+
+def test_a_child_that_has_ended_was_not_ended_by_us(child: MakeChild) -> None:
+    """Ours: its own exit status."""
+    one = child("raise SystemExit(3)")
+    one.wait(5)
+
+    stopped = one.stop()
+
+    assert (stopped.how, stopped.returncode) == ("by itself", 3)
+
+
+def test_stopping_twice_changes_nothing(child: MakeChild) -> None:
+    """Ours: may be called again."""
+    one = child(ECHO)
+
+    assert one.stop() is one.stop()
+
+
+@pytest.mark.parametrize("other", ["import signal; signal.pause()", IGNORES_SIGTERM])
+def test_what_a_child_leaves_behind_is_ended_too(child: MakeChild, other: str) -> None:
+    """Ours: wrappers such as npx start the real server as a process of their own."""
+    one = child(LEAVES_OTHERS.format(other=other))
+    if other is IGNORES_SIGTERM:
+        assert one.read() == b"up\n"
+
+    stopped = one.stop(0.3)
+
+    assert (stopped.how in ("on closed input", "on SIGTERM"), stopped.left_others) == (True, True)
+
+
+def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
+    """Ours: a second Ctrl-C means no more patience, but nothing is left behind either."""
+    one = child(IGNORES_SIGTERM)
+    one.read()
+
+    def interrupt() -> None:
+        wait_until(lambda: one.is_closing)
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        one.stop(60)
+
+    assert one.poll() == -signal.SIGKILL
+
+
+def test_nobody_is_sent_a_signal_when_there_is_nobody() -> None:
+    """Ours."""
+    one = Child("s", "x", [], environment={}, cwd=None)
+
+    one._kill_group(force=True)
+    assert not one._group_lives()
+
+
+def test_the_graces_are_the_specifications() -> None:
+    """Spec's SDKs: two seconds for each step."""
+    assert (module.CLOSE_GRACE_SECONDS, module.TERMINATE_GRACE_SECONDS) == (2.0, 2.0)

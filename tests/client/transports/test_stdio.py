@@ -1,0 +1,512 @@
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.transports.stdio import StdioTransport, _last_words
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    DeadlineError,
+    EntryError,
+    MCPError,
+    NotConnectedError,
+    PeerError,
+    RemoteProtocolError,
+    ServerExitedError,
+    SpawnError,
+    VersionError,
+)
+from gaia_mcp.protocol import lines
+from tests.client.conftest import Started, living_with
+from tests.client.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def called(started: Started, server: str, *arguments: str, **options: Any) -> Any:
+    """The text with which a server's `echo` answers."""
+    client = started(server, *arguments, **options)
+    return client.call("echo", {"a": 1})["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "good_handshake", "good_stateless", "exits_on_probe", "silent_on_probe", "answers_32022", "prints_banner",
+        "json_log_lines", "floods_stderr", "floods_stdout", "invalid_utf8", "long_line", "refuses_version",
+        "only_stateless", "ignores_eof", "leaves_grandchild", "empty_cursor_is_end", "bad_tools", "slow_start",
+    ],
+)  # fmt: skip
+def test_a_server_with_an_oddity_works_all_the_same(start_server: Started, server: str) -> None:
+    """Ours: none of these is a reason to fail. Which oddity it is stands in the server's docstring."""
+    # Silence costs half of the time before the handshake is tried.
+    assert json.loads(called(start_server, server, timeout=3 if server == "silent_on_probe" else 20)) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("server", "version", "era"),
+    [
+        ("good_stateless", "2026-07-28", "stateless"),
+        ("good_handshake", "2025-11-25", "handshake"),
+        ("answers_32022", "2025-06-18", "handshake"),
+        ("refuses_version", "2024-11-05", "handshake"),
+        ("exits_on_probe", "2025-11-25", "handshake"),
+    ],
+)
+def test_both_sides_agree_on_a_version(start_server: Started, server: str, version: str, era: str) -> None:
+    """Spec, compatibility."""
+    peer = start_server(server).peer
+
+    assert peer is not None
+    assert (peer.version, peer.era) == (version, era)
+
+
+def test_a_server_that_exits_on_the_probe_is_started_again_with_initialize_first(start_server: Started) -> None:
+    """Spec, stdio detection, and the servers in the wild that end on anything else."""
+    start_server("exits_on_probe")
+
+    wait_until(lambda: len(start_server.notes("exits_on_probe")) == 3)
+    assert start_server.notes("exits_on_probe") == ["server/discover", "initialize", "notifications/initialized"]
+
+
+def test_a_server_that_exits_at_once_is_reported_with_its_last_words(start_server: Started) -> None:
+    """Ours: the person needs the exit status and the end of stderr to act."""
+    client = start_server("exits_at_once", is_open=False)
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.open()
+
+    error = caught.value
+    assert (error.server, error.stage, error.returncode) == ("exits_at_once", "at its start", 3)
+    assert error.stderr_tail == "starting\nno configuration found\n"
+    assert "no configuration found" in error.message
+    assert not client.is_connected()
+
+
+def test_a_server_that_dies_in_a_call_is_reported_with_its_last_words(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("dies_in_call")
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {})
+
+    error = caught.value
+    assert (error.server, error.returncode) == ("dies_in_call", 3)
+    assert error.stage == "while answering tools/call 'echo'"
+    assert "out of memory" in error.stderr_tail
+    assert not client.is_connected()
+
+
+def test_a_server_that_closes_its_output_is_reported_though_it_runs(start_server: Started) -> None:
+    """Ours: nobody waits for the deadline when nothing can come any more."""
+    client = start_server("closes_stdout")
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {})
+
+    assert caught.value.returncode is None
+    assert "closed its output" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("wrong_id", "4711"), ("garbage_answer", "not valid JSON"), ("answers_array", "no JSON-RPC message"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_reported_as_the_servers_mistake(
+    start_server: Started, server: str, words: str
+) -> None:
+    """Ours: at once, and what is wrong with it; the next request goes its way."""
+    client = start_server(server)
+
+    with pytest.raises(RemoteProtocolError, match=words) as caught:
+        client.call("echo", {})
+
+    assert caught.value.server == server
+    client.check_alive()
+
+
+def test_an_answer_in_invalid_utf8_is_reported_as_the_servers_mistake(start_server: Started) -> None:
+    """Spec, stdio: UTF-8."""
+    with pytest.raises(RemoteProtocolError):
+        start_server("invalid_utf8").call("inside", {})
+
+
+@pytest.mark.parametrize(
+    ("server", "kind"),
+    [("string_ids", RemoteProtocolError), ("content_length", RemoteProtocolError), ("wrong_version", VersionError)],
+)
+def test_a_server_that_cannot_be_understood_is_let_go_of(
+    start_server: Started, server: str, kind: type[MCPError]
+) -> None:
+    """Ours: typed, named, and nothing left running."""
+    client = start_server(server, is_open=False)
+
+    with pytest.raises(kind) as caught:
+        client.open()
+
+    assert caught.value.server == server
+    assert client.transport.pid is None  # type: ignore[attr-defined]
+
+
+def test_language_server_framing_is_named(start_server: Started) -> None:
+    """Ours: never part of MCP, and its author has to know."""
+    with pytest.raises(RemoteProtocolError, match="Content-Length"):
+        start_server("content_length")
+
+
+def test_a_server_that_never_answers_ends_in_a_deadline(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("hangs_at_start", is_open=False, timeout=0.3)
+
+    with pytest.raises(DeadlineError) as caught:
+        client.open()
+
+    assert (caught.value.server, caught.value.stage, caught.value.seconds) == ("hangs_at_start", "at its start", 0.3)
+    assert client.transport.stopped is not None  # type: ignore[attr-defined]
+
+
+def test_a_line_without_end_ends_the_conversation(start_server: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: input has limits."""
+    monkeypatch.setattr(lines.LineBuffer.__init__, "__defaults__", (100_000,))
+    client = start_server("huge_result", "1")
+
+    with pytest.raises(RemoteProtocolError, match="more than 100000 bytes"):
+        client.call("echo", {})
+    assert not client.is_connected()
+
+
+def test_a_huge_result_arrives_whole(start_server: Started) -> None:
+    """Ours: a picture or a video as base64."""
+    assert len(called(start_server, "huge_result", "8")) == 8 * 1024 * 1024
+
+
+def test_stray_output_is_kept_for_the_error(start_server: Started) -> None:
+    """Ours: a line on stdout is the commonest reason for a server that does not answer."""
+    client = start_server("prints_banner")
+    client.call("echo", {})
+
+    assert client.host.strays[0] == "Welcome to the server!"
+    assert "lines to stdout that are not MCP: 'Welcome to the server!'" in client.transport._noise()  # type: ignore[attr-defined]
+
+
+def test_one_stray_line_is_one() -> None:
+    """Ours: words for an error."""
+    transport = StdioTransport("server", [], {"TOKEN": "hunter22"})
+    transport._begin(None, probe=True)  # type: ignore[arg-type]
+    assert transport.host is not None
+    assert transport._noise() == ""
+    transport.host.strayed("not JSON", "token hunter22")
+
+    assert transport._noise() == "it wrote a line to stdout that are not MCP: 'token ****'"
+
+
+def test_a_write_to_a_server_that_does_not_read_ends_in_a_deadline(start_server: Started) -> None:
+    """Ours: every wait has a deadline, also that for room in a pipe."""
+    client = start_server("does_not_read")
+
+    with pytest.raises(DeadlineError, match="does not read its input") as caught:
+        client.call("echo", {"text": "x" * 1_000_000}, Deadline(0.3))
+
+    assert (caught.value.server, caught.value.seconds) == ("does_not_read", 0.3)
+    assert not client.is_connected(), "a message was cut, and nothing that followed could be understood"
+
+
+def test_last_words_are_shown_without_the_secrets_that_were_given(start_server: Started) -> None:
+    """Ours: never a secret in an error."""
+    client = start_server("exits_at_once", is_open=False, env={"WORD": "configuration"})
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.open()
+
+    assert caught.value.stderr_tail == "starting\nno **** found\n"
+    assert "configuration" not in caught.value.message
+
+
+def test_the_log_of_a_running_server_can_be_read(start_server: Started) -> None:
+    """Ours: its end, for a person who watches."""
+    heard: list[bytes] = []
+    client = start_server("floods_stderr", on_stderr=heard.append)
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+
+    wait_until(lambda: b"that was all" in b"".join(heard))
+    wait_until(lambda: "again and again" in transport.stderr_tail())
+    transport.close(5)
+    assert transport.stderr_tail() == ""
+
+
+@pytest.mark.parametrize(
+    ("server", "how", "returncode"),
+    [
+        ("good_handshake", "on closed input", 0),
+        ("ignores_eof", "on SIGTERM", -signal.SIGTERM),
+        ("ignores_sigterm", "on SIGKILL", -signal.SIGKILL),
+        ("does_not_read", "on SIGTERM", -signal.SIGTERM),
+    ],
+)
+def test_how_a_server_was_stopped_is_told(start_server: Started, server: str, how: str, returncode: int) -> None:
+    """Spec, stdio shutdown: with as little force as it takes."""
+    transport = start_server(server).transport
+    assert isinstance(transport, StdioTransport)
+
+    transport.close(5 if how == "on closed input" else 0.2)
+
+    assert transport.stopped is not None
+    assert (transport.stopped.how, transport.stopped.returncode) == (how, returncode)
+
+
+def test_what_a_server_started_is_ended_with_it(start_server: Started) -> None:
+    """Ours: wrappers start the real server as a process of their own."""
+    client = start_server("leaves_grandchild")
+    pid = int(start_server.notes("leaves_grandchild")[0])
+    os.kill(pid, 0)
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+
+    transport.close(5)
+
+    assert transport.stopped is not None
+    assert transport.stopped.left_others
+    wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_disconnecting_twice_is_once(start_server: Started) -> None:
+    """GAIA's documents: safe to call multiple times."""
+    transport = start_server("good_handshake").transport
+    assert isinstance(transport, StdioTransport)
+
+    assert transport.close(5) is not None
+    assert transport.close(5) is None
+    transport.disconnect()
+    assert (transport.is_connected(), transport.pid) == (False, None)
+
+
+def test_a_transport_that_was_never_connected_can_be_disconnected() -> None:
+    """GAIA's documents."""
+    transport = StdioTransport("server")
+
+    transport.disconnect()
+
+    assert (transport.is_connected(), transport.pid, transport.stopped, transport.stderr_tail()) == (
+        False, None, None, "",
+    )  # fmt: skip
+
+
+def test_a_transport_can_be_used_by_itself(start_server: Started) -> None:
+    """GAIA's documents: connect, send_request, send_notification, disconnect."""
+    transport = start_server.transport("good_handshake", timeout=20)
+
+    assert transport.connect() is True
+    pid = transport.pid
+    assert transport.connect() is True
+    assert transport.pid == pid, "connected already"
+    response = transport.send_request("initialize", {"protocolVersion": "2025-11-25"})
+    transport.send_notification("notifications/initialized")
+    tools = transport.send_request("tools/list")
+    transport.disconnect()
+
+    assert response["result"]["protocolVersion"] == "2025-11-25"
+    assert tools["result"]["tools"][0]["name"] == "echo"
+    with pytest.raises(RuntimeError, match="Not connected"):
+        transport.send_request("tools/list")
+
+
+def test_a_transport_tells_its_state() -> None:
+    """Ours: for a debugger and a log."""
+    assert repr(StdioTransport("uvx")) == "<StdioTransport 'uvx', not connected>"
+
+
+def test_opening_twice_is_once(start_server: Started) -> None:
+    """GAIA's documents: True without starting a new process if already connected."""
+    client = start_server("good_handshake")
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+    pid = transport.pid
+
+    assert client.open() == client.peer
+    assert transport.pid == pid
+    assert client.connect() is True
+
+
+@pytest.mark.parametrize("server", ["good_handshake", "good_stateless"])
+def test_a_transport_can_be_opened_again(start_server: Started, server: str) -> None:
+    """Ours: a fresh process."""
+    transport = start_server.transport(server, timeout=20)
+    pids = []
+    for _ in range(2):
+        transport.open(probe=True, deadline=Deadline(20))
+        pids.append(transport.pid)
+        transport.close(5)
+
+    assert len(set(pids)) == 2
+
+
+def test_a_command_that_does_not_exist_is_an_error() -> None:
+    """Ours: named, with nothing left running."""
+    transport = StdioTransport("no-such-program", [], name="s")
+
+    with pytest.raises(SpawnError):
+        transport.open(probe=True, deadline=Deadline(5))
+    with pytest.raises(SpawnError):
+        transport.connect()
+    assert transport.is_connected() is False
+
+
+def test_a_command_line_is_split(tmp_path: Path, start_server: Started) -> None:
+    """GAIA's documents, from_command."""
+    path = start_server.transport("good_handshake").args
+    assert path is not None
+    transport = StdioTransport(f"{sys.executable} '{path[0]}'", env={"NOTES": str(tmp_path / "x")})
+
+    transport.open(probe=True, deadline=Deadline(20))
+    transport.close(5)
+
+    assert transport.stopped is not None
+    assert transport.stopped.returncode == 0
+
+
+def test_a_path_with_a_space_is_a_program(tmp_path: Path) -> None:
+    """Ours: not a command line."""
+    program = tmp_path / "my server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    assert StdioTransport(str(program))._words() == (str(program), [])
+    assert StdioTransport(str(program), ["a b"])._words() == (str(program), ["a b"])
+
+
+def test_shell_syntax_is_refused() -> None:
+    """Ours: no shell between us and a server's command."""
+    with pytest.raises(EntryError):
+        StdioTransport("server | tee log").open(probe=True, deadline=Deadline(5))
+
+
+def interrupting(true: Callable[[], Any]) -> threading.Thread:
+    """Presses Ctrl-C when something has become true."""
+
+    def press() -> None:
+        wait_until(true)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_while_opening_leaves_nothing_running(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("hangs_at_start", is_open=False)
+    presser = interrupting(lambda: start_server.notes("hangs_at_start"))
+
+    with pytest.raises(KeyboardInterrupt):
+        client.open()
+    presser.join(5)
+
+    assert not client.is_connected()
+    wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_ctrl_c_at_the_very_start_leaves_nothing_running(start_server: Started) -> None:
+    """Ours: also while the process is only being made."""
+    for _ in range(5):
+        client = start_server("hangs_at_start", is_open=False)
+        transport = client.transport
+        assert isinstance(transport, StdioTransport)
+        presser = interrupting(lambda transport=transport: transport._exchange is not None)
+        with pytest.raises(KeyboardInterrupt):
+            client.open()
+        presser.join(5)
+
+        wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_ctrl_c_in_a_call_cancels_it_and_the_server_can_be_let_go_of(start_server: Started) -> None:
+    """Ours: the server learns that nobody waits any more, and goes on."""
+    client = start_server("good_handshake")
+    presser = interrupting(lambda: "tools/call slow" in start_server.notes("good_handshake"))
+
+    with pytest.raises(KeyboardInterrupt):
+        client.call("slow", {})
+    presser.join(5)
+
+    wait_until(lambda: "cancelled slow" in start_server.notes("good_handshake"))
+    assert client.is_connected()
+
+
+def test_disconnecting_frees_who_waits_in_another_thread(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("hangs_in_call")
+    outcomes: list[Any] = []
+
+    def call() -> None:
+        try:
+            client.call("echo", {})
+        except MCPError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    wait_until(lambda: "tools/call echo" in start_server.notes("hangs_in_call"))
+    client.disconnect()
+    thread.join(5)
+
+    assert isinstance(outcomes[0], NotConnectedError)
+
+
+def test_disconnecting_frees_who_is_opening_in_another_thread(start_server: Started) -> None:
+    """Ours: and no server is left behind."""
+    client = start_server("hangs_at_start", is_open=False)
+    outcomes: list[Any] = []
+
+    def work() -> None:
+        try:
+            client.open()
+        except MCPError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: start_server.notes("hangs_at_start"))
+    client.disconnect()
+    thread.join(5)
+
+    assert isinstance(outcomes[0], NotConnectedError)
+    assert not client.is_connected()
+
+
+def test_an_error_response_is_raised(start_server: Started) -> None:
+    """JSON-RPC."""
+    with pytest.raises(PeerError) as caught:
+        start_server("good_handshake").call("refuse", {})
+
+    assert (caught.value.code, caught.value.text, caught.value.data) == (-32602, "no such luck", {"why": "x"})
+
+
+@pytest.mark.parametrize(
+    ("stderr", "words"),
+    [
+        ("", ""),
+        ("\n  \n", ""),
+        ("starting\nno such file\n", "no such file"),
+        ("Traceback (most recent call last):\n  File x\nValueError: bad\n", "ValueError: bad"),
+        ("node:internal\nError: Cannot find module 'x'\n    at a\n    at b\n\nNode.js v22.1.0\n",
+         "Error: Cannot find module 'x'"),
+        ("TypeError: x is not a function\n    at main (index.js:1)\n", "TypeError: x is not a function"),
+        ("odd\n}\n", "}"),
+        ("red \x1b[31m words\n", "red \\x1b[31m words"),
+    ],
+)  # fmt: skip
+def test_the_last_words_are_the_line_that_says_something(stderr: str, words: str) -> None:
+    """Ours: of a Python traceback the last line, of node's the one with the error."""
+    assert _last_words(stderr) == words

@@ -1,0 +1,202 @@
+"""Which projects' files are approved."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from gaia_mcp.config.trust import approve, find_project_file, withdraw
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.paths import approvals_file
+
+CONTENT = '{"mcpServers": {"fs": {"command": "npx"}}}'
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"GAIA_HOME": str(tmp_path / "home")}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "mcp_servers.json").write_text(CONTENT)
+    return folder
+
+
+def is_approved(folder: Path, environ: dict[str, str]) -> bool:
+    found = find_project_file(folder, environ)
+    assert found is not None
+    return found.approved
+
+
+def test_a_folder_without_a_file_has_none(tmp_path: Path, environ: dict[str, str]) -> None:
+    """Ours: the usual case; not even the approvals are read."""
+    assert find_project_file(tmp_path, environ) is None
+    assert not approvals_file(environ).parent.exists()
+
+
+def test_a_file_is_found_but_not_approved(project: Path, environ: dict[str, str]) -> None:
+    """Design, section 5: until the user has approved that very content."""
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert (found.path, found.data, found.approved) == (project / "mcp_servers.json", CONTENT.encode(), False)
+
+
+def test_an_approval_is_remembered(project: Path, environ: dict[str, str]) -> None:
+    """Design, section 5."""
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+    assert is_approved(project, environ)
+    assert stat.S_IMODE(approvals_file(environ).stat().st_mode) == 0o600
+    assert stat.S_IMODE(approvals_file(environ).parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("change", [CONTENT + " ", CONTENT.replace("npx", "nqx"), "", "{}"])
+def test_one_byte_that_changed_ends_the_approval(project: Path, environ: dict[str, str], change: str) -> None:
+    """Design, section 5: that very content. As it was before, it is approved again."""
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+
+    (project / "mcp_servers.json").write_text(change)
+    assert not is_approved(project, environ)
+    (project / "mcp_servers.json").write_text(CONTENT)
+    assert is_approved(project, environ)
+
+
+def test_what_was_read_is_what_is_approved(project: Path, environ: dict[str, str]) -> None:
+    """Ours: a file that changes between reading and approving is not approved."""
+    found = find_project_file(project, environ)
+    assert found is not None
+    (project / "mcp_servers.json").write_text('{"mcpServers": {"fs": {"command": "evil"}}}')
+    approve(found, environ)
+    assert not is_approved(project, environ)
+
+
+def test_the_same_content_elsewhere_is_not_approved(project: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    """Ours: `./server.py` means another program in another folder."""
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mcp_servers.json").write_text(CONTENT)
+    assert not is_approved(other, environ)
+
+
+def test_a_link_to_the_folder_is_the_same_folder(project: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    """Ours: whichever way one came."""
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+    (tmp_path / "link").symlink_to(project)
+    assert is_approved(tmp_path / "link", environ)
+
+
+def test_an_approval_can_be_withdrawn(project: Path, environ: dict[str, str]) -> None:
+    """Ours: `gaia mcp untrust`; also when the file has gone."""
+    path = project / "mcp_servers.json"
+    assert not withdraw(path, environ)
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+    path.unlink()
+
+    assert withdraw(path, environ)
+    assert not withdraw(path, environ)
+    path.write_text(CONTENT)
+    assert not is_approved(project, environ)
+
+
+def test_the_shared_name_is_the_second_choice(project: Path, environ: dict[str, str]) -> None:
+    """Design, section 5: `./mcp_servers.json` (or `.mcp.json`)."""
+    (project / ".mcp.json").write_text("{}")
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert found.path.name == "mcp_servers.json"
+
+    found.path.unlink()
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert found.path.name == ".mcp.json"
+    approve(found, environ)
+    assert is_approved(project, environ)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "broken link", "link to itself"])
+def test_what_is_no_file_is_passed_over(project: Path, environ: dict[str, str], kind: str) -> None:
+    """Ours: a pipe in a working folder must not keep every command waiting."""
+    path = project / "mcp_servers.json"
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if kind == "link to itself" else "nowhere")
+    assert find_project_file(project, environ) is None
+
+    (project / ".mcp.json").write_text("{}")
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert found.path.name == ".mcp.json"
+
+
+def test_other_approvals_and_unknown_keys_are_kept(project: Path, environ: dict[str, str]) -> None:
+    """Style, "A connection": keys we do not know are kept."""
+    path = approvals_file(environ)
+    path.parent.mkdir()
+    path.write_text('{"version": 2, "approved": {"/other/mcp_servers.json": "abc"}}')
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+
+    kept = json.loads(path.read_text())
+    assert kept["version"] == 2
+    assert kept["approved"]["/other/mcp_servers.json"] == "abc"
+    assert len(kept["approved"]) == 2
+    withdraw(found.path, environ)
+    assert json.loads(path.read_text()) == {"version": 2, "approved": {"/other/mcp_servers.json": "abc"}}
+
+
+@pytest.mark.parametrize("content", ['{"approved": []}', "[]", "", "{"])
+def test_approvals_that_cannot_be_read_are_an_error_and_stay(
+    project: Path, environ: dict[str, str], content: str
+) -> None:
+    """Ours: nothing is approved by accident, and nothing is overwritten."""
+    path = approvals_file(environ)
+    path.parent.mkdir()
+    path.write_text(content)
+    with pytest.raises(ConfigFileError) as caught:
+        find_project_file(project, environ)
+    assert caught.value.path == path
+    with pytest.raises(ConfigFileError):
+        withdraw(project / "mcp_servers.json", environ)
+    assert path.read_text() == content
+
+
+def test_an_approval_that_is_no_text_approves_nothing(project: Path, environ: dict[str, str]) -> None:
+    """Ours: whoever edits the file by hand."""
+    path = approvals_file(environ)
+    path.parent.mkdir()
+    path.write_text(json.dumps({"approved": {str(project / "mcp_servers.json"): True}}))
+    assert not is_approved(project, environ)
+
+
+def test_without_an_environment_the_process_s_own_is_used(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: the usual case."""
+    monkeypatch.setenv("GAIA_HOME", str(tmp_path / "mine"))
+    found = find_project_file(project)
+    assert found is not None
+    approve(found)
+    assert (tmp_path / "mine" / "trusted_projects.json").exists()
+    assert withdraw(found.path)

@@ -1,0 +1,546 @@
+"""What both roles share: ids, answers, and sorting whatever arrives. Shown on the client, where all of it happens."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS, Connection
+from gaia_mcp.protocol.events import (
+    Answered,
+    Broken,
+    ListChanged,
+    Logged,
+    Notified,
+    Progressed,
+    Refused,
+    Strayed,
+)
+from gaia_mcp.protocol.jsonrpc import Request
+from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
+from tests.protocol_support import (
+    enveloped,
+    give,
+    new_client,
+    new_server,
+    note,
+    open_client,
+    open_server,
+    rpc,
+    rpc_error,
+    rpc_result,
+    sent_by,
+    steady,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.protocol.client import ClientConnection
+
+every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
+OLD, NEW = "2025-11-25", "2026-07-28"
+
+
+def asked(client: ClientConnection, method: str = "tools/list", **how: Any) -> Any:
+    request_id = client.request(method, **how)
+    sent_by(client)
+    return request_id
+
+
+def test_a_connection_without_a_role_decides_nothing() -> None:
+    """Ours: both roles must say what they do with these."""
+    connection = Connection()
+
+    with pytest.raises(NotImplementedError):
+        connection._accepts_batches()
+    with pytest.raises(NotImplementedError):
+        connection._receive_request(Request(1, "ping", {}))
+
+
+def test_what_was_taken_is_taken_once() -> None:
+    """Ours: nothing is written or told twice."""
+    client = open_client(OLD)
+    client.notify("notifications/one")
+    client.receive(b"rubbish")
+
+    assert len(client.take_outgoing()) == 1
+    assert client.take_outgoing() == []
+    assert len(client.take_events()) == 1
+    assert client.take_events() == []
+
+
+@every_version
+def test_every_answer_finds_its_question_in_any_order(version: str) -> None:
+    """Spec, B-1 and B-2."""
+    client = open_client(version)
+    first, second = asked(client), asked(client)
+
+    assert first != second
+    assert give(client, rpc_result(second, {"n": 2})) == [Answered(second, {"n": 2})]
+    assert give(client, rpc_result(first, {"n": 1})) == [Answered(first, {"n": 1})]
+
+
+@every_version
+def test_a_refusal_carries_the_method_and_the_peers_own_words(version: str) -> None:
+    """Ours: the person needs all of it."""
+    client = open_client(version)
+    request_id = asked(client, "tools/call")
+
+    assert give(client, rpc_error(request_id, -32602, "Unknown tool: x", {"d": 1})) == [
+        Refused(request_id, "tools/call", -32602, "Unknown tool: x", {"d": 1})
+    ]
+
+
+@pytest.mark.parametrize("code", [-32700, -32600])
+def test_an_error_without_an_id_refuses_the_only_open_request(code: int) -> None:
+    """Spec: the codes for a request that could not be read, whose id therefore nobody knows."""
+    client = open_client(OLD)
+    request_id = asked(client)
+
+    assert give(client, rpc_error(..., code)) == [Refused(request_id, "tools/list", code, "no", None)]
+    assert give(client, rpc_result(asked(client), {})) != []
+
+
+@pytest.mark.parametrize("code", [-32700, -32601])
+def test_an_error_without_an_id_is_nobodys_when_several_wait(code: int) -> None:
+    """Ours: a guess could fail the wrong one."""
+    client = open_client(OLD)
+    first, second = asked(client), asked(client)
+
+    (event,) = give(client, rpc_error(..., code, "what?"))
+
+    assert isinstance(event, Strayed)
+    assert "what?" in event.problem
+    assert give(client, rpc_result(first, {})) == [Answered(first, {})]
+    assert give(client, rpc_result(second, {})) == [Answered(second, {})]
+
+
+def test_an_error_without_an_id_and_without_a_question_is_passed_over() -> None:
+    """Ours."""
+    (event,) = give(open_client(OLD), rpc_error(None, -32700))
+
+    assert isinstance(event, Strayed)
+
+
+@pytest.mark.parametrize("code", [-32601, -32602, -32603, -32000])
+def test_a_server_that_refuses_our_notification_does_not_fail_our_request(code: int) -> None:
+    """Ours: some servers answer `notifications/initialized` with an error, which has no id to give."""
+    client = open_client(OLD)
+    request_id = asked(client)
+
+    (event,) = give(client, rpc_error(None, code, "Method not found: notifications/initialized"))
+
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+
+
+@pytest.mark.parametrize("stranger", ["1", "7", 99, -1, 0, "server-error"])
+def test_an_answer_to_what_was_never_asked_breaks_the_only_open_request(stranger: object) -> None:
+    """Ours: a server that loses the id's type or makes ids up would otherwise cost the whole deadline."""
+    client = open_client(OLD)
+    request_id = asked(client)
+
+    (event,) = give(client, rpc_result(stranger, {}))
+
+    assert isinstance(event, Broken)
+    assert event.id == request_id
+    assert repr(stranger) in event.problem
+    assert give(client, rpc_result(request_id, {})) == []
+
+
+def test_an_answer_to_what_was_never_asked_is_passed_over_when_several_wait() -> None:
+    """Ours: nobody can say whose it was."""
+    client = open_client(OLD)
+    first, second = asked(client), asked(client)
+
+    (event,) = give(client, rpc_error(99, -32601))
+
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(first, {})) == [Answered(first, {})]
+    assert give(client, rpc_result(second, {})) == [Answered(second, {})]
+
+
+@every_version
+def test_a_second_answer_does_not_harm_the_next_request(version: str) -> None:
+    """Ours: the id was asked, only longer ago."""
+    client = open_client(version)
+    first = asked(client)
+    give(client, rpc_result(first, {}))
+    second = asked(client)
+
+    (event,) = give(client, rpc_result(first, {}))
+
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(second, {})) == [Answered(second, {})]
+
+
+@every_version
+def test_giving_up_tells_the_peer_and_ignores_its_late_answer(version: str) -> None:
+    """Spec, IO-5 and MC-15."""
+    client = open_client(version)
+    request_id = asked(client, "tools/call", progress=True)
+
+    client.abandon(request_id, "no longer wanted")
+
+    assert sent_by(client) == [note("notifications/cancelled", {"requestId": request_id, "reason": "no longer wanted"})]
+    other = asked(client)
+    assert give(client, note("notifications/progress", {"progressToken": request_id, "progress": 1})) == []
+    assert give(client, rpc_result(request_id, {})) == []
+    assert give(client, rpc_result(other, {})) == [Answered(other, {})]
+
+
+@pytest.mark.parametrize("late", [rpc_error(2, 0, "Request cancelled"), rpc_result(2, None), rpc_result(2, "text")])
+def test_the_late_answer_may_be_any(late: dict[str, Any]) -> None:
+    """Spec, MC-15. Python's first SDK answers with code 0; a broken answer must not break the next request."""
+    client = open_client(OLD)
+    assert asked(client) == 2
+    client.abandon(2, "")
+    other = asked(client)
+
+    assert give(client, late) == []
+    assert give(client, rpc_result(other, {})) == [Answered(other, {})]
+
+
+def test_giving_up_twice_or_after_the_answer_tells_nobody() -> None:
+    """Spec, cancellation: only requests that are still open are cancelled."""
+    client = open_client(OLD)
+    request_id = asked(client)
+    client.abandon(request_id, "")
+    sent_by(client)
+    client.abandon(request_id, "")
+    answered = asked(client)
+    give(client, rpc_result(answered, {}))
+    client.abandon(answered, "")
+    client.abandon("never", "")
+
+    assert sent_by(client) == []
+
+
+def test_only_so_many_given_up_requests_are_remembered() -> None:
+    """Ours: a long-lived client must not grow; what was forgotten is still known to have been asked."""
+    client = open_client(OLD)
+    first = asked(client)
+    client.abandon(first, "")
+    for _ in range(ABANDONED_KEPT):
+        client.abandon(client.request("tools/list"), "")
+    waiting = asked(client)
+
+    assert len(client._abandoned) == ABANDONED_KEPT
+    (event,) = give(client, rpc_result(first, {}))
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(waiting, {})) == [Answered(waiting, {})]
+
+
+@every_version
+def test_progress_is_told_as_long_as_it_grows(version: str) -> None:
+    """Spec, B-7: strictly increasing."""
+    client = open_client(version)
+    token = asked(client, "tools/call", progress=True)
+
+    def told(progress: object, **members: object) -> list[Any]:
+        return list(
+            give(client, note("notifications/progress", {"progressToken": token, "progress": progress, **members}))
+        )
+
+    assert told(0) == [Progressed(token, 0, None, "")]
+    assert told(0.5, total=2, message="half") == [Progressed(token, 0.5, 2, "half")]
+    assert told(0.5) == []
+    assert told(0.25) == []
+    assert told(2, total="many", message=5) == [Progressed(token, 2, None, "")]
+    give(client, rpc_result(token, {}))
+    assert told(3) == []
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"progressToken": 2},
+        {"progress": 1},
+        {"progressToken": 2, "progress": "1"},
+        {"progressToken": 2, "progress": None},
+        {"progressToken": True, "progress": 1},
+        {"progressToken": [2], "progress": 1},
+        {"progressToken": {"a": 1}, "progress": 1},
+        {"progressToken": "2", "progress": 1},
+        {"progressToken": 99, "progress": 1},
+        {"progressToken": 2, "progress": float("nan")},
+    ],
+)
+def test_progress_that_makes_no_sense_is_passed_over(params: dict[str, Any]) -> None:
+    """Ours: progress is a favour; nothing hangs on it."""
+    client = open_client(OLD)
+    assert asked(client, "tools/call", progress=True) == 2
+
+    assert give(client, note("notifications/progress", params)) == []
+
+
+def test_a_log_message_is_told_as_far_as_it_is_one() -> None:
+    """Spec: level, logger and any JSON as data. Ours: what is missing has a harmless stand-in."""
+    client = open_client(OLD)
+
+    assert give(client, note("notifications/message", {"level": "error", "logger": "db", "data": {"a": [1]}})) == [
+        Logged("error", "db", {"a": [1]})
+    ]
+    assert give(client, note("notifications/message", {"level": 5, "logger": None})) == [Logged("info", "", None)]
+    assert give(client, note("notifications/message")) == [Logged("info", "", None)]
+
+
+@every_version
+@pytest.mark.parametrize("kind", ["tools", "prompts", "resources"])
+def test_a_changed_list_is_told(version: str, kind: str) -> None:
+    """Spec: list_changed; a stateless server adds the subscription, which changes nothing for us."""
+    client = open_client(version)
+
+    assert give(client, note(f"notifications/{kind}/list_changed", {"_meta": {"a": 1}})) == [ListChanged(kind)]
+
+
+def test_any_other_notification_is_handed_on() -> None:
+    """Spec: unknown notifications are ignored; that is the owner's choice."""
+    assert give(open_client(OLD), note("notifications/x", {"a": 1})) == [Notified("notifications/x", {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Server listening on stdio",
+        b"Content-Length: 120",
+        b"\xff\xfe\xfa",
+        b"{not json}",
+        b'{"level":"info","msg":"started"}',
+        b'{"level":"info","id":2,"msg":"an id like ours"}',
+        b'["a list"]',
+        b"[]",
+        b"42",
+        b"null",
+        b'"text"',
+    ],
+)
+@every_version
+def test_noise_on_stdout_is_passed_over(version: str, line: bytes) -> None:
+    """Spec, IO-9: banners and JSON log lines are skipped and shown to the person, and answers still come."""
+    client = open_client(version)
+    request_id = asked(client)
+
+    (event,) = give(client, line)
+
+    assert isinstance(event, Strayed)
+    assert event.problem
+    # Where there are batches, it is the member that is shown.
+    assert event.excerpt in line.decode("utf-8", "replace")
+    assert len(event.excerpt) >= len(line) - 2
+    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+
+
+def test_the_excerpt_of_a_stray_line_is_short() -> None:
+    """Ours: enough to recognise it, not enough to fill a screen."""
+    (event,) = give(open_client(OLD), b"\xc3\xa9" * 100_000)
+
+    assert isinstance(event, Strayed)
+    assert event.excerpt == "é" * EXCERPT_CHARS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":2,"result":{"tools":[',
+        b'{"jsonrpc":"2.0","id":2,"result":null}',
+        b'{"jsonrpc":"2.0","id":2,"result":[]}',
+        b'{"jsonrpc":"2.0","id":2,"error":"no"}',
+        b'{"jsonrpc":"2.0","id":2}',
+        b'{"jsonrpc":"2.0","id":null,"result":{}}',
+        b'{"jsonrpc":"2.0","id":2.0,"result":{}}',
+        b'{"id":2,"result":{}}',
+        b'{"jsonrpc":"1.0","id":2,"result":{}}',
+        b'[{"jsonrpc":"2.0","id":2,"result":{}}]',
+    ],
+)
+@pytest.mark.parametrize("version", ["2025-06-18", NEW])
+def test_an_answer_that_is_none_breaks_its_request(version: str, line: bytes) -> None:
+    """Ours: the person hears at once what the server did wrong, instead of waiting for the deadline."""
+    client = open_client(version)
+    while (request_id := asked(client)) != 2:
+        give(client, rpc_result(request_id, {}))
+
+    (event,) = give(client, line)
+
+    assert isinstance(event, Broken)
+    assert event.id == 2
+    assert event.problem
+    assert give(client, rpc_result(2, {})) == []
+
+
+def test_a_broken_answer_is_nobodys_when_several_wait_and_it_names_none() -> None:
+    """Ours."""
+    client = open_client(OLD)
+    first, second = asked(client), asked(client)
+
+    (event,) = give(client, b'{"jsonrpc":"2.0","id":2,"result":{"tools":[')
+
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(first, {})) == [Answered(first, {})]
+    (broken,) = give(client, rpc_result(second, None))
+    assert isinstance(broken, Broken)
+    assert broken.id == second
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": ["text"]},
+        {"jsonrpc": "2.0", "id": 2, "method": "roots/list", "params": []},
+        {"jsonrpc": "2.0", "id": 1.5, "method": "roots/list"},
+        {"jsonrpc": "2.0", "id": 2, "method": 5},
+        {"id": 2, "method": "ping"},
+    ],
+)
+def test_a_broken_message_that_is_no_answer_breaks_no_request(message: dict[str, Any]) -> None:
+    """Spec: a server's request differs from a response by its method alone; its id is its own."""
+    client = open_client(OLD)
+    assert asked(client) == 2
+
+    (event,) = give(client, message)
+
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(2, {})) == [Answered(2, {})]
+
+
+def test_a_broken_request_forgets_its_progress() -> None:
+    """Ours: nothing is kept of what is over."""
+    client = open_client(OLD)
+    token = asked(client, "tools/call", progress=True)
+    give(client, note("notifications/progress", {"progressToken": token, "progress": 1}))
+    give(client, rpc_result(token, None))
+
+    assert client._progress == {}
+    assert client._pending == {}
+
+
+def test_a_batch_of_answers_is_read_where_the_revision_has_batches() -> None:
+    """Spec 2025-03-26: receivers MUST accept batches."""
+    client = open_client("2025-03-26")
+    first, second = asked(client), asked(client)
+
+    events = give(client, [rpc_result(second, {"n": 2}), note("notifications/message"), 5, rpc_result(first, {"n": 1})])
+
+    assert [type(event) for event in events] == [Answered, Logged, Strayed, Answered]
+    assert events[0] == Answered(second, {"n": 2})
+    assert events[3] == Answered(first, {"n": 1})
+
+
+def test_an_impossible_member_of_a_batch_is_passed_over() -> None:
+    """Ours: NaN can be read but not written."""
+    client = open_client("2025-03-26")
+
+    (event,) = give(client, b'[{"x":NaN}]')
+
+    assert isinstance(event, Strayed)
+
+
+@pytest.mark.parametrize("version", [version for version in ALL_VERSIONS if version != "2025-03-26"])
+def test_no_other_revision_has_batches(version: str) -> None:
+    """Spec 2025-06-18: batches are removed."""
+    client = open_client(version)
+    first, second = asked(client), asked(client)
+
+    (event,) = give(client, [rpc_result(first, {}), rpc_result(second, {})])
+
+    assert isinstance(event, Strayed)
+
+
+STATES: dict[str, Callable[[], Connection]] = {
+    "a new client": new_client,
+    "a client of the handshake era": lambda: open_client("2025-03-26"),
+    "a stateless client": lambda: open_client(NEW),
+    "a new server": new_server,
+    "a server of the handshake era": lambda: open_server("2025-03-26"),
+}
+KEYS = [
+    *("jsonrpc", "id", "method", "params", "result", "error", "code", "message", "data", "_meta", "requestId"),
+    *("progressToken", "progress", "total", "level", "protocolVersion", "supportedVersions", "supported"),
+    *("capabilities", "notifications", "toolsListChanged", "clientInfo", "serverInfo", "nextCursor", "cursor"),
+    *("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"),
+]
+VALUES = [
+    *("2.0", 1, 2, "1", True, 1.5, None, -32022, -32602, "discover-1", *ALL_VERSIONS, "debug", "emergency"),
+    *("initialize", "ping", "server/discover", "tools/list", "tools/call", "subscriptions/listen", "logging/setLevel"),
+    *("notifications/cancelled", "notifications/progress", "notifications/message", "notifications/initialized"),
+]
+VALUE = st.recursive(
+    st.sampled_from(VALUES) | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    max_leaves=25,
+)
+MESSAGE = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0")},
+    optional={
+        "id": VALUE,
+        "method": st.sampled_from([value for value in VALUES if isinstance(value, str)]),
+        "params": VALUE,
+        "result": VALUE,
+        "error": VALUE,
+    },
+)
+
+
+def survives(state: str, records: list[bytes]) -> None:
+    connection = STATES[state]()
+    if state == "a new client":
+        connection.open()  # type: ignore[attr-defined]
+    elif "client" in state:
+        connection.request("tools/call", progress=True)  # type: ignore[attr-defined]
+    else:
+        connection.receive(json.dumps(enveloped(1, "tools/call", progressToken=1)).encode())
+    for record in records:
+        connection.receive(record)
+        connection.take_events()
+        sent_by(connection)
+
+
+@pytest.mark.parametrize("state", STATES)
+@steady
+@given(records=st.lists(st.binary(max_size=60), max_size=3))
+def test_no_bytes_at_all_make_a_connection_fail(state: str, records: list[bytes]) -> None:
+    """Ours: `receive` never raises, and what it answers can be written."""
+    survives(state, records)
+
+
+@pytest.mark.parametrize("state", STATES)
+@steady
+@given(messages=st.lists(MESSAGE | VALUE | st.lists(MESSAGE, max_size=3), max_size=4))
+def test_no_json_at_all_makes_a_connection_fail(state: str, messages: list[Any]) -> None:
+    """Ours: `receive` never raises, and what it answers can be written."""
+    survives(state, [json.dumps(message).encode() for message in messages])
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_depth_of_nesting_makes_a_connection_fail(state: str) -> None:
+    """Ours: also where reading just succeeds and looking at it might not."""
+    for depth in [*range(850, 1010, 3), 100_000]:
+        deep = b"[" * depth + b"]" * depth
+        for frame in (
+            b"%s",
+            b"[%s]",
+            b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":%s}}',
+            b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":%s,"data":%s}}',
+            b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":%s}}',
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":%s}}',
+        ):
+            survives(state, [frame.replace(b"%s", deep)])
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+def test_both_ends_count_for_themselves(version: str) -> None:
+    """Spec: in the handshake era either side may ask, and the same id may be open in both directions."""
+    client = open_client(version)
+    request_id = asked(client)
+
+    give(client, rpc(request_id, "ping"))
+
+    assert sent_by(client) == [rpc_result(request_id, {})]
+    assert give(client, rpc_result(request_id, {"tools": []})) == [Answered(request_id, {"tools": []})]

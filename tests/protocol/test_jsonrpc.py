@@ -1,0 +1,229 @@
+"""JSON-RPC records: reading, sorting, writing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.jsonrpc import Error, Malformed, Notification, Request, Result, classify, encode, is_id, parse
+from tests.protocol_support import steady
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@steady
+@given(st.dictionaries(st.text(), JSON))
+def test_a_written_message_is_one_line_of_ascii_that_reads_back_the_same(message: dict[str, Any]) -> None:
+    """Spec, stdio: one message per line, no newline inside. Ours: ASCII survives every code page."""
+    line = encode(message)
+
+    assert line.endswith(b"\n")
+    assert b"\n" not in line[:-1]
+    assert b"\r" not in line
+    assert line.isascii()
+    assert parse(line) == message
+
+
+def test_a_written_message_has_no_blanks_between_its_members() -> None:
+    """Ours: less to carry."""
+    assert encode({"a": [1, 2], "b": "c d"}) == b'{"a":[1,2],"b":"c d"}\n'
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_json_lacks_is_not_written(value: float) -> None:
+    """Spec, B-1: messages are JSON. A peer could not read the whole line."""
+    with pytest.raises(ValueError):
+        encode({"value": value})
+
+
+def test_a_value_that_json_lacks_is_not_written() -> None:
+    """Ours: callers may rely on the class."""
+    with pytest.raises(TypeError):
+        encode({"value": object()})
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"",
+        b"Server listening on stdio",
+        b'{"jsonrpc":',
+        b"\xff\xfe\x00",
+        b'{"text":"\xe9"}',
+        b'{"text":"\xed\xa0\x80"}',
+        '{"a":1}'.encode("utf-16"),
+        '{"a":1}'.encode("utf-32-le"),
+        b"9" * 5000,
+    ],
+)
+def test_what_is_not_utf_8_json_cannot_be_read(record: bytes) -> None:
+    """Spec, B-1: messages are UTF-8 JSON."""
+    with pytest.raises(ValueError):
+        parse(record)
+
+
+def test_json_that_is_nested_too_deeply_cannot_be_read() -> None:
+    """Ours: a hostile line is a bad line, not a crash."""
+    with pytest.raises(ValueError):
+        parse(b"[" * 200_000 + b"]" * 200_000)
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    """Ours: some shells put one before the first line."""
+    assert parse(b'\xef\xbb\xbf{"a":"\xc3\xa9"}') == {"a": "é"}
+
+
+def test_nan_is_read() -> None:
+    """Ours: servers written in Python say it, and the rest of what they say is good."""
+    assert str(parse(b'{"a":NaN}')["a"]) == "nan"
+
+
+@pytest.mark.parametrize(("value", "valid"), [(1, True), (-1, True), ("1", True), ("", True)])
+def test_ids_are_texts_and_integers(value: object, valid: bool) -> None:
+    """Spec, B-1."""
+    assert is_id(value) is valid
+
+
+@pytest.mark.parametrize("value", [None, True, False, 1.0, 1.5, [], {}])
+def test_nothing_else_is_an_id(value: object) -> None:
+    """Spec, B-1; Python takes True for 1."""
+    assert not is_id(value)
+
+
+@pytest.mark.parametrize("request_id", [0, 7, -3, "7", "", "discover-1"])
+def test_a_method_with_an_id_is_a_request(request_id: object) -> None:
+    """Spec, B-1: the id keeps its type."""
+    found = classify({"jsonrpc": "2.0", "id": request_id, "method": "tools/list", "params": {"a": 1}})
+
+    assert found == Request(request_id, "tools/list", {"a": 1})  # type: ignore[arg-type]
+    assert isinstance(found, Request)
+    assert type(found.id) is type(request_id)
+
+
+@pytest.mark.parametrize("members", [{}, {"params": None}, {"params": {}}])
+def test_a_request_without_parameters_has_none(members: dict[str, Any]) -> None:
+    """Spec: params may be left out. Ours: some write null."""
+    assert classify({"jsonrpc": "2.0", "id": 1, "method": "ping", **members}) == Request(1, "ping", {})
+
+
+def test_a_method_without_an_id_is_a_notification() -> None:
+    """Spec, B-3."""
+    assert classify({"jsonrpc": "2.0", "method": "n"}) == Notification("n", {})
+    assert classify({"jsonrpc": "2.0", "method": "n", "params": {"a": 1}}) == Notification("n", {"a": 1})
+
+
+@pytest.mark.parametrize("members", [{"result": {}}, {"error": {"code": 1, "message": ""}}])
+def test_a_method_makes_it_a_request_whatever_else_is_there(members: dict[str, Any]) -> None:
+    """Spec: a request differs from a response by its method, never by its id."""
+    assert isinstance(classify({"jsonrpc": "2.0", "id": 1, "method": "ping", **members}), Request)
+
+
+@pytest.mark.parametrize("members", [{}, {"error": None}, {"method": None}])
+def test_an_object_as_result_is_an_answer(members: dict[str, Any]) -> None:
+    """Spec, B-2. Ours: some write the absent members as null."""
+    assert classify({"jsonrpc": "2.0", "id": "a", "result": {"x": 1}, **members}) == Result("a", {"x": 1})
+
+
+@pytest.mark.parametrize("members", [{}, {"result": None}])
+def test_an_object_as_error_is_a_refusal(members: dict[str, Any]) -> None:
+    """Spec, B-2. Ours: some write the absent result as null."""
+    message = {"jsonrpc": "2.0", "id": 5, "error": {"code": -32601, "message": "no", "data": [1]}, **members}
+
+    assert classify(message) == Error(5, -32601, "no", [1])
+
+
+@pytest.mark.parametrize("members", [{}, {"id": None}, {"id": 1.5}, {"id": True}, {"id": []}])
+def test_a_refusal_may_lack_its_id(members: dict[str, Any]) -> None:
+    """Spec: errors for requests that could not be read have none; HTTP servers write null."""
+    assert classify({"jsonrpc": "2.0", "error": {"code": 1, "message": "m"}, **members}) == Error(None, 1, "m", None)
+
+
+@pytest.mark.parametrize("code", [None, "-32601", 1.5, True, []])
+def test_an_error_code_that_is_no_integer_becomes_an_internal_error(code: object) -> None:
+    """Ours: the refusal still counts."""
+    assert classify({"jsonrpc": "2.0", "id": 1, "error": {"code": code}}) == Error(1, -32603, "", None)
+
+
+def test_an_error_text_that_is_no_text_is_written_out() -> None:
+    """Ours: a person must see what there is."""
+    assert classify({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": {"a": 1}}}) == Error(
+        1, 1, "{'a': 1}", None
+    )
+
+
+@pytest.mark.parametrize("value", [None, 1, "text", True, [], [{"jsonrpc": "2.0", "method": "n"}]])
+def test_what_is_no_object_is_no_message(value: object) -> None:
+    """Spec: batches are the connection's business."""
+    assert classify(value) == Malformed("not an object", None)
+
+
+@pytest.mark.parametrize(
+    ("members", "known_id", "meant"),
+    [
+        ({"jsonrpc": "1.0", "id": 1, "method": "m"}, 1, "request"),
+        ({"jsonrpc": None, "id": 1, "result": {}}, 1, "answer"),
+        ({"id": "a", "error": {}}, "a", "answer"),
+        ({"level": "info", "id": 3}, 3, ""),
+        ({"jsonrpc": "2.0", "id": 1}, 1, ""),
+        ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1, "request"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "m", "params": []}, 1, "request"),
+        ({"jsonrpc": "2.0", "method": "m", "params": "p"}, None, "notification"),
+        ({"jsonrpc": "2.0", "id": None, "method": "m"}, None, "request"),
+        ({"jsonrpc": "2.0", "id": 1.5, "method": "m"}, None, "request"),
+        ({"jsonrpc": "2.0", "id": True, "method": "m"}, None, "request"),
+        ({"jsonrpc": "2.0", "id": 1, "result": {}, "error": {}}, 1, "answer"),
+        ({"jsonrpc": "2.0", "id": 1, "result": None}, 1, "answer"),
+        ({"jsonrpc": "2.0", "id": 1, "result": "text"}, 1, "answer"),
+        ({"jsonrpc": "2.0", "id": 1, "error": "text"}, 1, "answer"),
+        ({"jsonrpc": "2.0", "id": None, "result": {}}, None, "answer"),
+        ({"jsonrpc": "2.0", "result": {}}, None, "answer"),
+    ],
+)
+def test_a_broken_message_is_known_by_what_it_may_have_meant(
+    members: dict[str, Any], known_id: object, meant: str
+) -> None:
+    """Ours: what happens next depends on whether it was an answer."""
+    found = classify(members)
+
+    assert isinstance(found, Malformed)
+    assert (found.id, found.meant) == (known_id, meant)
+    assert found.problem
+
+
+@steady
+@given(JSON)
+def test_anything_can_be_classified(value: object) -> None:
+    """Ours: it never raises."""
+    assert isinstance(classify(value), (Request, Notification, Result, Error, Malformed))
+
+
+@pytest.mark.parametrize(
+    ("message", "wire"),
+    [
+        (jsonrpc.request(1, "m", None), {"jsonrpc": "2.0", "id": 1, "method": "m"}),
+        (jsonrpc.request("a", "m", {}), {"jsonrpc": "2.0", "id": "a", "method": "m", "params": {}}),
+        (jsonrpc.notification("n", None), {"jsonrpc": "2.0", "method": "n"}),
+        (jsonrpc.notification("n", {"a": 1}), {"jsonrpc": "2.0", "method": "n", "params": {"a": 1}}),
+        (jsonrpc.result(1, {}), {"jsonrpc": "2.0", "id": 1, "result": {}}),
+        (jsonrpc.error(1, -1, "t"), {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "t"}}),
+        (jsonrpc.error(0, -1, "t"), {"jsonrpc": "2.0", "id": 0, "error": {"code": -1, "message": "t"}}),
+        (jsonrpc.error(None, -1, "t"), {"jsonrpc": "2.0", "error": {"code": -1, "message": "t"}}),
+        (
+            jsonrpc.error("a", -1, "t", {"d": 1}),
+            {"jsonrpc": "2.0", "id": "a", "error": {"code": -1, "message": "t", "data": {"d": 1}}},
+        ),
+    ],
+)
+def test_messages_carry_only_the_members_that_they_have(message: dict[str, Any], wire: dict[str, Any]) -> None:
+    """Spec: an error without an id leaves it out, for the schemas allow no null."""
+    assert message == wire
+    assert json.loads(encode(message)) == wire

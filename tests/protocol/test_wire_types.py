@@ -1,0 +1,593 @@
+"""Every message that we write, read by the types of the official SDK for its revision."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mcp_types import UnsupportedProtocolVersionErrorData, methods
+from mcp_types.jsonrpc import (
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+from gaia_mcp.protocol.events import Asked
+from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.rounds import input_required, retried
+from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
+from tests.protocol_support import (
+    CLIENT,
+    LOG_LEVEL,
+    SERVER_INFO,
+    enveloped,
+    give,
+    new_client,
+    new_server,
+    note,
+    open_client,
+    open_server,
+    rpc,
+    rpc_error,
+    sent_by,
+)
+
+Wire = dict[str, Any]
+V2024, V2025_03, V2025_06, V2025_11, V2026 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
+every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
+handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+# The members that came after the first revision, with the revision that brought them.
+NEWER = {
+    "outputSchema": V2025_06,
+    "structuredContent": V2025_06,
+    "title": V2025_06,
+    "lastModified": V2025_06,
+    "icons": V2025_11,
+    "websiteUrl": V2025_11,
+    "completions": V2025_03,
+    "resultType": V2026,
+    "ttlMs": V2026,
+    "cacheScope": V2026,
+    "supportedVersions": V2026,
+    "extensions": V2026,
+    SERVER_INFO: V2026,
+}
+
+ICONS = [{"src": "https://example.com/i.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "light"}]
+ANNOTATIONS = {"audience": ["user", "assistant"], "priority": 0.9, "lastModified": "2026-11-20T08:00:00Z"}
+META = {"com.example/tier": "gold"}
+BLOCKS: list[Wire] = [
+    {"type": "text", "text": "Grüße\n", "annotations": ANNOTATIONS, "_meta": META},
+    {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "annotations": ANNOTATIONS, "_meta": META},
+    {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav", "_meta": META},
+    {
+        "type": "resource_link",
+        "uri": "file:///r/log.txt",
+        "name": "log.txt",
+        "title": "Log",
+        "mimeType": "text/plain",
+        "size": 512,
+        "icons": ICONS,
+        "annotations": ANNOTATIONS,
+        "_meta": META,
+    },
+    {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/plain", "text": "hi", "_meta": META}},
+    {"type": "resource", "resource": {"uri": "file:///b", "blob": "AAE="}, "annotations": ANNOTATIONS},
+]
+# What an agent answers, in the newest shape and with everything that there is.
+ANSWERS: dict[str, list[Wire]] = {
+    "tools/list": [
+        {
+            "nextCursor": "p2",
+            "tools": [
+                {"name": "bare", "inputSchema": {"type": "object"}},
+                {
+                    "name": "rich",
+                    "title": "Rich",
+                    "description": "Has it all",
+                    "icons": ICONS,
+                    "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+                    "outputSchema": {"type": "object", "properties": {"b": {"type": "number"}}, "required": ["b"]},
+                    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+                    "execution": {"taskSupport": "forbidden"},
+                    "_meta": META,
+                },
+                {"name": "array", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}},
+            ],
+        }
+    ],
+    "tools/call": [
+        {"content": BLOCKS, "structuredContent": {"b": 4.5}, "isError": False, "_meta": META},
+        {"content": [BLOCKS[0]], "structuredContent": [1, "two"]},
+        {"content": [], "structuredContent": None},
+        {"content": [], "isError": True},
+    ],
+    "prompts/list": [
+        {
+            "prompts": [
+                {"name": "bare"},
+                {
+                    "name": "rich",
+                    "title": "Rich",
+                    "description": "d",
+                    "icons": ICONS,
+                    "arguments": [{"name": "lang", "title": "Language", "description": "d", "required": True}],
+                    "_meta": META,
+                },
+            ]
+        }
+    ],
+    "prompts/get": [
+        {"description": "d", "messages": [{"role": "assistant", "content": block} for block in BLOCKS]},
+        {"messages": []},
+    ],
+    "resources/list": [
+        {
+            "resources": [
+                {"uri": "file:///a", "name": "a"},
+                {
+                    "uri": "file:///b",
+                    "name": "b",
+                    "title": "B",
+                    "description": "d",
+                    "mimeType": "text/plain",
+                    "size": 2,
+                    "icons": ICONS,
+                    "annotations": ANNOTATIONS,
+                    "_meta": META,
+                },
+            ]
+        }
+    ],
+    "resources/templates/list": [
+        {
+            "resourceTemplates": [
+                {
+                    "uriTemplate": "file:///{path}",
+                    "name": "files",
+                    "title": "Files",
+                    "icons": ICONS,
+                    "annotations": ANNOTATIONS,
+                    "_meta": META,
+                }
+            ]
+        },
+        {"resourceTemplates": []},
+    ],
+    "resources/read": [
+        {
+            "contents": [
+                {"uri": "file:///a", "mimeType": "text/plain", "text": "hi", "_meta": META},
+                {"uri": "file:///b", "blob": "AAE="},
+            ]
+        }
+    ],
+    "completion/complete": [{"completion": {"values": ["python", "pypy"], "total": 2, "hasMore": False}}],
+}
+# What a client asks for.
+QUESTIONS: dict[str, list[Wire | None]] = {
+    "tools/list": [None, {"cursor": "p2"}, {"cursor": ""}],
+    "tools/call": [{"name": "rich"}, {"name": "rich", "arguments": {"a": "ü", "n": [1.5, None]}}],
+    "prompts/list": [None, {"cursor": "p2"}],
+    "prompts/get": [{"name": "rich"}, {"name": "rich", "arguments": {"lang": "python"}}],
+    "resources/list": [None, {"cursor": "p2"}],
+    "resources/templates/list": [None, {"cursor": "p2"}],
+    "resources/read": [{"uri": "file:///a"}],
+    "completion/complete": [
+        {"ref": {"type": "ref/prompt", "name": "rich"}, "argument": {"name": "lang", "value": "py"}},
+        {"ref": {"type": "ref/resource", "uri": "file:///{path}"}, "argument": {"name": "path", "value": ""}},
+    ],
+}
+
+
+def members_of(value: object) -> set[str]:
+    """The names of all members, at every depth."""
+    if isinstance(value, dict):
+        return set(value).union(*map(members_of, value.values()))
+    return set().union(*map(members_of, value)) if isinstance(value, list) else set()
+
+
+def assert_not_newer(version: str, message: Wire) -> None:
+    later = {member for member, first in NEWER.items() if ALL_VERSIONS.index(first) < ALL_VERSIONS.index(version)}
+    assert members_of(message) & later == set()
+
+
+def is_request(version: str, message: Wire) -> None:
+    """The SDK's server would take it."""
+    assert isinstance(jsonrpc_message_adapter.validate_python(message), JSONRPCRequest)
+    assert set(message) <= {"jsonrpc", "id", "method", "params"}
+    methods.validate_client_request(message["method"], version, message.get("params"))
+
+
+def is_notification(version: str, message: Wire, *, by: str) -> None:
+    """The SDK's other end would take it."""
+    assert isinstance(jsonrpc_message_adapter.validate_python(message), JSONRPCNotification)
+    assert set(message) <= {"jsonrpc", "method", "params"}
+    if by == "client":
+        methods.validate_client_notification(message["method"], version, message.get("params"))
+    else:
+        methods.parse_server_notification(message["method"], version, message.get("params"))
+        assert_not_newer(version, message)
+
+
+def is_result(version: str, method: str, message: Wire) -> None:
+    """The SDK's client would take it."""
+    assert isinstance(jsonrpc_message_adapter.validate_python(message), JSONRPCResponse)
+    assert set(message) == {"jsonrpc", "id", "result"}
+    methods.validate_server_result(method, version, message["result"])
+    methods.parse_server_result(method, version, message["result"])
+    assert_not_newer(version, message)
+
+
+def is_error(message: Wire) -> None:
+    """The SDK would take it; it wants a null where the schemas want nothing."""
+    assert isinstance(JSONRPCError.model_validate({"id": None, **message}), JSONRPCError)
+    assert set(message) <= {"jsonrpc", "id", "error"}
+    assert message.get("id", "absent") is not None
+
+
+def test_these_checks_can_fail() -> None:
+    """Ours: the SDK's types do tell right from wrong."""
+    with pytest.raises(ValidationError):
+        methods.validate_client_request("tools/call", V2026, {"name": "x"})
+    with pytest.raises(ValidationError):
+        methods.validate_server_result("tools/list", V2026, {"tools": []})
+    with pytest.raises(ValidationError):
+        methods.validate_server_result("tools/call", V2025_11, {"content": [], "structuredContent": [1]})
+    with pytest.raises(KeyError):
+        methods.validate_client_request("ping", V2026, None)
+    with pytest.raises(AssertionError):
+        assert_not_newer(V2025_03, {"result": {"content": [], "structuredContent": {}}})
+
+
+# The client.
+
+
+def test_discover_is_what_the_sdk_expects() -> None:
+    """Spec 2026-07-28: also the second time."""
+    client = new_client()
+    client.open()
+    (first,) = sent_by(client)
+    give(client, rpc_error(first["id"], -32022, "no", {"supported": [V2026]}))
+    (second,) = sent_by(client)
+
+    for sent in (first, second):
+        assert sent["method"] == "server/discover"
+        is_request(V2026, sent)
+
+
+def test_initialize_is_what_the_sdk_expects_in_every_version_that_is_proposed() -> None:
+    """Spec: the handshake era."""
+    client = new_client(probe=False)
+    client.open()
+    for version in HANDSHAKE_VERSIONS:
+        (sent,) = sent_by(client)
+        assert sent["params"]["protocolVersion"] == version
+        is_request(version, sent)
+        assert ("elicitation" in sent["params"]["capabilities"]) is (version in (V2025_06, V2025_11))
+        assert_not_newer(version, sent)
+        give(client, rpc_error(sent["id"], -32602))
+
+
+@handshake_versions
+def test_initialized_is_what_the_sdk_expects(version: str) -> None:
+    """Spec: the handshake era."""
+    client = new_client(probe=False)
+    client.open()
+    (sent,) = sent_by(client)
+    give(client, {"jsonrpc": "2.0", "id": sent["id"], "result": {"protocolVersion": version}})
+
+    (told,) = sent_by(client)
+    assert told["method"] == "notifications/initialized"
+    is_notification(version, told, by="client")
+
+
+@every_version
+@pytest.mark.parametrize("method", QUESTIONS)
+def test_every_feature_request_is_what_the_sdk_expects(version: str, method: str) -> None:
+    """Spec: with and without progress, with and without the log."""
+    client = open_client(version)
+    for params in QUESTIONS[method]:
+        client.request(method, params)
+        client.request(method, params, progress=True)
+    if version in STATELESS_VERSIONS:
+        client.want_logs("debug")
+        client.request(method, QUESTIONS[method][0])
+
+    sent = sent_by(client)
+    assert len(sent) >= 2
+    for message in sent:
+        is_request(version, message)
+        assert message["method"] == method
+    # Cursors are sent as they are, also the empty one.
+    assert [message["params"]["cursor"] for message in sent if "cursor" in message.get("params", {})] == [
+        params["cursor"] for params in QUESTIONS[method] for _ in range(2) if params and "cursor" in params
+    ]
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
+def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str) -> None:
+    """Spec 2026-07-28: multi-round-trip requests."""
+    params = QUESTIONS[method][0]
+    assert params is not None
+    asked = input_required(
+        {
+            "resultType": "input_required",
+            "requestState": "v1.opaque",
+            "inputRequests": {"confirm": {"method": "elicitation/create"}, "roots": {"method": "roots/list"}},
+        }
+    )
+    assert asked is not None
+    assert not isinstance(asked, str)
+    answers = {
+        "confirm": {"action": "accept", "content": {"ok": True, "n": 1.5}},
+        "roots": {"roots": [{"uri": "file:///home/u", "name": "home"}]},
+    }
+    client = open_client(V2026)
+    client.request(method, retried(params, asked, answers), progress=True)
+
+    (sent,) = sent_by(client)
+    is_request(V2026, sent)
+    assert sent["params"]["inputResponses"] == answers
+    assert sent["params"]["requestState"] == "v1.opaque"
+
+
+@every_version
+def test_what_the_client_asks_of_its_own_accord_is_what_the_sdk_expects(version: str) -> None:
+    """Spec: ping, discover, setLevel, listen."""
+    client = open_client(version)
+    client.check_alive()
+    client.want_logs("warning")
+    client.watch_lists()
+
+    sent = sent_by(client)
+    for message in sent:
+        is_request(version, message)
+    assert [message["method"] for message in sent] == (
+        ["server/discover", "subscriptions/listen"] if version == V2026 else ["ping", "logging/setLevel"]
+    )
+
+
+@every_version
+def test_the_clients_cancellation_is_what_the_sdk_expects(version: str) -> None:
+    """Spec."""
+    client = open_client(version)
+    request_id = client.request("tools/list")
+    sent_by(client)
+    client.abandon(request_id, "no longer wanted")
+
+    (sent,) = sent_by(client)
+    is_notification(version, sent, by="client")
+
+
+@handshake_versions
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("roots/list", {"roots": [{"uri": "file:///home/u", "name": "home"}]}),
+        ("roots/list", {"roots": []}),
+        ("elicitation/create", {"action": "decline"}),
+        ("elicitation/create", {"action": "accept", "content": {"city": "Oslo", "n": 3, "ok": True}}),
+        ("ping", None),
+    ],
+)
+def test_the_clients_answers_are_what_the_sdk_expects(version: str, method: str, answer: Wire | None) -> None:
+    """Spec: to whatever the revision lets a server ask."""
+    client = open_client(version)
+    give(client, rpc("q", method, {}))
+    if answer is not None:
+        client.respond("q", answer)
+
+    (sent,) = sent_by(client)
+    assert isinstance(jsonrpc_message_adapter.validate_python(sent), JSONRPCResponse)
+    if (method, version) in methods.CLIENT_RESULTS:
+        methods.validate_client_result(method, version, sent["result"])
+    else:
+        assert method == "elicitation/create"
+        assert version in (V2024, V2025_03)
+
+
+@handshake_versions
+def test_the_clients_refusals_are_what_the_sdk_expects(version: str) -> None:
+    """Spec: -32601 for what it does not know."""
+    client = open_client(version)
+    give(client, rpc(1, "sampling/createMessage", {}))
+    client.refuse(1, -32601, "Method not found")
+
+    (sent,) = sent_by(client)
+    is_error(sent)
+    assert sent["id"] == 1
+
+
+# The server.
+
+
+def asking(version: str, method: str, params: Wire | None = None, **meta: object) -> Wire:
+    if version in STATELESS_VERSIONS:
+        return enveloped(1, method, params, **meta)
+    return rpc(1, method, {**(params or {}), "_meta": meta} if meta else params)
+
+
+def test_the_servers_answer_to_discover_is_what_the_sdk_expects() -> None:
+    """Spec 2026-07-28."""
+    server = new_server(extensions={})
+    give(server, enveloped("d", "server/discover"))
+
+    (sent,) = sent_by(server)
+    is_result(V2026, "server/discover", sent)
+    assert sent["result"]["supportedVersions"] == [V2026]
+
+
+@handshake_versions
+def test_the_servers_answer_to_initialize_is_what_the_sdk_expects(version: str) -> None:
+    """Spec: with nothing that this revision lacks."""
+    server = new_server(extensions={})
+    give(server, rpc(0, "initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT}))
+
+    (sent,) = sent_by(server)
+    is_result(version, "initialize", sent)
+
+
+@every_version
+@pytest.mark.parametrize("method", ANSWERS)
+def test_every_feature_result_is_what_the_sdk_expects(version: str, method: str) -> None:
+    """Spec: with nothing that this revision lacks, whatever the agent said."""
+    for answer in ANSWERS[method]:
+        before = json.dumps(answer)
+        server = open_server(version)
+        give(server, asking(version, method))
+        server.respond(1, answer)
+
+        (sent,) = sent_by(server)
+        is_result(version, method, sent)
+        assert ("resultType" in sent["result"]) is (version == V2026)
+        assert json.dumps(answer) == before
+
+
+@every_version
+def test_nothing_that_the_revision_knows_is_lost_from_a_tool(version: str) -> None:
+    """Ours: the older client still gets all that it can read."""
+    server = open_server(version)
+    give(server, asking(version, "tools/list"))
+    server.respond(1, ANSWERS["tools/list"][0])
+
+    (sent,) = sent_by(server)
+    _, tool, array = sent["result"]["tools"]
+    expected = {
+        V2024: {"name", "description", "inputSchema"},
+        V2025_03: {"name", "description", "inputSchema", "annotations"},
+        V2025_06: {"name", "description", "inputSchema", "annotations", "title", "outputSchema", "_meta"},
+    }
+    expected[V2026] = expected[V2025_06] | {"icons"}
+    expected[V2025_11] = expected[V2026] | {"execution"}
+    assert set(tool) == expected[version]
+    assert ("outputSchema" in array) is (version == V2026)
+    assert sent["result"]["nextCursor"] == "p2"
+
+
+@every_version
+def test_nothing_that_the_revision_knows_is_lost_from_a_result(version: str) -> None:
+    """Ours: a block that the revision lacks becomes text, and none goes missing."""
+    server = open_server(version)
+    give(server, asking(version, "tools/call"))
+    server.respond(1, ANSWERS["tools/call"][0])
+
+    (sent,) = sent_by(server)
+    kinds = [block["type"] for block in sent["result"]["content"]]
+    audio = "text" if version == V2024 else "audio"
+    link = "text" if version in (V2024, V2025_03) else "resource_link"
+    assert kinds == ["text", "image", audio, link, "resource", "resource"]
+    assert ("structuredContent" in sent["result"]) is (version not in (V2024, V2025_03))
+    assert sent["result"]["isError"] is False
+    for block in sent["result"]["content"]:
+        assert ("_meta" in block) <= (version not in (V2024, V2025_03))
+
+
+def test_an_unfinished_result_is_what_the_sdk_expects() -> None:
+    """Spec 2026-07-28: an agent may ask for input."""
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}},
+    }
+    for method in ("prompts/get", "resources/read", "tools/call"):
+        server = new_server()
+        give(server, enveloped(1, method))
+        server.respond(1, {"resultType": "input_required", "requestState": "s", "inputRequests": {"q": question}})
+
+        (sent,) = sent_by(server)
+        is_result(V2026, method, sent)
+        assert sent["result"]["resultType"] == "input_required"
+        assert set(sent["result"]) == {"resultType", "requestState", "inputRequests", "_meta"}
+
+
+@handshake_versions
+def test_the_servers_empty_results_are_what_the_sdk_expects(version: str) -> None:
+    """Spec: ping and setLevel."""
+    server = open_server(version)
+    for method, params in (("ping", None), ("logging/setLevel", {"level": "error"})):
+        give(server, rpc(1, method, params))
+        (sent,) = sent_by(server)
+        is_result(version, method, sent)
+        assert sent["result"] == {}
+
+
+@every_version
+def test_the_servers_notifications_are_what_the_sdk_expects(version: str) -> None:
+    """Spec: progress, log and changed lists."""
+    server = open_server(version)
+    give(server, asking(version, "tools/call", {"name": "x"}, progressToken="t", **{LOG_LEVEL: "debug"}))
+    server.report_progress(1, 0.5, None, "")
+    server.report_progress(1, 1, 2, "half")
+    server.log(1, "warning", {"retry": 2}, "http")
+    server.log(1, "emergency", "text", "http")
+    server.announce_list_changed("tools")
+    server.announce_list_changed("prompts")
+
+    sent = sent_by(server)
+    for message in sent:
+        is_notification(version, message, by="server")
+    assert len(sent) == (4 if version == V2026 else 6)
+    assert ("message" in sent[1]["params"]) is (version != V2024)
+
+
+def test_a_subscription_is_from_beginning_to_end_what_the_sdk_expects() -> None:
+    """Spec 2026-07-28."""
+    server = new_server()
+    wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["file:///a"]}
+    give(server, enveloped(1, "subscriptions/listen", {"notifications": wanted}))
+    server.announce_list_changed("tools")
+    server.announce_list_changed("prompts")
+    server.close()
+
+    *told, ended = sent_by(server)
+    assert [message["method"] for message in told] == [
+        "notifications/subscriptions/acknowledged",
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+    ]
+    for message in told:
+        is_notification(V2026, message, by="server")
+    is_result(V2026, "subscriptions/listen", ended)
+
+
+@every_version
+def test_the_servers_errors_are_what_the_sdk_expects(version: str) -> None:
+    """Spec: every way in which a request can be refused."""
+    server = open_server(version)
+    (asked,) = give(server, asking(version, "resources/read", {"uri": "x"}))
+    assert isinstance(asked, Asked)
+    for message in (
+        asking(version, "resources/read"),
+        {"jsonrpc": "2.0", "id": "m", "method": 5},
+        b"{not json}",
+        5,
+        enveloped("v", "tools/list", **{"io.modelcontextprotocol/protocolVersion": "2027-01-01"}),
+        rpc("n", "nonsense", asking(version, "")["params"] if version == V2026 else None),
+    ):
+        give(server, message)
+    server.refuse(1, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
+
+    sent = sent_by(server)
+    assert len(sent) == 7
+    for message in sent:
+        is_error(message)
+    (unsupported,) = (message["error"] for message in sent if message["error"]["code"] == -32022)
+    UnsupportedProtocolVersionErrorData.model_validate(unsupported["data"])
+    # 2026-07-28 forbids what earlier revisions said of a missing resource.
+    assert sent[-1]["error"]["code"] == (-32602 if version == V2026 else -32002)
+
+
+def test_a_server_without_a_conversation_refuses_as_the_sdk_expects() -> None:
+    """Spec: nothing is known of the client yet."""
+    server = new_server()
+    for message in (rpc(1, "tools/list"), rpc(2, "nonsense"), rpc(3, "initialize"), note("notifications/x"), [], b"["):
+        give(server, message)
+
+    sent = sent_by(server)
+    assert [message["error"]["code"] for message in sent] == [-32602, -32601, -32602, -32600, -32700]
+    for message in sent:
+        is_error(message)

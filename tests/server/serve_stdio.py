@@ -1,0 +1,20 @@
+"""A program that serves the agent it is told, with nothing of the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from gaia_mcp.server.stdio import StdioServer
+
+server = StdioServer(sys.argv[1])
+
+
+def load() -> object:
+    """Imported only now: the pipes have been taken."""
+    from gaia_mcp.agents.loader import load_agent
+    from gaia_mcp.server.adapter import ServedAgent
+
+    return ServedAgent(load_agent(sys.argv[1]))
+
+
+server.run(load)  # type: ignore[arg-type]

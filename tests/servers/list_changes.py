@@ -1,0 +1,21 @@
+"""Announces during a call that its tools have changed, and has another one from then on."""
+
+from __future__ import annotations
+
+import _wire
+
+names = ["echo"]
+
+
+def answer(message: _wire.Message) -> _wire.Message | None:
+    if message.get("method") == "tools/call":
+        names.append(f"new{len(names)}")
+        _wire.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    if message.get("method") == "tools/list":
+        return _wire.result(message, {"tools": [_wire.tool(name) for name in names]})
+    if message.get("method") == "initialize":
+        return _wire.initialized(message, tools={"listChanged": True})
+    return _wire.handshake(message)
+
+
+_wire.serve(answer)

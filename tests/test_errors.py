@@ -1,0 +1,197 @@
+"""The tree of errors: its shape, its values, its words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gaia_mcp import errors
+from gaia_mcp.errors import (
+    AgentError,
+    ArgumentsError,
+    ConfigError,
+    ConfigFileError,
+    ConnectError,
+    DeadlineError,
+    EntryError,
+    LocalProtocolError,
+    MCPError,
+    NotConnectedError,
+    PeerError,
+    ProtocolError,
+    RemoteProtocolError,
+    ServerExistsError,
+    ServerExitedError,
+    ServerUnknownError,
+    SpawnError,
+    ToolError,
+    ToolUnknownError,
+    VariableUnsetError,
+    VersionError,
+)
+
+PATH = Path("/home/jane/servers.json")
+EVERY: list[MCPError] = [
+    MCPError("something happened"),
+    ConfigError("something happened"),
+    ConfigFileError(PATH, "is empty"),
+    ServerUnknownError("fs", PATH),
+    ServerExistsError("fs"),
+    EntryError("fs", "'cwd' must be a string"),
+    VariableUnsetError("fs", "TOKEN", "env TOKEN"),
+    AgentError("demo:Demo", "has no such class"),
+    ConnectError("something happened"),
+    SpawnError("fs", "npx", "is not there"),
+    ServerExitedError("fs", "before it answered", 3, "out of memory", last_words="out of memory"),
+    NotConnectedError("fs"),
+    DeadlineError("fs", "tools/list", 5.0),
+    ProtocolError("something happened"),
+    LocalProtocolError("something happened"),
+    RemoteProtocolError("fs", "sent a result twice"),
+    VersionError("fs", ["1999-01-01"], ["2025-11-25"]),
+    PeerError("fs", "tools/call", -32603, "internal error", {"why": 1}),
+    ToolError("something happened"),
+    ToolUnknownError("fs", "raed"),
+    ArgumentsError("fs", "read", ["'path' is missing"]),
+]
+
+
+def drawn() -> list[tuple[str, str, str]]:
+    """Each class of the drawing in the module's docstring, with its parent there and the builtin beside it."""
+    found: list[tuple[str, str, str]] = []
+    trail: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        if match := re.match(r"    ([│├└─ ]*)(\w+Error) .*?(?:\((\w+)\))?$", line):
+            level = len(match[1]) // 4
+            trail = [*trail[:level], match[2]]
+            found.append((match[2], trail[level - 1] if level else "Exception", match[3] or ""))
+    return found
+
+
+def test_the_drawing_at_the_top_shows_every_error() -> None:
+    """Design, section 6: one tree, drawn in its docstring."""
+    defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, MCPError)}
+    assert {name for name, _, _ in drawn()} == defined
+    assert {type(error).__name__ for error in EVERY} == defined
+
+
+@pytest.mark.parametrize(("name", "parent", "builtin"), drawn())
+def test_an_error_inherits_what_the_drawing_says(name: str, parent: str, builtin: str) -> None:
+    """Design, section 6: also the builtin that GAIA's documents promise."""
+    bases = [base.__name__ for base in getattr(errors, name).__bases__]
+    assert bases == [parent, *([builtin] if builtin else [])]
+
+
+def test_each_error_has_a_kind_of_its_own() -> None:
+    """Design, section 4: programs tell errors apart by `kind` in `--json`."""
+    assert len({error.kind for error in EVERY}) == len(EVERY)
+
+
+@pytest.mark.parametrize("error", EVERY, ids=lambda error: type(error).__name__)
+def test_an_error_says_what_is_and_carries_plain_values(error: MCPError) -> None:
+    """Style, "An error": a message without a full stop, in one line; facts for programs, none at first."""
+    assert str(error) == error.message
+    assert error.message
+    assert not error.message.endswith(".")
+    assert "\n" not in error.message + error.hint
+    assert error.facts == {}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [error for error in EVERY if type(error).__init__ is not MCPError.__init__],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_says_what_to_do(error: MCPError) -> None:
+    """Style, "An error": the hint says what to do, even when its maker had nothing special to say."""
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    "error", [error for error in EVERY if "fs" in error.message], ids=lambda error: type(error).__name__
+)
+def test_an_error_about_a_server_names_it(error: MCPError) -> None:
+    """Design, section 4: `server` in the error object of `--json`."""
+    assert error.server == "fs"
+
+
+def test_two_errors_do_not_share_their_facts() -> None:
+    """Ours: a fact of one must not turn up in the other."""
+    one, other = ToolError("a"), ToolError("b")
+    one.facts["tool"] = "read"
+    assert other.facts == {}
+
+
+def test_an_error_that_is_told_its_hint_keeps_it() -> None:
+    """Ours: whoever raises may know better."""
+    own = "do this"
+    assert {
+        ConfigFileError(PATH, "x", hint=own).hint,
+        ServerUnknownError("fs", PATH, suggestion=own).hint,
+        EntryError("fs", "x", hint=own).hint,
+        AgentError("a", "x", hint=own).hint,
+        SpawnError("fs", "npx", "x", hint=own).hint,
+        DeadlineError("fs", "x", 1, hint=own).hint,
+        RemoteProtocolError("fs", "x", hint=own).hint,
+        PeerError("fs", "x", 1, "x", hint=own).hint,
+        ToolUnknownError("fs", "x", suggestion=own).hint,
+        ArgumentsError("fs", "x", [], hint=own).hint,
+        MCPError("x", hint=own).hint,
+    } == {own}
+
+
+def test_a_file_s_error_names_line_and_column_where_they_are_known() -> None:
+    """Design, section 5: an error with path and line, as editors and terminals link it."""
+    error = ConfigFileError(PATH, "not JSON", line=3, column=7)
+
+    assert (error.path, error.line, error.column) == (PATH, 3, 7)
+    assert error.message == f"{PATH}:3:7: not JSON"
+    assert ConfigFileError(PATH, "is empty").message == f"{PATH}: is empty"
+
+
+@pytest.mark.parametrize(
+    ("returncode", "words"),
+    [
+        (0, "exited with status 0"),
+        (3, "exited with status 3"),
+        (None, "closed its output"),
+        (-9, "was ended by SIGKILL"),
+        (-250, "was ended by signal 250"),
+    ],
+)
+def test_an_exit_is_put_into_words(returncode: int | None, words: str) -> None:
+    """Ours: nobody knows what status -9 is."""
+    error = ServerExitedError("fs", "before it answered tools/list", returncode, "a\nb", last_words="b")
+
+    assert (error.returncode, error.stderr_tail, error.stage) == (returncode, "a\nb", "before it answered tools/list")
+    assert error.message == f"server 'fs' {words} before it answered tools/list; its last words: b"
+
+
+def test_a_server_without_last_words_is_said_to_have_none() -> None:
+    """Ours: otherwise one would go looking for them."""
+    assert "nothing to stderr" in ServerExitedError("fs", "x", 1).message
+
+
+def test_the_values_can_be_read_back() -> None:
+    """Design, section 6: every class carries plain values."""
+    spawn = SpawnError("fs", "npx", "is not there")
+    late = DeadlineError("fs", "tools/list", 2.5, noise="it printed 3 lines")
+    version = VersionError("fs", ["1999-01-01"], ["2025-11-25", "2026-07-28"])
+    peer = PeerError("fs", "tools/call", -32603, "internal error", {"why": 1})
+    arguments = ArgumentsError("fs", "read", ["a", "b"])
+
+    assert (spawn.command, spawn.reason) == ("npx", "is not there")
+    assert (late.stage, late.seconds) == ("tools/list", 2.5)
+    assert late.message == "server 'fs' did not answer tools/list within 2.5 s; it printed 3 lines"
+    assert (version.theirs, version.ours) == (("1999-01-01",), ("2025-11-25", "2026-07-28"))
+    assert "no version that it names" in VersionError("fs", [], ["2025-11-25"]).message
+    assert (peer.asked, peer.code, peer.text, peer.data) == ("tools/call", -32603, "internal error", {"why": 1})
+    assert (arguments.tool, arguments.problems) == ("read", ("a", "b"))
+    assert "a; b" in arguments.message
+    assert ToolUnknownError("fs", "raed").tool == "raed"
+    assert VariableUnsetError("fs", "TOKEN", "env TOKEN").variable == "TOKEN"
+    assert "${TOKEN}" in VariableUnsetError("fs", "TOKEN", "env TOKEN").message
+    assert ServerUnknownError("fs", PATH).path == PATH
+    assert AgentError("demo:Demo", "x").target == "demo:Demo"

@@ -1,0 +1,85 @@
+"""Names: which are allowed, how they are split, what was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.names import did_you_mean, is_server_name, near_misses, split_tool_name
+
+
+@pytest.mark.parametrize("name", ["a", "fs", "_x", "9lives", "my-server", "a.b", "mail@work", "A" * 64])
+def test_a_name_that_every_shell_takes_is_allowed(name: str) -> None:
+    """Ours: no quoting, and room for it inside a tool's name."""
+    assert is_server_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-x", ".x", "@x", "a b", "a/b", "a\n", "\n", "ä", "a$b", "a:b", "../x", "A" * 65, "x\x00"]
+)
+def test_a_name_that_needs_quoting_or_leads_elsewhere_is_not(name: str) -> None:
+    """Ours: `-x` would be an option, `../x` a path, and a line's end is not part of a name."""
+    assert not is_server_name(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "split"),
+    [
+        ("fs.read", ("fs", "read")),
+        ("fs.read.all", ("fs", "read.all")),
+        ("fs.v2.read", ("fs.v2", "read")),
+        ("fs.v3.read", ("fs", "v3.read")),
+        ("db.read", None),
+        ("fs.", None),
+        (".fs", None),
+        ("fs", None),
+        ("", None),
+        ("fs..read", ("fs", ".read")),
+    ],
+)
+def test_a_tool_s_full_name_is_split_at_the_longest_known_server(text: str, split: tuple[str, str] | None) -> None:
+    """Design, section 4: `call NAME.TOOL`."""
+    assert split_tool_name(text, {"fs", "fs.v2"}) == split
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("raed_file", ["read_file"]),
+        ("READ-FILE", ["read_file"]),
+        ("time", ["get_current_time"]),
+        ("xyz", []),
+        ("ti", []),
+        ("", []),
+    ],
+)
+def test_what_was_meant_is_found(typed: str, meant: list[str]) -> None:
+    """Ours: a typing error, another spelling, or a part that somebody remembered."""
+    assert near_misses(typed, ["read_file", "get_current_time", "add"]) == meant
+
+
+def test_the_best_guesses_come_first_and_are_few() -> None:
+    """Ours: three suggestions can be read."""
+    known = ["file_read_all_lines", "file_red", "write", "file_reader_of_many"]
+    assert near_misses("file_read", known) == ["file_red", "file_reader_of_many", "file_read_all_lines"]
+    assert near_misses("file_read", known, limit=1) == ["file_red"]
+    assert len(near_misses("file_read", [f"file_read_{number}" for number in range(9)])) == 3
+
+
+def test_parts_are_offered_from_the_shortest_on() -> None:
+    """Ours: the shortest name that holds it is the likeliest."""
+    assert near_misses("zone", ["convert_between_timezones", "list_all_the_zones"]) == [
+        "list_all_the_zones",
+        "convert_between_timezones",
+    ]
+
+
+def test_two_spellings_of_one_name_are_offered_once() -> None:
+    """Ours: the first one."""
+    assert near_misses("read_fil", ["read-file", "read_file"]) == ["read-file"]
+
+
+def test_a_suggestion_reads_as_a_question() -> None:
+    """Style, "An error": the hint says what to do."""
+    assert did_you_mean("raed", ["read"]) == "did you mean 'read'?"
+    assert did_you_mean("rea", ["read", "real"]) == "did you mean 'real' or 'read'?"
+    assert did_you_mean("xyz", ["read"]) == ""

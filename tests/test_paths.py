@@ -1,0 +1,95 @@
+"""Where things lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.paths import (
+    PROJECT_FILES,
+    approvals_file,
+    cache_folder,
+    config_folder,
+    home_expanded,
+    servers_file,
+    shown,
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("GAIA_HOME", "GAIA_CONFIG_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_the_configuration_lies_in_the_home_folder(home: Path) -> None:
+    """Design, section 5: `~/.gaia/mcp_servers.json`."""
+    assert config_folder({}) == home / ".gaia"
+    assert servers_file({}) == home / ".gaia" / "mcp_servers.json"
+    assert approvals_file({}) == home / ".gaia" / "trusted_projects.json"
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"GAIA_HOME": "/a"}, "/a"),
+        ({"GAIA_CONFIG_DIR": "/b"}, "/b"),
+        ({"GAIA_HOME": "/a", "GAIA_CONFIG_DIR": "/b"}, "/a"),
+        ({"GAIA_HOME": "", "GAIA_CONFIG_DIR": "/b"}, "/b"),
+    ],
+)
+def test_the_folder_can_be_moved(environ: dict[str, str], folder: str) -> None:
+    """Design, section 5: `GAIA_HOME` or `GAIA_CONFIG_DIR` move the folder; an empty variable says nothing."""
+    assert config_folder(environ) == Path(folder)
+    assert servers_file(environ) == Path(folder, "mcp_servers.json")
+    assert approvals_file(environ) == Path(folder, "trusted_projects.json")
+    assert cache_folder(environ) == Path(folder, "cache")
+
+
+def test_a_moved_folder_may_be_written_with_a_tilde_or_relatively(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: configuration of services is not expanded by a shell."""
+    monkeypatch.chdir(home)
+    assert config_folder({"GAIA_HOME": "~/x"}) == home / "x"
+    assert config_folder({"GAIA_HOME": "y"}) == home / "y"
+
+
+def test_without_an_environment_the_process_s_own_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the usual case."""
+    assert config_folder() == home / ".gaia"
+    assert cache_folder().is_relative_to(home)
+    monkeypatch.setenv("GAIA_HOME", "/elsewhere")
+    assert (config_folder(), cache_folder()) == (Path("/elsewhere"), Path("/elsewhere/cache"))
+
+
+def test_an_unmoved_cache_lies_where_the_platform_keeps_caches(home: Path) -> None:
+    """Ours: what can be learnt again is no configuration."""
+    assert cache_folder({}).name == "gaia-mcp"
+    assert not cache_folder({}).is_relative_to(config_folder({}))
+
+
+def test_a_home_that_nobody_knows_is_a_configuration_error() -> None:
+    """Ours: no traceback for a misspelt `~name`."""
+    with pytest.raises(ConfigFileError) as caught:
+        home_expanded(Path("~nobody-of-that-name/servers.json"))
+    assert caught.value.path == Path("~nobody-of-that-name/servers.json")
+
+    with pytest.raises(ConfigFileError):
+        config_folder({"GAIA_HOME": "~nobody-of-that-name"})
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"), [("a/b.json", "~/a/b.json"), (".gaia", "~/.gaia"), (".", "~"), ("../other", None)]
+)
+def test_a_path_is_shown_as_a_person_writes_it(home: Path, inside: str, words: str | None) -> None:
+    """Ours: short, and without the person's name."""
+    path = (home / inside).resolve()
+    assert shown(path) == (words or str(path))
+
+
+def test_the_project_s_own_file_comes_before_the_shared_one() -> None:
+    """Design, section 5: `./mcp_servers.json` (or `.mcp.json`)."""
+    assert PROJECT_FILES == ("mcp_servers.json", ".mcp.json")

@@ -1,0 +1,89 @@
+"""What other programs import: the names, their old paths with a new prefix, and what that costs them."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import gaia_mcp
+import gaia_mcp.agents.base
+import gaia_mcp.client
+
+# The documented paths of AMD's GAIA that exist so far, with the prefix changed.
+DOCUMENTED = [
+    ("gaia_mcp", "MCPAgent"),
+    ("gaia_mcp", "MCPClient"),
+    ("gaia_mcp.agents.base", "MCPAgent"),
+    ("gaia_mcp.agents.base.mcp_agent", "MCPAgent"),
+    ("gaia_mcp.client", "MCPClient"),
+    ("gaia_mcp.client", "MCPConfig"),
+    ("gaia_mcp.client", "MCPTool"),
+    ("gaia_mcp.client", "MCPTransport"),
+    ("gaia_mcp.client", "StdioTransport"),
+    ("gaia_mcp.client.config", "MCPConfig"),
+    ("gaia_mcp.client.mcp_client", "MCPClient"),
+    ("gaia_mcp.client.mcp_client", "MCPTool"),
+    ("gaia_mcp.client.transports.base", "MCPTransport"),
+    ("gaia_mcp.client.transports.stdio", "StdioTransport"),
+]
+HEAVY = ["asyncio", "httpx2", "jsonschema_rs", "platformdirs", "rich", "subprocess", "typer"]
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Which of the heavy modules a fresh interpreter has loaded after `statement`."""
+    script = f"{statement}\nimport sys\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    return set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client, gaia_mcp.agents.base], ids=lambda one: str(one.__name__))
+def test_everything_that_is_announced_can_be_imported(module: object) -> None:
+    """Design, section 2: everything public is importable from the package itself."""
+    names = module.__all__  # type: ignore[attr-defined]
+    assert names
+    assert list(names) == sorted(names)
+    assert [name for name in names if getattr(module, name, None) is None] == []
+
+
+@pytest.mark.parametrize(("module", "name"), DOCUMENTED)
+def test_code_for_gaia_moves_over_by_changing_a_prefix(module: str, name: str) -> None:
+    """GAIA's documents on MCP clients and agents: their import paths, the prefix changed."""
+    assert getattr(importlib.import_module(module), name).__name__ == name
+
+
+@pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client], ids=lambda one: str(one.__name__))
+def test_the_same_name_is_the_same_thing_everywhere(module: object) -> None:
+    """Ours: a class that exists twice would break isinstance."""
+    for path, name in DOCUMENTED:
+        if name in module.__all__:  # type: ignore[attr-defined]
+            assert getattr(module, name) is getattr(importlib.import_module(path), name)
+
+
+@pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client], ids=lambda one: str(one.__name__))
+def test_a_name_that_is_not_there_is_an_attribute_error(module: object) -> None:
+    """Python's own: hasattr and `from … import` rely on it."""
+    with pytest.raises(AttributeError, match="'nothing_of_ours'"):
+        _ = module.nothing_of_ours  # type: ignore[attr-defined]
+
+
+def test_the_version_is_a_version() -> None:
+    """Ours: the build reads the same line."""
+    assert [part.isdigit() for part in gaia_mcp.__version__.split(".")[:2]] == [True, True]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    """Design, section 1: `--help`, `list` and TAB stay fast."""
+    assert loaded_after("import gaia_mcp, gaia_mcp.client") == set()
+
+
+def test_reading_the_configuration_loads_nothing_heavy() -> None:
+    """Design, section 1: `list` and TAB read it and nothing else."""
+    assert loaded_after("import gaia_mcp.config.store; gaia_mcp.config.store.ConfigStore.locate().names()") == set()
+
+
+def test_an_agent_can_be_written_without_the_client() -> None:
+    """Ours: a served agent pays for no process, network or terminal code."""
+    assert loaded_after("from gaia_mcp import MCPAgent, current_call") == set()

@@ -1,0 +1,316 @@
+"""Text from elsewhere, made safe to show."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gaia_mcp.safetext import (
+    MASK,
+    clean,
+    encodable,
+    looks_secret,
+    masked,
+    masked_arguments,
+    masked_url,
+    one_line,
+    redacted,
+)
+
+# Written with in several scripts and in emoji: the two joiners; signs of Arabic, Syriac and others that are visible.
+VISIBLE_OR_NEEDED = {"\u200c", "\u200d"} | {
+    chr(code)
+    for first, last in ((0x600, 0x605), (0x890, 0x891), (0x13430, 0x1343F))
+    for code in range(first, last + 1)
+}
+VISIBLE_OR_NEEDED |= {"\u06dd", "\u070f", "\u08e2", "\U000110bd", "\U000110cd"}
+
+
+def is_unsafe(character: str) -> bool:
+    if character in "\t\n" or character in VISIBLE_OR_NEEDED:
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp")
+
+
+class TestClean:
+    """No control character of a server's reaches the terminal."""
+
+    def test_every_character_that_controls_or_hides_is_escaped(self) -> None:
+        """Design, section 7, over all of Unicode."""
+        left = [
+            f"U+{code:04X}"
+            for code in range(0x110000)
+            if is_unsafe(character := chr(code)) and clean(character) == character
+        ]
+        assert left == []
+
+    def test_what_is_written_with_stays(self) -> None:
+        """Ours: a cleaned text must stay readable."""
+        text = "a\tb\nç 漢字 עברית عربي 👩‍💻 \u00a0 \ue000"
+        assert clean(text) == text
+
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+            ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+            ("\x1b]8;;http://x\x1b\\link", r"\x1b]8;;http://x\x1b" + "\\link"),
+            ("\x9b31m", r"\x9b31m"),
+            ("a\rb", r"a\rb"),
+            ("a\r\nb", "a\nb"),
+            ("\x00\x08\x7f", r"\x00\x08\x7f"),
+            ("file\u202egnp.exe", r"file\u202egnp.exe"),
+            ("\u061c\u2066\u200b\ufeff", r"\u061c\u2066\u200b\ufeff"),
+            ("\U000e0041", r"\U000e0041"),
+        ],
+    )
+    def test_the_escape_says_which_character_it_was(self, text: str, shown: str) -> None:
+        """Ours: a person can see what the server tried."""
+        assert clean(text) == shown
+
+    @given(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)))
+    @example("\r\r\n")
+    def test_nothing_unsafe_is_left_in_any_text(self, text: str) -> None:
+        """Design, section 7."""
+        assert not any(is_unsafe(character) for character in clean(text))
+        assert clean(clean(text)) == clean(text)
+
+
+class TestOneLine:
+    """A line's worth of anything."""
+
+    def test_lines_and_gaps_become_one_space(self) -> None:
+        """Ours: a table has one line per server."""
+        assert one_line(" a \n\t b\r\nc  ") == "a b c"
+        assert one_line("") == ""
+
+    def test_a_cut_is_visible(self) -> None:
+        """Ours: nobody takes the beginning for the whole."""
+        assert one_line("a" * 200) == "a" * 200
+        assert one_line("a" * 201) == "a" * 199 + "…"
+        assert one_line("abcdef", 4) == "abc…"
+
+    def test_much_that_is_nothing_is_cut_as_well(self) -> None:
+        """Ours: the reading stops at four times the limit."""
+        assert one_line("a" + " " * 1000 + "b") == "a…"
+
+    @given(st.text(), st.integers(1, 50))
+    def test_it_is_never_longer_than_asked(self, text: str, limit: int) -> None:
+        """Ours: a flood from a server stays a line."""
+        line = one_line(text, limit)
+        assert len(line) <= limit
+        assert not any(is_unsafe(character) or character in "\t\n" for character in line)
+
+
+@given(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)))
+@example("\ud800")
+def test_any_text_can_be_encoded_once_its_lone_surrogates_are_gone(text: str) -> None:
+    """Ours: printing must not fail on what JSON escapes can carry."""
+    assert len(encodable(text).encode().decode()) == len(text)
+
+
+SECRET_NAMES = """
+    api_key API-KEY apiKey APIKEY OPENAI_API_KEY token GITHUB_TOKEN --access-token secret clientSecret password PGPASSWORD
+    passwd pwd passphrase DB_PASS pass --pass GITHUB_PAT Authorization Proxy-Authorization authorisation auth.token
+    credentials aws_creds Cookie session_id bearer jwt X-Api-Key private_key keyboard_token author_token
+""".split()
+ORDINARY_NAMES = """
+    path keyboard KEYBOARD_LAYOUT keyword --keywords author --authors GIT_AUTHOR_NAME authority monkey donkey tokenizer
+    --tokenizer-path pass-through bypass compass passive patch dispatch compat --key-file token_path SECRET_DIR --auth-type
+    TOKEN_URL --api-key-env --no-auth keymap keyspace limit user
+""".split()
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_name_that_means_a_secret_is_known(name: str) -> None:
+    """Design, section 7: no secret in `list`."""
+    assert looks_secret(name)
+
+
+@pytest.mark.parametrize("name", ORDINARY_NAMES)
+def test_an_ordinary_name_is_not_taken_for_a_secret(name: str) -> None:
+    """Ours: a mask where none is needed hides what one came to see."""
+    assert not looks_secret(name)
+
+
+@pytest.mark.parametrize("value", ["${TOKEN}", "${TOKEN:-}", "Bearer ${TOKEN}", "basic ${_A1}"])
+def test_a_mere_reference_is_no_secret(value: str) -> None:
+    """Ours: it shows which variable is missing."""
+    assert masked(value) == value
+
+
+@pytest.mark.parametrize(
+    "value", ["x", "", "${TOKEN:-hunter2}", "${TOKEN}hunter2", "${TOKEN}\nhunter2", "hunter2 ${TOKEN}", "${}", "$TOKEN"]
+)
+def test_everything_else_is_masked(value: str) -> None:
+    """Ours: also the default of a reference, which may be the secret itself."""
+    assert masked(value) == MASK
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://host/path", "https://host/path"),
+        ("https://u:hunter2@host/", "https://****@host/"),
+        ("https://hunter2@host/", "https://****@host/"),
+        ("redis://:hunter2@host", "redis://****@host"),
+        ("postgres://u:hun@ter2@host/db", "postgres://****@host/db"),
+        ("postgres://u:hun/ter2@host/db", "postgres://****@host/db"),
+        ("postgres://u:hun#ter?2@host/db", "postgres://****@host/db"),
+        ("https://host/?key=hunter2", "https://host/?key=****"),
+        ("https://host/?a=hunter2&b=hunter2#top", "https://host/?a=****&b=****#top"),
+        ("https://host/?flag", "https://host/?flag"),
+        ("https://host/?key=${KEY}", "https://host/?key=${KEY}"),
+        ("https://host/ghp_hunter2hunter2/sse", "https://host/****/sse"),
+        ("https://host:8080/@scope/package", "https://host:8080/@scope/package"),
+        ("https://host:8080", "https://host:8080"),
+    ],
+)
+def test_a_url_is_shown_without_what_opens_it(url: str, shown: str) -> None:
+    """Design, section 4: `list` hides secrets in a URL."""
+    assert masked_url(url) == shown
+
+
+class TestArguments:
+    """What `list` shows of a command."""
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["--api-key", "hunter2"],
+            ["--token=hunter2"],
+            ["--token", "-hunter2"],
+            ["-token", "hunter2"],
+            ["--auth.token", "hunter2"],
+            ["--db-pass", "hunter2"],
+            ["--passphrase", "hunter2"],
+            ["--cookie", "sid=hunter2"],
+            ["--password", "12345"],
+            ["--password=12345"],
+            ["--api-key", "${KEY:-hunter2}"],
+            ["--token=a=hunter2"],
+            ["API_KEY=hunter2"],
+            ["-e", "API_KEY=hunter2"],
+            ["-eAPI_KEY=hunter2"],
+            ["--env=API_KEY=hunter2"],
+            ["--set=server.authToken=hunter2"],
+            ["-Dapi.key=hunter2"],
+            ["PASSWORD=correct hunter2 battery"],
+            ["--header", "Authorization: Bearer hunter2"],
+            ["--header", "Authorization:Bearer hunter2"],
+            ["--header=X-Api-Key: hunter2"],
+            ["-H", "Cookie: a=hunter2; b=hunter2"],
+            ["--header", "Bearer hunter2"],
+            ['"Authorization:', "Bearer", 'hunter2"'],
+            ["Server=db;Password=hunter2 hunter2;Port=5"],
+            ["host=db password=hunter2"],
+            ['{"apiKey": "hunter2"}'],
+            ['--config={"a": {"client_secret": "x\\"hunter2"}}'],
+            ['{"tokens": ["a", "hunter2"]}'],
+            ['{"auth": {"user": "jane", "pw": "hunter2"}}'],
+            ["{'password': 'hunter2'}"],
+            ["sk-proj-hunter2hunter2"],
+            ["--config=sk-hunter2hunter2"],
+            ["ghp_hunter2hunter2"],
+            ["github_pat_hunter2hunter2"],
+            ["glpat-hunter2hunter2"],
+            ["xoxb-hunter2hunter2"],
+            ["hf_hunter2hunter2"],
+            ["AKIAHUNTER2HUNTER2"],
+            ["eyJhbGciOi.hunter2.hunter2"],
+            ["postgres://u:hunter2@host/db"],
+            ["--url=https://host/?key=hunter2"],
+            ["https://host/#access_token=hunter2"],
+            ["git+https://hunter2@host/x.git"],
+        ],
+        ids=str,
+    )
+    def test_a_secret_is_not_shown(self, arguments: list[str]) -> None:
+        """Design, section 7: never a secret in `list`."""
+        shown = masked_arguments(arguments)
+        assert len(shown) == len(arguments)
+        assert "hunter2" not in " ".join(shown).casefold()
+        assert "12345" not in " ".join(shown)
+        assert MASK in " ".join(shown)
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            ["-y", "@modelcontextprotocol/server-filesystem", "/home/jane", "."],
+            ["--keyboard", "us", "--author", "jane", "--author=jane"],
+            ["--max-tokens", "5", "--max_tokens=4096", "--token-ratio", "0.5"],
+            ["--auth", "true", "--session=false"],
+            ["--key-file", "/etc/key.pem", "--token-path=/x"],
+            ["--no-auth", "server.py"],
+            ["--token", "--verbose", "-x"],
+            ["--token"],
+            ["--api-key="],
+            ["--api-key", "${KEY}", "--token=${TOKEN}", "API_KEY=${KEY}"],
+            ["--header", "Authorization: Bearer ${TOKEN}"],
+            ["-v", "/keys:/keys", "C:\\keys:\\keys"],
+            ["npm-run-all2", "sketchybar-helper-mcp", "hf-mcp-server", "pkg-config-server", "pypi-mcp-server"],
+            ["mcp/auth:latest", "ghcr.io/x/token-server:1.2"],
+            ["auth", "login", "token", "list", "basic", "bearer"],
+            ["https://host:8080/a?flag", "http://localhost"],
+            ['{"max_tokens": 5, "path": "/x"}'],
+            ["a=b", "=", "", "--", ":", "--x=y"],
+        ],
+        ids=str,
+    )
+    def test_what_is_no_secret_is_shown_as_it_is(self, arguments: list[str]) -> None:
+        """Ours: one wants to see what a command does."""
+        assert masked_arguments(arguments) == arguments
+
+    def test_only_the_secret_is_masked(self) -> None:
+        """Ours: what stands around it helps to find it."""
+        assert masked_arguments(["--token", "x", "path", "--token=x", "A_KEY='x y'"]) == [
+            "--token",
+            MASK,
+            "path",
+            f"--token={MASK}",
+            f"A_KEY='{MASK}'",
+        ]
+        assert masked_arguments(["--header=Authorization: Bearer x", "Server=db;Password=x;Port=5"]) == [
+            f"--header=Authorization: {MASK}",
+            f"Server=db;Password={MASK};Port=5",
+        ]
+
+    def test_json_stays_json(self) -> None:
+        """Ours: a masked configuration can still be read."""
+        given = {"apiKey": "x", "retries": 3, "nested": {"secret": "a b", "path": "/x"}, "max_tokens": 5}
+        (shown,) = masked_arguments([json.dumps(given)])
+        assert json.loads(shown) == {**given, "apiKey": MASK, "nested": {"secret": MASK, "path": "/x"}}
+
+    @given(st.lists(st.text(max_size=30), max_size=5))
+    def test_any_arguments_can_be_masked(self, arguments: list[str]) -> None:
+        """Ours: one argument stays one argument, and masking twice changes nothing more."""
+        shown = masked_arguments(arguments)
+        assert len(shown) == len(arguments)
+
+    @given(st.sampled_from(["--token", "--api-key", "--db.password"]), st.text("abcXYZ./+=-_", min_size=1))
+    def test_no_spelling_of_a_secret_gets_through(self, flag: str, tail: str) -> None:
+        """Design, section 7: as its own argument or after `=`."""
+        secret = f"hunter2{tail}"
+        assert "hunter2" not in " ".join(masked_arguments([flag, secret, f"{flag}={secret}"]))
+
+
+class TestRedacted:
+    """Secrets that are known, in text that is not."""
+
+    def test_known_secrets_are_replaced_wherever_they_stand(self) -> None:
+        """Design, section 7: a server that prints its own token."""
+        assert redacted("a hunter2 b hunter2c", ["hunter2"]) == f"a {MASK} b {MASK}c"
+
+    def test_the_longest_goes_first(self) -> None:
+        """Ours: half a secret must not be left over."""
+        assert redacted("hunter2hunter2", ["hunter2", "hunter2hunter2"]) == MASK
+
+    def test_very_short_values_stay(self) -> None:
+        """Ours: `1` is the value of many variables."""
+        assert redacted("12345 1", ["12345", "1", ""]) == "12345 1"
+        assert redacted("123456", ["123456"]) == MASK
