@@ -41,6 +41,7 @@ _PAIR = re.compile(
     r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[-\d.]+(?!\w)|(?:true|false|null)\b|[^;&]*)"""
 )
 _COUNT = re.compile(r"-?\d{1,7}(?:\.\d+)?|true|false|null")
+_OPEN_QUOTE = re.compile(r"""(?:^|=)(["'])(?!.*\1$)""", re.DOTALL)
 _FLAG = re.compile(r"--[A-Za-z][\w.-]*(?:=.*)?|-[A-Za-z]", re.DOTALL)
 
 MASK = "****"
@@ -81,8 +82,13 @@ def masked_url(url: str) -> str:
 def masked_arguments(arguments: list[str]) -> list[str]:
     """A command's arguments with everything that looks like a secret replaced by `****`."""
     shown: list[str] = []
-    awaiting = ""
+    awaiting = quote = ""
     for argument in arguments:
+        if quote:
+            # The rest of a quoted secret in a command line that was split at its spaces.
+            shown.append(MASK)
+            quote = "" if argument.endswith(quote) else quote
+            continue
         bare = argument.strip("\"'")
         if awaiting and _SCHEME.fullmatch(bare):
             # `Authorization: Bearer X`, come apart at its spaces.
@@ -94,6 +100,8 @@ def masked_arguments(arguments: list[str]) -> list[str]:
             shown.append(_masked_text(argument))
         is_open = (argument.startswith("-") and "=" not in argument) or bare.endswith(":")
         awaiting = bare if is_open and looks_secret(bare.rstrip(":")) else ""
+        if (awaiting or shown[-1] != argument) and (opened := _OPEN_QUOTE.search(argument)):
+            quote, awaiting = opened[1], ""
     return shown
 
 

@@ -34,6 +34,11 @@ class SchemaError(ValueError):
     """The schema itself is not usable: not valid, of an unknown dialect, or referring to what it does not hold."""
 
 
+def load_validator() -> None:
+    """Load what does the validating, for who knows that it will be needed and has nothing else to do just now."""
+    import jsonschema_rs  # noqa: F401
+
+
 def check_schema(schema: Any) -> None:
     """Raises `SchemaError` saying why `schema` cannot be used."""
     _validator(_canonical(schema))

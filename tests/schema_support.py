@@ -11,7 +11,9 @@ JSON = st.recursive(
 )
 # The right words with anything behind them, also references in circles.
 ANY_SCHEMA = st.recursive(
-    st.sampled_from([True, None, {}, 1, {"$ref": "#"}, {"$ref": "#/$defs/a"}, {"$ref": "#/anyOf/0"}, {"type": "string"}]),
+    st.sampled_from(
+        [True, None, {}, 1, {"$ref": "#"}, {"$ref": "#/$defs/a"}, {"$ref": "#/anyOf/0"}, {"type": "string"}]
+    ),
     lambda inner: st.fixed_dictionaries(
         {},
         optional={

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,11 @@ from gaia_mcp.arguments import (
     typed_arguments,
     typed_value,
 )
+from tests.protocol_support import steady
 from tests.schema_support import ANY_SCHEMA
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def no_file(name: str) -> str:
@@ -67,7 +70,14 @@ class TestReadObject:
 
     @pytest.mark.parametrize(
         ("text", "kind"),
-        [("[1]", "a list"), ("null", "null"), ("true", "a boolean"), ("1", "a number"), ("1.5", "a number"), ('"a"', "a string")],
+        [
+            ("[1]", "a list"),
+            ("null", "null"),
+            ("true", "a boolean"),
+            ("1", "a number"),
+            ("1.5", "a number"),
+            ('"a"', "a string"),
+        ],
     )
     def test_anything_else_is_named(self, text: str, kind: str) -> None:
         """Ours: the commonest slip is to forget the braces."""
@@ -76,7 +86,16 @@ class TestReadObject:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "{", "{'a': 1}", '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}', '{"a": ' + "9" * 5000 + "}", "[" * 100_000],
+        [
+            "",
+            "{",
+            "{'a': 1}",
+            '{"a": NaN}',
+            '{"a": -Infinity}',
+            '{"a": 1e999}',
+            '{"a": ' + "9" * 5000 + "}",
+            "[" * 100_000,
+        ],
         ids=lambda text: text[:20],
     )
     def test_what_is_no_json_is_refused(self, text: str) -> None:
@@ -216,7 +235,13 @@ class TestTypedValue:
 
     def test_references_lead_to_the_type(self) -> None:
         """Ours: most generators put an enumeration into `$defs`."""
-        root = {"$defs": {"N": {"type": "integer"}, "E": {"enum": [1]}, "L": {"type": "array", "items": {"$ref": "#/$defs/N"}}}}
+        root = {
+            "$defs": {
+                "N": {"type": "integer"},
+                "E": {"enum": [1]},
+                "L": {"type": "array", "items": {"$ref": "#/$defs/N"}},
+            }
+        }
         assert typed_value("5", {"$ref": "#/$defs/N"}, root) == 5
         assert typed_value("1", {"anyOf": [{"$ref": "#/$defs/E"}, {"type": "null"}]}, root) == 1
         assert typed_value("5", {"$ref": "#/$defs/L"}, root) == [5]
@@ -227,17 +252,20 @@ class TestTypedValue:
         assert json.dumps(typed_value("x", schema, schema)).strip("[]") == '"x"'
         assert typed_value("[[]]", schema, schema) == [[]]
 
+    @steady
     @given(st.text(), ANY_SCHEMA)
     def test_any_word_and_any_schema_give_a_value(self, text: str, schema: Any) -> None:
         """Ours: it never raises, and what it gives was said by the word or is a choice of the schema."""
         value = typed_value(text, schema, schema)
         assert value == value or isinstance(value, float)
 
+    @steady
     @given(st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False))
     def test_every_number_survives_its_spelling(self, number: float) -> None:
         """Ours: what Python writes is what is read."""
         assert typed_value(repr(number), {"type": "number"}, {}) == number
 
+    @steady
     @given(st.text())
     def test_text_stays_text(self, text: str) -> None:
         """Ours: for a string parameter nothing needs quoting."""
@@ -247,7 +275,7 @@ class TestTypedValue:
 class TestTypedArguments:
     """All arguments of a call."""
 
-    SCHEMA: dict[str, Any] = {
+    SCHEMA: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
             "path": {"type": "string"},
@@ -320,7 +348,7 @@ class TestTypedArguments:
         def read(name: str) -> str:
             raise ArgumentSyntaxError(f"{name} is not there")
 
-        with pytest.raises(ArgumentSyntaxError, match="notes.txt is not there"):
+        with pytest.raises(ArgumentSyntaxError, match=r"notes\.txt is not there"):
             typed_arguments([read_assignment("path=@notes.txt")], self.SCHEMA, read)
 
     def test_words_lie_over_the_object(self) -> None:

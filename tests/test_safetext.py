@@ -20,12 +20,11 @@ from gaia_mcp.safetext import (
     one_line,
     redacted,
 )
+from tests.protocol_support import steady
 
 # Written with in several scripts and in emoji: the two joiners; signs of Arabic, Syriac and others that are visible.
 VISIBLE_OR_NEEDED = {"\u200c", "\u200d"} | {
-    chr(code)
-    for first, last in ((0x600, 0x605), (0x890, 0x891), (0x13430, 0x1343F))
-    for code in range(first, last + 1)
+    chr(code) for first, last in ((0x600, 0x605), (0x890, 0x891), (0x13430, 0x1343F)) for code in range(first, last + 1)
 }
 VISIBLE_OR_NEEDED |= {"\u06dd", "\u070f", "\u08e2", "\U000110bd", "\U000110cd"}
 
@@ -72,6 +71,7 @@ class TestClean:
         """Ours: a person can see what the server tried."""
         assert clean(text) == shown
 
+    @steady
     @given(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)))
     @example("\r\r\n")
     def test_nothing_unsafe_is_left_in_any_text(self, text: str) -> None:
@@ -98,6 +98,7 @@ class TestOneLine:
         """Ours: the reading stops at four times the limit."""
         assert one_line("a" + " " * 1000 + "b") == "a…"
 
+    @steady
     @given(st.text(), st.integers(1, 50))
     def test_it_is_never_longer_than_asked(self, text: str, limit: int) -> None:
         """Ours: a flood from a server stays a line."""
@@ -106,6 +107,7 @@ class TestOneLine:
         assert not any(is_unsafe(character) or character in "\t\n" for character in line)
 
 
+@steady
 @given(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)))
 @example("\ud800")
 def test_any_text_can_be_encoded_once_its_lone_surrogates_are_gone(text: str) -> None:
@@ -113,16 +115,74 @@ def test_any_text_can_be_encoded_once_its_lone_surrogates_are_gone(text: str) ->
     assert len(encodable(text).encode().decode()) == len(text)
 
 
-SECRET_NAMES = """
-    api_key API-KEY apiKey APIKEY OPENAI_API_KEY token GITHUB_TOKEN --access-token secret clientSecret password PGPASSWORD
-    passwd pwd passphrase DB_PASS pass --pass GITHUB_PAT Authorization Proxy-Authorization authorisation auth.token
-    credentials aws_creds Cookie session_id bearer jwt X-Api-Key private_key keyboard_token author_token
-""".split()
-ORDINARY_NAMES = """
-    path keyboard KEYBOARD_LAYOUT keyword --keywords author --authors GIT_AUTHOR_NAME authority monkey donkey tokenizer
-    --tokenizer-path pass-through bypass compass passive patch dispatch compat --key-file token_path SECRET_DIR --auth-type
-    TOKEN_URL --api-key-env --no-auth keymap keyspace limit user
-""".split()
+SECRET_NAMES = [
+    "api_key",
+    "API-KEY",
+    "apiKey",
+    "APIKEY",
+    "OPENAI_API_KEY",
+    "token",
+    "GITHUB_TOKEN",
+    "--access-token",
+    "secret",
+    "clientSecret",
+    "password",
+    "PGPASSWORD",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "DB_PASS",
+    "pass",
+    "--pass",
+    "GITHUB_PAT",
+    "Authorization",
+    "Proxy-Authorization",
+    "authorisation",
+    "auth.token",
+    "credentials",
+    "aws_creds",
+    "Cookie",
+    "session_id",
+    "bearer",
+    "jwt",
+    "X-Api-Key",
+    "private_key",
+    "keyboard_token",
+    "author_token",
+]
+ORDINARY_NAMES = [
+    "path",
+    "keyboard",
+    "KEYBOARD_LAYOUT",
+    "keyword",
+    "--keywords",
+    "author",
+    "--authors",
+    "GIT_AUTHOR_NAME",
+    "authority",
+    "monkey",
+    "donkey",
+    "tokenizer",
+    "--tokenizer-path",
+    "pass-through",
+    "bypass",
+    "compass",
+    "passive",
+    "patch",
+    "dispatch",
+    "compat",
+    "--key-file",
+    "token_path",
+    "SECRET_DIR",
+    "--auth-type",
+    "TOKEN_URL",
+    "--api-key-env",
+    "--no-auth",
+    "keymap",
+    "keyspace",
+    "limit",
+    "user",
+]
 
 
 @pytest.mark.parametrize("name", SECRET_NAMES)
@@ -206,6 +266,10 @@ class TestArguments:
             ["-H", "Cookie: a=hunter2; b=hunter2"],
             ["--header", "Bearer hunter2"],
             ['"Authorization:', "Bearer", 'hunter2"'],
+            ["--password", '"correct', "hunter2", 'hunter2"'],
+            ["--password='correct", "hunter2", "hunter2'"],
+            ["'Authorization:", "Bearer", "hunter2", "hunter2'"],
+            ["-H", '"X-Api-Key:', "hunter2", 'hunter2"'],
             ["Server=db;Password=hunter2 hunter2;Port=5"],
             ["host=db password=hunter2"],
             ['{"apiKey": "hunter2"}'],
@@ -280,18 +344,27 @@ class TestArguments:
             f"Server=db;Password={MASK};Port=5",
         ]
 
+    def test_what_follows_a_quoted_secret_is_shown(self) -> None:
+        """Ours: a command line that was split at its spaces, quotes and all."""
+        line = """srv --password "a b c" --path 'd e' "f" --token "g" h"""
+        assert " ".join(masked_arguments(line.split(" "))) == (
+            """srv --password **** **** **** --path 'd e' "f" --token "****" h"""
+        )
+
     def test_json_stays_json(self) -> None:
         """Ours: a masked configuration can still be read."""
         given = {"apiKey": "x", "retries": 3, "nested": {"secret": "a b", "path": "/x"}, "max_tokens": 5}
         (shown,) = masked_arguments([json.dumps(given)])
         assert json.loads(shown) == {**given, "apiKey": MASK, "nested": {"secret": MASK, "path": "/x"}}
 
+    @steady
     @given(st.lists(st.text(max_size=30), max_size=5))
     def test_any_arguments_can_be_masked(self, arguments: list[str]) -> None:
         """Ours: one argument stays one argument, and masking twice changes nothing more."""
         shown = masked_arguments(arguments)
         assert len(shown) == len(arguments)
 
+    @steady
     @given(st.sampled_from(["--token", "--api-key", "--db.password"]), st.text("abcXYZ./+=-_", min_size=1))
     def test_no_spelling_of_a_secret_gets_through(self, flag: str, tail: str) -> None:
         """Design, section 7: as its own argument or after `=`."""

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.output import Form, fail
-from gaia_mcp.cli.status import ExitStatus, UsageError
+from gaia_mcp.cli.status import CommandLineError, ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,14 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         words.insert(0, "mcp")
     try:
         status = app(words, standalone_mode=False)
-    except typer.TyperException as error:
+    except CommandLineError as error:
         status = _refuse(error, words)
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
     _leave(int(status or 0))
 
 
-def _refuse(error: typer.TyperException, words: list[str]) -> int:
+def _refuse(error: Any, words: list[str]) -> int:
     """A wrong command line, in the same two lines as every other error."""
     context = getattr(error, "ctx", None)
     # By name: the class lies in Typer's private copy of Click. Its message is the whole help page.

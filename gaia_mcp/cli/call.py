@@ -52,9 +52,9 @@ def call(
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
-    from gaia_mcp.cli.progress import Waiting
-    from gaia_mcp.cli.render import show_result
+    from gaia_mcp.cli.launch import launched
     from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.schema import load_validator
 
     speak(as_json=as_json, debug=debug)
     store = open_store(config)
@@ -64,20 +64,29 @@ def call(
     base = _base(args)
 
     # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
-    from gaia_mcp.cli.ask import asker
-    from gaia_mcp.cli.sessions import connected
+    with launched(entry) as child:
+        # While the server starts, we load what its answers will need.
+        from gaia_mcp.cli.ask import asker
+        from gaia_mcp.cli.progress import Waiting
+        from gaia_mcp.cli.render import show_result
+        from gaia_mcp.cli.sessions import connected
 
-    with Waiting(f"starting {server}") as waiting, connected(entry, timeout, elicit=asker(server, waiting)) as session:
-        tool = _find(session, tool_name)
-        arguments = _typed(session, tool, assignments, base)
-        if debug:
-            session.client.want_logs("debug", session.deadline())
-        waiting.rename(f"calling {server} {tool_name}")
-        result = session.client.call(tool_name, arguments, session.deadline(), on_progress=waiting.progressed)
-        waiting.hide()
-        _check_structure(tool, result)
-        # Before the server is stopped: whoever waits for the answer need not wait for that.
-        show_result(server, tool_name, result, output_dir)
+        if assignments or base:
+            load_validator()
+        with (
+            Waiting(f"starting {server}") as waiting,
+            connected(entry, timeout, elicit=asker(server, waiting), child=child) as session,
+        ):
+            tool = _find(session, tool_name)
+            arguments = _typed(session, tool, assignments, base)
+            if debug:
+                session.client.want_logs("debug", session.deadline())
+            waiting.rename(f"calling {server} {tool_name}")
+            result = session.client.call(tool_name, arguments, session.deadline(), on_progress=waiting.progressed)
+            waiting.hide()
+            _check_structure(tool, result)
+            # Before the server is stopped: whoever waits for the answer need not wait for that.
+            show_result(server, tool_name, result, output_dir)
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
 

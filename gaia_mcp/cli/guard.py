@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gaia_mcp.cli.output import Form, fail
-from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.cli.status import CommandLineError, ExitStatus
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(ExitStatus.INTERRUPTED) from None
         except Terminated as terminated:
             raise typer.Exit(128 + terminated.number) from None
-        except (typer.Exit, typer.Abort, typer.TyperException):
+        except (typer.Exit, typer.Abort, CommandLineError):
             raise
         except Exception as error:
             if Form.debug:

@@ -110,8 +110,6 @@ def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path) -> str:
             f"{mime} of {len(decoded)} bytes cannot be saved in {folder}: {problem.strerror}",
             hint="choose another folder with --output-dir; the tool has run, calling it again runs it again",
         ) from problem
-    if on_terminal(sys.stderr):
-        remark(f"saved {one_line(mime, 60)}, {len(decoded)} bytes")
     return f"{path}\n"
 
 

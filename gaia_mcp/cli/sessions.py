@@ -6,6 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.launch import stderr_shown
 from gaia_mcp.cli.output import Form, on_terminal, remark
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import DEFAULT_TIMEOUT_SECONDS, MCPClient
@@ -13,13 +14,14 @@ from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS, StdioTrans
 from gaia_mcp.client.verdicts import Verdicts
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.safetext import clean, one_line
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gaia_mcp.client.transports.child import Stopped
+    from gaia_mcp.client.host import Elicit
+    from gaia_mcp.client.transports.child import Child, Stopped
     from gaia_mcp.config.entries import ServerEntry
 
 # A server that has answered everything and does not leave when its input ends is not worth more of a person's time.
@@ -29,7 +31,7 @@ GRACE_SECONDS = 1.0
 class Session:
     """A client and its time: with `--timeout` one deadline for everything, without it one for each request."""
 
-    def __init__(self, entry: ServerEntry, timeout: float | None, host: Host) -> None:
+    def __init__(self, entry: ServerEntry, timeout: float | None, host: Host, child: Child | None = None) -> None:
         self._whole = Deadline(timeout) if timeout is not None else None
         self.entry = entry
         self.client = MCPClient.from_config(
@@ -39,7 +41,8 @@ class Session:
             Form.debug,
             host=host,
             verdicts=Verdicts(cache_folder(), entry),
-            on_stderr=_shown_stderr(entry.name) if Form.debug else None,
+            on_stderr=stderr_shown(entry.name),
+            child=child,
         )
 
     def deadline(self) -> Deadline:
@@ -58,12 +61,12 @@ class Session:
 
 @contextmanager
 def connected(
-    entry: ServerEntry, timeout: float | None, *, elicit: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    entry: ServerEntry, timeout: float | None, *, elicit: Elicit | None = None, child: Child | None = None
 ) -> Iterator[Session]:
     """A session that has been opened, and is closed whatever happens. What the server wrote beside the protocol is told
     afterwards, once.
     """
-    session = Session(entry, timeout, Host(elicit=elicit, on_log=_log_shown(entry.name)))
+    session = Session(entry, timeout, Host(elicit=elicit, on_log=_log_shown(entry.name)), child)
     grace = IMPATIENT_GRACE_SECONDS
     try:
         session.client.open(session.start_deadline())
@@ -85,13 +88,5 @@ def _log_shown(name: str) -> Callable[[str, str, Any], None] | None:
         if Form.debug or level not in ("debug", "info", "notice"):
             text = data if isinstance(data, str) else repr(data)
             remark(f"{name} says ({level}): {one_line(text, 500)}")
-
-    return show
-
-
-def _shown_stderr(name: str) -> Callable[[bytes], None]:
-    def show(data: bytes) -> None:
-        for line in clean(data.decode("utf-8", "replace")).splitlines():
-            print(f"[{name}] {line}", file=sys.stderr)
 
     return show

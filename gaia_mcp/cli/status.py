@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import typer
+
 from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, MCPError, ProtocolError, ToolError
 
 
@@ -36,6 +38,11 @@ MEANINGS = {
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
     ExitStatus.TERMINATED: "SIGTERM; servers that were started are stopped first",
 }
+
+
+# What Typer raises for a wrong command line: the ancestor of its public `BadParameter` that all such errors share. It
+# has no public name in the older of the versions that we run on.
+CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class UsageError(MCPError):

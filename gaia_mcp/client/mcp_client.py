@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.transports.child import Child
     from gaia_mcp.client.verdicts import Verdicts
     from gaia_mcp.protocol.events import Peer
 
@@ -94,6 +95,7 @@ class MCPClient:
         environ: Mapping[str, str] | None = None,
         verdicts: Verdicts | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
+        child: Child | None = None,
     ) -> MCPClient:
         """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`.
 
@@ -114,6 +116,7 @@ class MCPClient:
             cwd=entry.cwd,
             name=name,
             on_stderr=on_stderr,
+            child=child,
         )
         return cls(name, transport, debug, timeout=seconds, host=host, verdicts=verdicts)
 

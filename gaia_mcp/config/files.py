@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
 
+_KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -66,8 +67,9 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     except ValueError as cause:
         raise ConfigFileError(path, f"not JSON: {cause}") from cause
     if not isinstance(value, dict):
-        kind = "null" if value is None else "a list" if isinstance(value, list) else f"a {type(value).__name__}"
-        raise ConfigFileError(path, f"holds {kind}, not an object", hint='it should begin {"mcpServers": {')
+        raise ConfigFileError(
+            path, f"holds {_KINDS[type(value)]}, not an object", hint='it should begin {"mcpServers": {'
+        )
     return value
 
 

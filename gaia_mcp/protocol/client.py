@@ -86,7 +86,8 @@ class ClientConnection(Connection):
     def probe_timed_out(self) -> None:
         """The server has not answered the probe: try `initialize` on the same pipe, whose answer decides."""
         if self._state is _State.PROBING:
-            self._forget_opening()
+            assert self._opening_id is not None  # noqa: S101 (the probe has one)
+            self.abandon(self._opening_id, "no answer")
             self._initialize(self._proposed)
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
@@ -155,10 +156,6 @@ class ClientConnection(Connection):
             "clientInfo": info_for(version, self._info),
         }
         self._send_request(self._opening_id, "initialize", params)
-
-    def _forget_opening(self) -> None:
-        if self._opening_id is not None:
-            self.abandon(self._opening_id, "no answer")
 
     def _receive_answer(self, method: str, answer: Result | Error) -> None:
         if answer.id != self._opening_id or self._state in (_State.OPEN, _State.FAILED):
@@ -239,8 +236,7 @@ class ClientConnection(Connection):
     def _open_stateless(self, version: str, found: dict[str, Any]) -> None:
         meta = found.get("_meta")
         info = meta.get(SERVER_INFO_KEY) if isinstance(meta, dict) else None
-        if self._meta is not None:
-            self._meta[VERSION_KEY] = version
+        self._meta = {**(self._meta or {}), VERSION_KEY: version}
         self._open(version, Era.STATELESS, info, found)
 
     def _open_handshake(self, version: str, found: dict[str, Any]) -> None:

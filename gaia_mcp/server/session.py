@@ -50,6 +50,7 @@ class AgentServer:
         self._reading = threading.Lock()
         self._lines = LineBuffer()
         self._records: deque[bytes] = deque()
+        self._at_end = False
         # Held to touch what follows. `_free` counts the threads that run no call: the reader, and those in line for it.
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
@@ -145,9 +146,10 @@ class AgentServer:
     def _read_more(self) -> bool:
         """Whether there is another record."""
         while not self._records and not self._ended.is_set():
-            data = self._read()
+            data = b"" if self._at_end else self._read()
+            self._at_end = not data
             self._records.extend(self._lines.feed(data) if data else self._lines.finish())
-            if not data and not self._records:
+            if self._at_end and not self._records:
                 self._ended.set()
         return bool(self._records)
 

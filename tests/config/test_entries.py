@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -144,7 +144,7 @@ def test_a_timeout_within_the_limit_is_taken(timeout: float) -> None:
 class TestResolved:
     """An entry made ready for use."""
 
-    ENVIRON = {"TOKEN": "t", "DIR": "/d"}
+    ENVIRON: ClassVar[dict[str, str]] = {"TOKEN": "t", "DIR": "/d"}
 
     def resolved(self, **config: Any) -> ServerEntry:
         return read_entry("fs", config).resolved(self.ENVIRON)
@@ -207,7 +207,8 @@ class TestResolved:
         assert self.resolved(command="~nobody-of-that-name/run").command == "~nobody-of-that-name/run"
 
     @pytest.mark.parametrize(
-        "config", [{"url": "https://host"}, {"url": "https://host", "type": "sse"}, {"agent": "m:C"}, {"handler": "m:C"}]
+        "config",
+        [{"url": "https://host"}, {"url": "https://host", "type": "sse"}, {"agent": "m:C"}, {"handler": "m:C"}],
     )
     def test_a_server_that_cannot_be_reached_yet_says_so(self, config: Any) -> None:
         """Ours: this version speaks to commands only."""

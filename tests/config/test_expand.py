@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gaia_mcp.config.expand import expanded, references
 from gaia_mcp.errors import VariableUnsetError
+from tests.protocol_support import steady
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)
 
@@ -60,6 +61,7 @@ def test_the_references_of_a_text_are_listed() -> None:
     assert references("nothing") == []
 
 
+@steady
 @given(NAMES, st.text(), st.text(), st.text())
 def test_a_value_arrives_as_it_is(name: str, value: str, before: str, after: str) -> None:
     """Ours: whatever stands in a variable, and around the reference."""
@@ -68,6 +70,7 @@ def test_a_value_arrives_as_it_is(name: str, value: str, before: str, after: str
     assert name in references(text)
 
 
+@steady
 @given(st.text())
 def test_text_without_references_stays(text: str) -> None:
     """Ours: nothing else in it is special."""
@@ -75,6 +78,7 @@ def test_text_without_references_stays(text: str) -> None:
         assert expand(text) == text
 
 
+@steady
 @given(NAMES, st.text().filter(lambda default: "}" not in default))
 def test_a_default_is_what_an_unset_variable_becomes(name: str, default: str) -> None:
     """As in a shell."""

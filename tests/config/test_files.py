@@ -9,8 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -18,6 +17,10 @@ from hypothesis import strategies as st
 
 from gaia_mcp.config.files import locked, parse_object, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
+from tests.protocol_support import steady
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 JSON = st.recursive(
     st.none()
@@ -68,8 +71,10 @@ class TestReading:
             (b"\xef\xbb\xbf", "is empty", (0, 0)),
             (b"null", "holds null", (0, 0)),
             (b"[]", "holds a list", (0, 0)),
-            (b"5", "holds a int", (0, 0)),
-            (b'"x"', "holds a str", (0, 0)),
+            (b"5", "holds a number", (0, 0)),
+            (b"5.5", "holds a number", (0, 0)),
+            (b"true", "holds a boolean", (0, 0)),
+            (b'"x"', "holds a string", (0, 0)),
             (b'{"a": 1', "ends too early", (1, 8)),
             (b'{"a": {\n  "b": [1,\n', "ends too early", (3, 1)),
             (b'{"a":', "ends too early", (1, 6)),
@@ -155,7 +160,9 @@ class TestWriting:
         finally:
             os.umask(before)
 
-    @pytest.mark.parametrize(("before", "private", "after"), [(0o644, False, 0o644), (0o640, False, 0o640), (0o644, True, 0o600)])
+    @pytest.mark.parametrize(
+        ("before", "private", "after"), [(0o644, False, 0o644), (0o640, False, 0o640), (0o644, True, 0o600)]
+    )
     def test_an_old_file_keeps_its_mode_unless_it_is_to_be_private(
         self, path: Path, before: int, private: bool, after: int
     ) -> None:
@@ -188,6 +195,7 @@ class TestWriting:
         write_object(path, {"é": "漢 👩‍💻"})
         assert '"é": "漢 👩‍💻"' in path.read_text(encoding="utf-8")
 
+    @steady
     @given(value=st.dictionaries(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)), JSON))
     def test_what_is_written_can_be_read_again(
         self, tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any]

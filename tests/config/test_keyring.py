@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.keyring import secret_from_keyring
 from gaia_mcp.errors import EntryError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KEYRING = '''
 """Stands for the package `keyring`: the same function, the same errors."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import stat
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.config.trust import approve, find_project_file, withdraw
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import approvals_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONTENT = '{"mcpServers": {"fs": {"command": "npx"}}}'
 

@@ -562,6 +562,17 @@ def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> 
     assert answered.result["content"] == [{"type": "text", "text": "ü\n"}]
 
 
+@pytest.mark.parametrize("first", [rpc_error(1, 5), rpc("p", "ping"), {"jsonrpc": "2.0", "id": 7}])
+def test_what_arrives_before_anything_was_sent_opens_nothing(first: dict[str, Any]) -> None:
+    """Ours: a server that talks too early."""
+    client = new_client()
+    give(client, first)
+
+    assert client.peer is None
+    client.open()
+    assert sent_by(client)[-1]["method"] == "server/discover"
+
+
 # Asking.
 
 
@@ -781,6 +792,47 @@ def test_a_question_before_the_answer_to_initialize_is_handed_on_too() -> None:
 
     assert isinstance(asked, Asked)
     assert asked.caller.version == OLD
+
+
+def test_a_batch_of_questions_is_answered_where_the_revision_has_batches() -> None:
+    """Spec 2025-03-26: a batch may hold requests too."""
+    client = open_client("2025-03-26")
+
+    (asked,) = give(client, [rpc("p", "ping"), rpc(7, "roots/list")])
+
+    assert isinstance(asked, Asked)
+    client.respond(asked.id, {"roots": []})
+    assert sent_by(client) == [rpc_result("p", {}), rpc_result(7, {"roots": []})]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Server listening on stdio",
+        b"{not json}",
+        b'{"level":"info","id":1,"msg":"started"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"roots/list","params":[]}',
+        b'{"jsonrpc":"2.0","method":"notifications/message","params":[]}',
+    ],
+)
+def test_neither_noise_nor_a_broken_question_ends_the_handshake(line: bytes) -> None:
+    """Ours: none of these answers anything."""
+    client, handshake = opening(probe=False)
+
+    (event,) = give(client, line)
+
+    assert isinstance(event, Strayed)
+    assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
+
+
+def test_nothing_but_the_codes_for_it_lacks_an_id_once_all_is_open() -> None:
+    """Ours: a server that refuses `initialized` must not fail the first real request."""
+    client = open_client(OLD)
+    request_id = client.request("tools/list")
+
+    assert isinstance(give(client, rpc_error(None, -32601))[0], Strayed)
+    assert isinstance(give(client, rpc_error(None, -32600))[0], Refused)
+    assert give(client, rpc_result(request_id, {})) != []
 
 
 @pytest.mark.parametrize("method", ["roots/list", "elicitation/create", "ping"])

@@ -544,3 +544,15 @@ def test_both_ends_count_for_themselves(version: str) -> None:
 
     assert sent_by(client) == [rpc_result(request_id, {})]
     assert give(client, rpc_result(request_id, {"tools": []})) == [Answered(request_id, {"tools": []})]
+
+
+def test_the_opening_is_given_up_without_a_word() -> None:
+    """Spec, LC-5: initialize MUST NOT be cancelled, and the probe is harmless."""
+    for probe in (True, False):
+        client = new_client(probe=probe)
+        client.open()
+        (sent,) = sent_by(client)
+        client.abandon(sent["id"], "no longer wanted")
+
+        assert sent_by(client) == []
+        assert give(client, rpc_error(sent["id"], -32601)) == []

@@ -6,7 +6,6 @@ Knows bytes and processes, nothing of MCP.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.client.transports.commands import command_for_system, find_program
+from gaia_mcp.client.transports.commands import child_environment, command_for_system, command_words, find_program
 from gaia_mcp.errors import NotConnectedError, SpawnError
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.deadline import Deadline
 
-logger = logging.getLogger("gaia_mcp")
 
 # Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
 CLOSE_GRACE_SECONDS = 2.0
@@ -77,12 +75,32 @@ class Child:
         self._closing = False
         self._is_cut = False
         self._start_lock = threading.Lock()
+        self._failure: SpawnError | None = None
         self._stderr_lock = threading.Lock()
         self._stderr_kept: deque[bytes] = deque()
         self._stderr_size = 0
         self._stderr_thread: threading.Thread | None = None
         self._stop_lock = threading.Lock()
         self._stopped: Stopped | None = None
+
+    @classmethod
+    def of(
+        cls,
+        server: str,
+        command: str,
+        arguments: Sequence[str] | None,
+        *,
+        env: Mapping[str, str],
+        cwd: str | None,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> Child:
+        """The child for a configured command: without `arguments` a command line, `env` over what is inherited.
+
+        Raises `EntryError` for a command line that makes no sense.
+        """
+        program, words = command_words(server, command, arguments)
+        environment = child_environment(env, os.environ)
+        return cls(server, program, words, environment=environment, cwd=cwd, on_stderr=on_stderr)
 
     @property
     def pid(self) -> int | None:
@@ -95,15 +113,23 @@ class Child:
         return self._closing
 
     def start(self) -> None:
-        """Start it.
+        """Start it. Called again, it says again what came of the first time.
 
         Raises `SpawnError` saying why that is impossible, `NotConnectedError` when it has been stopped before.
         """
         # Whoever stops it meanwhile waits: a process that nobody knows of would stay for ever.
         with self._start_lock:
+            if self._process is not None:
+                return
+            if self._failure is not None:
+                raise self._failure
             if self._closing:
                 raise NotConnectedError(self._server)
-            self._spawn()
+            try:
+                self._spawn()
+            except SpawnError as failure:
+                self._failure = failure
+                raise
             thread = threading.Thread(target=self._drain_stderr, name=f"{self._server} stderr", daemon=True)
             thread.start()
             self._stderr_thread = thread
@@ -326,5 +352,9 @@ class Child:
                     try:
                         self._on_stderr(data)
                     except Exception:  # somebody else's code; undrained, the child would stop at its next words
-                        logger.exception("what listens to the log of MCP server %r failed", self._server)
+                        import logging
+
+                        logging.getLogger("gaia_mcp").exception(
+                            "what listens to the log of MCP server %r failed", self._server
+                        )
                         self._on_stderr = None

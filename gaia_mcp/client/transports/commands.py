@@ -63,6 +63,17 @@ def split_command_line(server: str, line: str) -> list[str]:
     return words
 
 
+def command_words(server: str, command: str, arguments: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Program and arguments. Without `arguments`, `command` is a command line. Raises as `split_command_line` does."""
+    if arguments is not None:
+        return command, list(arguments)
+    # A path with a space in it is a program, not a command line.
+    if shutil.which(command):
+        return command, []
+    program, *words = split_command_line(server, command)
+    return program, words
+
+
 def child_environment(own: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server: the short inherited list, and the entry's own variables over it."""
     names = INHERITED_WINDOWS if os.name == "nt" else INHERITED_POSIX

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from typing import TYPE_CHECKING, cast
 
 from gaia_mcp.client.transports.child import CLOSE_GRACE_SECONDS, Child, Stopped
-from gaia_mcp.client.transports.commands import child_environment, split_command_line
 from gaia_mcp.client.transports.wire import WireConversation
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -24,7 +21,7 @@ from gaia_mcp.safetext import one_line, redacted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gaia_mcp.client.transports.wire import Exchange
+    from gaia_mcp.client.transports.exchange import Exchange
     from gaia_mcp.protocol.events import Peer
 
 # After its output has ended a server is given this long to end too, so that its exit status can be told.
@@ -37,7 +34,8 @@ class StdioTransport(WireConversation):
     """Starts `command` with `args`, without a shell, and holds the conversation.
 
     Without `args` a command is read as a command line and split into words. `env` is added to the short list of
-    variables that a server inherits; `timeout` is in seconds, for each request made through `send_request`.
+    variables that a server inherits; `timeout` is in seconds, for each request made through `send_request`. `child` is
+    the first process, for who has begun to start it already.
     """
 
     def __init__(
@@ -51,6 +49,7 @@ class StdioTransport(WireConversation):
         cwd: str | None = None,
         name: str = "server",
         on_stderr: Callable[[bytes], None] | None = None,
+        child: Child | None = None,
     ) -> None:
         super().__init__()
         self.name = name
@@ -62,6 +61,7 @@ class StdioTransport(WireConversation):
         self.cwd = cwd
         self.stopped: Stopped | None = None
         self._on_stderr = on_stderr
+        self._prepared = child
 
     def __repr__(self) -> str:
         state = "connected" if self.is_connected() else "not connected"
@@ -129,15 +129,9 @@ class StdioTransport(WireConversation):
 
     def _start(self, deadline: Deadline, *, probe: bool) -> Exchange:
         self._stop(IMPATIENT_GRACE_SECONDS)
-        command, arguments = self._words()
-        child = Child(
-            self.name,
-            command,
-            arguments,
-            environment=child_environment(self.env, os.environ),
-            cwd=self.cwd,
-            on_stderr=self._on_stderr,
-        )
+        child, self._prepared = self._prepared, None
+        if child is None:
+            child = Child.of(self.name, self.command, self.args, env=self.env, cwd=self.cwd, on_stderr=self._on_stderr)
         self.stopped = None
         exchange = self._begin(child, probe=probe)
         started = threading.Event()
@@ -154,15 +148,6 @@ class StdioTransport(WireConversation):
             self._exchange = None
             raise failure[0]
         return exchange
-
-    def _words(self) -> tuple[str, list[str]]:
-        if self.args is not None:
-            return self.command, self.args
-        # A path with a space in it is a program, not a command line.
-        if shutil.which(self.command):
-            return self.command, []
-        words = split_command_line(self.name, self.command)
-        return words[0], words[1:]
 
     def _read(self, exchange: Exchange, child: Child, started: threading.Event, failure: list[MCPError]) -> None:
         try:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 import threading
 from abc import abstractmethod
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from queue import Empty
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.host import ASKS_A_PERSON, Host, UnsupportedError
 from gaia_mcp.client.identity import CLIENT_INFO
 from gaia_mcp.client.transports.base import Conversation
 from gaia_mcp.client.transports.child import CutError
+from gaia_mcp.client.transports.exchange import Exchange, Pipe, Waiter
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.client import ClientConnection
@@ -46,47 +47,10 @@ logger = logging.getLogger("gaia_mcp")
 PROBE_SECONDS = 10.0
 # What we send of our own accord (a cancellation, an answer to the server) must not hold anybody up for longer.
 ASIDE_SECONDS = 2.0
+# On Windows a Ctrl-C is noticed only between two waits.
+WAIT_SLICE_SECONDS = 0.25
 # Each question has a thread while it is being answered; a server that asks without end must not take the machine.
 MAX_QUESTIONS = 32
-
-
-class Pipe(Protocol):
-    """What a conversation writes to."""
-
-    def write(self, data: bytes, deadline: Deadline) -> None:
-        """Write all of it.
-
-        Raises `BrokenPipeError`; `TimeoutError` when there was no room and nothing is out; `CutError` when a part is.
-        """
-
-
-class _Waiter:
-    """One open request: where its outcome is put, and how long it may take."""
-
-    __slots__ = ("deadline", "outcomes")
-
-    def __init__(self, deadline: Deadline) -> None:
-        self.deadline = deadline
-        self.outcomes: SimpleQueue[Event | MCPError] = SimpleQueue()
-
-
-class Exchange:
-    """What belongs to one pipe and ends with it, so that a thread that comes late cannot disturb the next one.
-
-    `questions` is how many of the server's are being answered.
-    """
-
-    __slots__ = ("connection", "is_open", "lost", "opening", "pipe", "questions", "reader", "waiters")
-
-    def __init__(self, connection: ClientConnection, pipe: Pipe) -> None:
-        self.connection = connection
-        self.pipe = pipe
-        self.reader: threading.Thread | None = None
-        self.waiters: dict[RequestId, _Waiter] = {}
-        self.questions = 0
-        self.opening: _Waiter | None = None
-        self.is_open = False
-        self.lost: MCPError | None = None
 
 
 class WireConversation(Conversation):
@@ -142,7 +106,7 @@ class WireConversation(Conversation):
     def _negotiate(self, exchange: Exchange, deadline: Deadline) -> Peer:
         """Agree on a version, on a pipe that has been started."""
         connection = exchange.connection
-        waiter = _Waiter(deadline)
+        waiter = Waiter(deadline)
         with self._lock:
             connection.open()
             exchange.opening = waiter
@@ -262,7 +226,7 @@ class WireConversation(Conversation):
     ) -> Answered | Refused | Broken | None:
         """Send what `make` asks for and wait for its outcome; None if it asked for nothing."""
         exchange = self._usable()
-        waiter = _Waiter(deadline)
+        waiter = Waiter(deadline)
         with self._lock:
             request_id = make(exchange.connection)
             if request_id is None:
@@ -292,10 +256,10 @@ class WireConversation(Conversation):
             exchange.waiters.pop(request_id, None)
 
     @staticmethod
-    def _outcome_by(deadline: Deadline, waiter: _Waiter) -> Event | MCPError | None:
+    def _outcome_by(deadline: Deadline, waiter: Waiter) -> Event | MCPError | None:
         while True:
             try:
-                return waiter.outcomes.get(timeout=deadline.remaining())
+                return waiter.outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
             except Empty:
                 if deadline.expired:
                     return None

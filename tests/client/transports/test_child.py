@@ -406,3 +406,32 @@ def test_nobody_is_sent_a_signal_when_there_is_nobody() -> None:
 def test_the_graces_are_the_specifications() -> None:
     """Spec's SDKs: two seconds for each step."""
     assert (module.CLOSE_GRACE_SECONDS, module.TERMINATE_GRACE_SECONDS) == (2.0, 2.0)
+
+
+def test_a_start_called_again_says_what_came_of_the_first(child: MakeChild, nothing_left: dict[str, str]) -> None:
+    """Ours: whoever has begun to start it early, and whoever needs it, may both ask."""
+    one = child(ECHO)
+    pid = one.pid
+
+    one.start()
+
+    assert one.pid == pid
+    bad = Child("s", "no-such-program-anywhere", [], environment=nothing_left, cwd=None)
+    for _ in range(2):
+        with pytest.raises(SpawnError):
+            bad.start()
+    bad.stop(0.1)
+
+
+def test_a_configured_command_becomes_a_child(nothing_left: dict[str, str]) -> None:
+    """Design, section 7: the short inherited list, and the entry's own variables over it."""
+    line = f"{sys.executable} -c 'import os; print(sorted(os.environ))'"
+    one = Child.of("s", line, None, env={**nothing_left, "MINE": "1"}, cwd=None)
+    one.start()
+
+    assert one.stop(5).returncode == 0
+    said = read_all(one)
+
+    assert b"'MINE'" in said
+    assert b"'PATH'" in said
+    assert b"PYTEST" not in said

@@ -8,6 +8,7 @@ from gaia_mcp.client.transports.commands import (
     INHERITED_POSIX,
     child_environment,
     command_for_system,
+    command_words,
     find_program,
     split_command_line,
 )
@@ -179,3 +180,14 @@ def test_an_argument_of_a_batch_file_stays_an_argument(argument: str, quoted: st
     line = command_for_system("C:\\n\\npx.CMD", [argument], "nt")
 
     assert line == f'cmd.exe /d /s /c "^"C:\\n\\npx.CMD^" {quoted}"'
+
+
+def test_a_path_with_a_space_is_a_program(tmp_path: Path) -> None:
+    """Ours: not a command line."""
+    program = tmp_path / "my server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    assert command_words("s", str(program), None) == (str(program), [])
+    assert command_words("s", str(program), ["a b"]) == (str(program), ["a b"])
+    assert command_words("s", "prog 'a b' c", None) == ("prog", ["a b", "c"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.transports.child import Child
 from gaia_mcp.client.transports.stdio import StdioTransport, _last_words
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -24,7 +25,7 @@ from gaia_mcp.errors import (
     VersionError,
 )
 from gaia_mcp.protocol import lines
-from tests.client.conftest import Started, living_with
+from tests.client.conftest import SERVERS, Started, living_with
 from tests.client.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -274,10 +275,34 @@ def test_what_a_server_started_is_ended_with_it(start_server: Started) -> None:
     transport = client.transport
     assert isinstance(transport, StdioTransport)
 
-    transport.close(5)
+    transport.close(0.5)
 
     assert transport.stopped is not None
     assert transport.stopped.left_others
+    wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_an_answer_without_a_line_end_counts_when_the_server_has_ended(start_server: Started) -> None:
+    """Ours: it is all there."""
+    assert json.loads(called(start_server, "no_last_newline")) == {"a": 1}
+
+
+def test_a_server_that_was_not_probed_is_not_started_twice(start_server: Started) -> None:
+    """Ours: the probe cannot have been the reason."""
+    transport = start_server.transport("exits_at_once")
+
+    with pytest.raises(ServerExitedError) as caught:
+        transport.open(probe=False, deadline=Deadline(20))
+
+    assert (caught.value.stage, caught.value.returncode) == ("at its start", 3)
+
+
+def test_no_time_at_all_starts_nothing_that_stays(start_server: Started) -> None:
+    """Ours: also a process that is only being made when time is over is let go of."""
+    for _ in range(5):
+        with pytest.raises(DeadlineError):
+            start_server.transport("ignores_sigterm").open(probe=True, deadline=Deadline(0))
+
     wait_until(lambda: not living_with(str(start_server.folder)))
 
 
@@ -311,7 +336,7 @@ def test_a_transport_can_be_used_by_itself(start_server: Started) -> None:
     pid = transport.pid
     assert transport.connect() is True
     assert transport.pid == pid, "connected already"
-    response = transport.send_request("initialize", {"protocolVersion": "2025-11-25"})
+    response = transport.send_request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})
     transport.send_notification("notifications/initialized")
     tools = transport.send_request("tools/list")
     transport.disconnect()
@@ -374,16 +399,6 @@ def test_a_command_line_is_split(tmp_path: Path, start_server: Started) -> None:
 
     assert transport.stopped is not None
     assert transport.stopped.returncode == 0
-
-
-def test_a_path_with_a_space_is_a_program(tmp_path: Path) -> None:
-    """Ours: not a command line."""
-    program = tmp_path / "my server"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-
-    assert StdioTransport(str(program))._words() == (str(program), [])
-    assert StdioTransport(str(program), ["a b"])._words() == (str(program), ["a b"])
 
 
 def test_shell_syntax_is_refused() -> None:
@@ -510,3 +525,20 @@ def test_an_error_response_is_raised(start_server: Started) -> None:
 def test_the_last_words_are_the_line_that_says_something(stderr: str, words: str) -> None:
     """Ours: of a Python traceback the last line, of node's the one with the error."""
     assert _last_words(stderr) == words
+
+
+def test_a_child_that_was_started_early_is_used_first(nothing_left: dict[str, str]) -> None:
+    """Ours: the first connection takes it, the next one starts anew."""
+    command, args = sys.executable, [str(SERVERS / "good_handshake.py")]
+    child = Child.of("s", command, args, env=nothing_left, cwd=None)
+    child.start()
+    transport = StdioTransport(command, args, nothing_left, name="s", child=child)
+
+    transport.open(probe=True, deadline=Deadline(10))
+    first = transport.pid
+    transport.disconnect()
+    transport.open(probe=True, deadline=Deadline(10))
+
+    assert first == child.pid
+    assert transport.pid not in (None, first)
+    transport.disconnect()

@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.child import CutError
-from gaia_mcp.client.transports.wire import MAX_QUESTIONS, Exchange, WireConversation
+from gaia_mcp.client.transports.wire import MAX_QUESTIONS, WireConversation
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectError,
@@ -24,6 +24,7 @@ from gaia_mcp.errors import (
 from tests.client.waiting import wait_until
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.transports.exchange import Exchange
     from gaia_mcp.protocol.events import Peer, Progressed
 
 Message = dict[str, Any]
@@ -512,7 +513,7 @@ def test_what_is_no_json_is_not_sent() -> None:
     """Ours: the caller's own mistake; the conversation goes on."""
     talk = opened()
 
-    with pytest.raises((TypeError, ValueError, MCPError)):
+    with pytest.raises(TypeError):
         talk.request("tools/call", {"name": "t", "arguments": {"when": object()}}, Deadline(5))
 
     assert talk.sent == []
@@ -687,6 +688,17 @@ def test_a_flood_of_questions_is_refused() -> None:
     talk.arrives(asks("elicitation/create", "once more"))
     wait_until(lambda: len(talk.sent) == MAX_QUESTIONS + 4)
     assert talk.sent[-1]["result"] == {"action": "accept"}
+
+
+def test_logs_that_are_not_offered_are_not_asked_for() -> None:
+    """Spec, logging: a capability."""
+    talk = opened(
+        lambda message: [result(message, {})] if message.get("method") == "initialize" else handshake(message)
+    )
+
+    talk.want_logs("debug", Deadline(5))
+
+    assert talk.sent == []
 
 
 def test_changes_are_listened_for_where_the_server_offers_it() -> None:

@@ -1,0 +1,54 @@
+"""What one pipe has to do with one conversation: who waits for what on it, and how it ended. Values, no behaviour."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import threading
+
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.protocol.client import ClientConnection
+    from gaia_mcp.protocol.events import Event
+    from gaia_mcp.protocol.jsonrpc import RequestId
+
+
+class Pipe(Protocol):
+    """What a conversation writes to."""
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        """Write all of it.
+
+        Raises `BrokenPipeError`; `TimeoutError` when there was no room and nothing is out; `CutError` when a part is.
+        """
+
+
+class Waiter:
+    """One open request: where its outcome is put, and how long it may take."""
+
+    __slots__ = ("deadline", "outcomes")
+
+    def __init__(self, deadline: Deadline) -> None:
+        self.deadline = deadline
+        self.outcomes: SimpleQueue[Event | MCPError] = SimpleQueue()
+
+
+class Exchange:
+    """What belongs to one pipe and ends with it, so that a thread that comes late cannot disturb the next one.
+
+    `questions` is how many of the server's are being answered.
+    """
+
+    __slots__ = ("connection", "is_open", "lost", "opening", "pipe", "questions", "reader", "waiters")
+
+    def __init__(self, connection: ClientConnection, pipe: Pipe) -> None:
+        self.connection = connection
+        self.pipe = pipe
+        self.reader: threading.Thread | None = None
+        self.waiters: dict[RequestId, Waiter] = {}
+        self.questions = 0
+        self.opening: Waiter | None = None
+        self.is_open = False
+        self.lost: MCPError | None = None

@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.agents.demo import DemoAgent
+from gaia_mcp.agents.loader import BUILT_IN, forget_modules, load_agent, source_folder
+from gaia_mcp.errors import AgentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Write = Callable[..., str]
+
+METHODS = """
+    def get_mcp_tool_definitions(self): return [{"name": "t"}]
+    def execute_mcp_tool(self, name, arguments): return name
+"""
+AGENT = f"class Agent:{METHODS}"
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes a Python file into a working folder of its own; what was imported from there is forgotten again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = set(sys.modules)
+
+    def write_file(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return name
+
+    yield write_file
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def _problem(target: str, keywords: dict[str, object] | None = None) -> AgentError:
+    with pytest.raises(AgentError) as caught:
+        load_agent(target, keywords)
+    assert caught.value.target == target
+    return caught.value
+
+
+# Places.
+
+
+def test_a_built_in_agent_has_a_name() -> None:
+    """Ours."""
+    assert isinstance(load_agent("demo"), DemoAgent)
+    assert set(BUILT_IN) == {"demo"}
+
+
+def test_a_class_in_an_installed_module_is_found() -> None:
+    """Ours: `package.module:Class`."""
+    assert isinstance(load_agent("gaia_mcp.agents.demo:DemoAgent"), DemoAgent)
+
+
+def test_a_module_in_the_working_folder_is_found(write: Write) -> None:
+    """Ours: as `python -m` finds it; a module of one letter is no drive."""
+    write("a.py", AGENT)
+    write("pack/__init__.py", "")
+    write("pack/inner.py", AGENT)
+
+    assert type(load_agent("a:Agent")).__name__ == "Agent"
+    assert type(load_agent("pack.inner:Agent")).__name__ == "Agent"
+    assert type(load_agent("a:Agent")).__name__ == "Agent"
+
+
+def test_a_class_in_a_file_is_found(write: Write, tmp_path: Path) -> None:
+    """Ours: `path/to/file.py:Class`, relative or absolute."""
+    write("sub/my-agent.py", AGENT)
+
+    assert type(load_agent("sub/my-agent.py:Agent")).__name__ == "Agent"
+    assert type(load_agent(f"{tmp_path}/sub/my-agent.py:Agent")).__name__ == "Agent"
+
+
+def test_a_file_alone_will_do_if_it_holds_one_agent(write: Write) -> None:
+    """Ours: abstract ones, imported ones and classes of another kind do not count."""
+    write(
+        "alone.py",
+        "from gaia_mcp.agents.base import MCPAgent\n"
+        "from gaia_mcp.agents.demo import DemoAgent\n"
+        "class Base(MCPAgent): pass\n"
+        "class Other: pass\n" + AGENT,
+    )
+
+    assert type(load_agent("alone.py")).__name__ == "Agent"
+    assert type(load_agent("alone:")).__name__ == "Agent"
+
+
+def test_a_file_can_import_its_neighbours(write: Write) -> None:
+    """Ours: as if it were run by itself."""
+    write("sub/neighbour.py", "WORD = 'near'\n")
+    write("sub/near.py", "from neighbour import WORD\n" + AGENT + "    word = WORD\n")
+
+    assert load_agent("sub/near.py:Agent").word == "near"
+
+
+def test_a_file_called_like_another_module_hides_none(write: Write) -> None:
+    """Ours: it is imported under a name of its own."""
+    import json
+
+    write("json.py", AGENT)
+
+    assert type(load_agent("json.py:Agent")).__module__ == "_json"
+    assert sys.modules["json"] is json
+
+
+def test_an_object_is_served_as_it_is(write: Write) -> None:
+    """Ours: an instance needs no making, and may lie deep inside."""
+    write("made.py", AGENT + "    inner = None\nagent = Agent()\nclass Space:\n    deep = Agent()\n")
+
+    assert load_agent("made.py:agent") is sys.modules["made"].agent
+    assert load_agent("made.py:Space.deep") is not None
+    assert "keyword arguments" in str(_problem("made.py:agent", {"a": 1}))
+
+
+def test_a_function_may_make_the_agent(write: Write) -> None:
+    """Ours: whatever can be called."""
+    write("factory.py", AGENT + "def make(size=1):\n    agent = Agent()\n    agent.size = size\n    return agent\n")
+
+    assert load_agent("factory.py:make").size == 1
+    assert load_agent("factory.py:make", {"size": 3}).size == 3
+
+
+# Failures on the way.
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("dmeo", "neither a built-in"),
+        ("", "neither a built-in"),
+        ("no/such.py:Agent", "no file"),
+        ("no_such_module_here:Agent", "ModuleNotFoundError"),
+        (":Agent", "cannot be imported"),
+        ("gaia_mcp.agents.demo:DemoAgnet", "no 'DemoAgnet'"),
+        ("gaia_mcp.agents.demo:DemoAgent.nope", "no 'nope'"),
+        ("gaia_mcp.agents.demo:TOOLS", "is a list, not a class"),
+        ("json:dumps", "cannot be made"),
+        ("collections:OrderedDict", "has no get_mcp_tool_definitions() and no execute_mcp_tool()"),
+        ("C:\\nowhere.py", "no file"),
+        ("C:/nowhere.py:Agent", "no file"),
+        ("C:\\nowhere", "neither a built-in"),
+    ],
+)
+def test_a_target_that_is_not_there_says_which_step_failed(write: Write, target: str, words: str) -> None:
+    """Ours."""
+    assert words in str(_problem(target))
+
+
+@pytest.mark.parametrize(
+    ("target", "hint"), [("dmeo", "'demo'"), ("gaia_mcp.agents.demo:DemoAgnet", "'DemoAgent'"), ("zzz", "package.module")]
+)
+def test_a_misspelt_target_is_told_what_was_probably_meant(target: str, hint: str) -> None:
+    """Ours."""
+    assert hint in _problem(target).hint
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("raise RuntimeError('no luck')", "RuntimeError: no luck"),
+        ("raise ValueError", "ValueError"),
+        ("def broken(:", "SyntaxError"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("import no_such_module_here", "ModuleNotFoundError"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_an_agent_error_and_leaves_no_half_a_module(
+    write: Write, text: str, words: str
+) -> None:
+    """Ours: whatever its code does at import; a second try starts anew."""
+    write("half.py", text)
+
+    problem = _problem("half.py:Agent")
+
+    assert "cannot be imported" in str(problem)
+    assert words in str(problem)
+    assert problem.__cause__ is not None
+    assert "half" not in sys.modules
+
+
+def test_a_module_that_cannot_be_imported_is_an_agent_error(write: Write) -> None:
+    """Ours: by its name as by its file."""
+    write("halfway.py", "raise SystemExit")
+
+    assert "SystemExit" in str(_problem("halfway:Agent"))
+
+
+def test_a_file_that_is_no_agent_or_holds_several_asks_for_a_name(write: Write) -> None:
+    """Ours: the hint is what to type."""
+    write("none.py", "x = 1\n")
+    write("two.py", AGENT + f"class Second:{METHODS}")
+
+    assert "holds no agent class" in str(_problem("none.py"))
+    several = _problem("two.py")
+    assert "Agent, Second" in str(several)
+    assert several.hint == "name one: two.py:Agent"
+
+
+def test_a_class_that_lacks_a_method_says_which(write: Write) -> None:
+    """Ours."""
+    write("lacking.py", "class Agent:\n    def execute_mcp_tool(self, name, arguments): pass\n")
+
+    assert str(_problem("lacking.py:Agent")).endswith("has no get_mcp_tool_definitions()")
+
+
+# Making.
+
+
+@pytest.mark.parametrize(
+    ("head", "given"),
+    [
+        ("self, silent_mode=False, skip_lemonade=False", {"silent_mode": True, "skip_lemonade": True}),
+        ("self, **given", {"silent_mode": True, "skip_lemonade": True}),
+        ("self, silent_mode=False", {"silent_mode": True}),
+        ("self, skip_lemonade=False", {"skip_lemonade": False}),
+        ("self", {}),
+    ],
+)
+def test_an_agent_is_made_as_quietly_as_it_can_be(write: Write, head: str, given: dict[str, bool]) -> None:
+    """GAIA's agents: both keywords, then `silent_mode`, then none."""
+    write(
+        "quiet.py",
+        AGENT + f"    def __init__({head}):\n"
+        "        found = dict(locals())\n"
+        "        found.pop('self')\n"
+        "        self.given = found.get('given', found)\n",
+    )
+
+    assert load_agent("quiet.py:Agent").given == given
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        AGENT,
+        "class Base:\n    def __init__(self, **given): super().__init__(**given)\n"
+        + AGENT.replace("class Agent", "class Agent(Base)"),
+        "class Base:\n    def __init__(self, name='x'): pass\n"
+        + AGENT.replace("class Agent", "class Agent(Base)")
+        + "    def __init__(self, **given): super().__init__(**given)\n",
+    ],
+)
+def test_a_class_that_knows_none_of_our_keywords_is_made_without(write: Write, text: str) -> None:
+    """Ours: also when it passes them up to a class that refuses them."""
+    write("knows.py", text)
+
+    assert type(load_agent("knows.py:Agent")).__name__ == "Agent"
+
+
+def test_keyword_arguments_reach_the_class_and_win(write: Write) -> None:
+    """Ours: `--kwarg`."""
+    write("taking.py", AGENT + "    def __init__(self, silent_mode, size): self.given = (silent_mode, size)\n")
+
+    assert load_agent("taking.py:Agent", {"size": 3}).given == (True, 3)
+    assert load_agent("taking.py:Agent", {"size": 3, "silent_mode": False}).given == (False, 3)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"nope": 1}])
+def test_a_class_that_does_not_take_what_it_is_given_says_so(write: Write, keywords: dict[str, object]) -> None:
+    """Ours: the last attempt's reason, with a hint about --kwarg."""
+    write("strict.py", AGENT + "    def __init__(self, size): pass\n")
+
+    problem = _problem("strict.py:Agent", keywords)
+
+    assert "cannot be made: TypeError" in str(problem)
+    assert "--kwarg" in problem.hint
+
+
+def test_a_type_error_from_inside_the_agent_is_told_and_not_tried_again(write: Write) -> None:
+    """Ours: it is a bug of the agent's, which another attempt would only hide."""
+    write(
+        "buggy.py",
+        "made = []\n" + AGENT + "    def __init__(self, silent_mode=False):\n"
+        "        made.append(silent_mode)\n"
+        "        if silent_mode: len(7)\n",
+    )
+
+    assert "object of type 'int' has no len()" in str(_problem("buggy.py:Agent"))
+    assert sys.modules["buggy"].made == [True]
+
+
+@pytest.mark.parametrize("text", ["raise RuntimeError('no model')", "raise SystemExit('no model')"])
+def test_an_agent_that_refuses_to_be_made_is_an_agent_error(write: Write, text: str) -> None:
+    """Ours."""
+    write("refusing.py", AGENT + f"    def __init__(self): {text}\n")
+
+    assert "cannot be made" in str(_problem("refusing.py:Agent"))
+    assert "no model" in str(_problem("refusing.py:Agent"))
+
+
+# Reading anew.
+
+
+def test_the_folder_of_an_agent_is_where_its_files_lie(write: Write, tmp_path: Path) -> None:
+    """Ours: for watching; nothing is imported to find it."""
+    write("sub/watched.py", "raise RuntimeError('imported')\n")
+    write("watched_pack/__init__.py", "")
+    write("watched_pack/inner.py", "raise RuntimeError('imported')\n")
+    sys.path.insert(0, str(tmp_path))
+
+    assert source_folder("demo") is None
+    assert source_folder("sub/watched.py:Agent") == tmp_path / "sub"
+    assert source_folder("sub/watched.py") == tmp_path / "sub"
+    assert source_folder("watched_pack.inner:Agent") == tmp_path / "watched_pack"
+    assert source_folder("no_such_module_here:Agent") is None
+
+
+def test_forgotten_modules_are_read_anew(write: Write, tmp_path: Path) -> None:
+    """Ours: the agent's own files and those it imports from its folder, nothing else."""
+    write("other.py", "WORD = 'old'\n")
+    write("anew.py", "import other\n" + AGENT + "    word = other.WORD\n")
+    first = load_agent("anew.py:Agent")
+    write("other.py", "WORD = 'longer than before'\n")
+
+    forget_modules(tmp_path)
+
+    assert first.word == "old"
+    assert load_agent("anew.py:Agent").word == "longer than before"
+    assert "json" in sys.modules
+
+
+def test_what_is_installed_and_what_is_ours_is_not_forgotten(write: Write, tmp_path: Path) -> None:
+    """Ours: an environment inside the folder, and a folder that we lie in ourselves."""
+    import gaia_mcp
+
+    write("env/lib/site-packages/installed_here.py", "")
+    sys.path.insert(0, str(tmp_path / "env/lib/site-packages"))
+    import importlib
+
+    installed = importlib.import_module("installed_here")
+
+    forget_modules(tmp_path)
+    forget_modules(Path(gaia_mcp.__file__).parent)
+
+    assert sys.modules["installed_here"] is installed
+    assert sys.modules["gaia_mcp"] is gaia_mcp

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.agents.base import MCPAgent
+
+
+class Shouting(MCPAgent):
+    """The least that an agent has to be."""
+
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        return [{"name": "shout", "description": "Say it loudly", "inputSchema": {"type": "object"}}]
+
+    def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+        if tool_name != "shout":
+            raise ValueError(f"Unknown tool: {tool_name}")
+        return {"result": arguments["text"].upper()}
+
+
+def test_it_can_be_imported_from_everywhere_the_documents_say() -> None:
+    """GAIA's documents, with the prefix changed; and from the package itself."""
+    import gaia_mcp
+    from gaia_mcp.agents.base.mcp_agent import MCPAgent as Original
+
+    assert MCPAgent is Original
+    assert gaia_mcp.MCPAgent is Original
+
+
+@pytest.mark.parametrize("forgotten", ["get_mcp_tool_definitions", "execute_mcp_tool"])
+def test_an_agent_that_forgets_one_of_the_two_methods_cannot_be_made(forgotten: str) -> None:
+    """GAIA's documents: a TypeError that says "abstract"."""
+    methods = {"get_mcp_tool_definitions": lambda self: [], "execute_mcp_tool": lambda self, name, arguments: None}
+    del methods[forgotten]
+    incomplete = type("Incomplete", (MCPAgent,), methods)
+
+    with pytest.raises(TypeError, match="abstract") as caught:
+        incomplete()
+
+    assert forgotten in str(caught.value)
+
+
+def test_a_complete_agent_lists_and_runs_its_tools() -> None:
+    """GAIA's documents."""
+    agent = Shouting()
+
+    assert [tool["name"] for tool in agent.get_mcp_tool_definitions()] == ["shout"]
+    assert agent.execute_mcp_tool("shout", {"text": "hello"}) == {"result": "HELLO"}
+    with pytest.raises(ValueError, match="Unknown tool"):
+        agent.execute_mcp_tool("whisper", {})
+
+
+def test_it_has_no_prompts_and_no_resources_unless_it_says_so() -> None:
+    """GAIA's documents: both are optional, and empty lists by default, a fresh one each time."""
+    agent = Shouting()
+
+    assert agent.get_mcp_prompts() == []
+    assert agent.get_mcp_resources() == []
+    assert agent.get_mcp_prompts() is not agent.get_mcp_prompts()
+
+
+def test_it_is_presented_under_the_name_of_its_class() -> None:
+    """GAIA's documents: "GAIA " and the class, version 2.0.0."""
+    assert Shouting().get_mcp_server_info() == {"name": "GAIA Shouting", "version": "2.0.0"}
+
+
+def test_everything_optional_can_be_overridden() -> None:
+    """GAIA's documents."""
+
+    class Custom(Shouting):
+        def get_mcp_prompts(self) -> list[dict[str, Any]]:
+            return [{"name": "p"}]
+
+        def get_mcp_resources(self) -> list[dict[str, Any]]:
+            return [{"uri": "x://a"}]
+
+        def get_mcp_server_info(self) -> dict[str, Any]:
+            return {"name": "Custom", "version": "3.0.0"}
+
+    agent = Custom()
+
+    assert agent.get_mcp_prompts() == [{"name": "p"}]
+    assert agent.get_mcp_resources() == [{"uri": "x://a"}]
+    assert agent.get_mcp_server_info()["name"] == "Custom"
+
+
+def test_it_takes_part_in_multiple_inheritance() -> None:
+    """GAIA's documents: `class X(MCPAgent, Other)`; it has no constructor that would stop the others'."""
+
+    class Base:
+        def __init__(self, silent_mode: bool = False) -> None:
+            self.silent_mode = silent_mode
+
+    class Both(Shouting, Base):
+        pass
+
+    assert Both(silent_mode=True).silent_mode is True

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from unittest.mock import Mock
+
+from gaia_mcp.client.transports.exchange import Exchange, Waiter
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.protocol.client import ClientConnection
+from gaia_mcp.protocol.events import Answered
+
+
+def test_a_fresh_exchange_has_neither_begun_nor_ended() -> None:
+    """Ours: nothing of an earlier pipe is carried over."""
+    connection, pipe = ClientConnection("s", info={}, capabilities={}), Mock()
+
+    exchange = Exchange(connection, pipe)
+
+    assert (exchange.connection, exchange.pipe) == (connection, pipe)
+    assert (exchange.is_open, exchange.lost, exchange.opening, exchange.reader) == (False, None, None, None)
+    assert (exchange.waiters, exchange.questions) == ({}, 0)
+
+
+def test_a_waiter_is_given_outcomes_in_their_order() -> None:
+    """Ours: progress first, then the answer."""
+    waiter = Waiter(Deadline(1))
+    for number in (1, 2):
+        waiter.outcomes.put(Answered(number, {}))
+
+    assert [waiter.outcomes.get_nowait(), waiter.outcomes.get_nowait()] == [Answered(1, {}), Answered(2, {})]

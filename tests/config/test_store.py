@@ -1,0 +1,424 @@
+"""The configured servers, in real files."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaia_mcp.config.store import ConfigStore, check_server_name, servers_in
+from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, withdraw
+from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
+
+ENTRY: dict[str, Any] = {"command": "npx", "args": ["-y", "server"]}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "servers.json"
+
+
+@pytest.fixture
+def store(path: Path) -> ConfigStore:
+    return ConfigStore(path)
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestServers:
+    """What is configured."""
+
+    def test_without_a_file_there_are_none(self, store: ConfigStore) -> None:
+        """Ours: everybody begins without one, and reading makes none."""
+        assert store.servers() == {}
+        assert store.names() == []
+        assert not store.path.exists()
+
+    @pytest.mark.parametrize(
+        ("content", "names"),
+        [
+            ('{"mcpServers": {"b": {}, "a": {}}}', ["b", "a"]),
+            ('{"servers": {"a": {}}}', ["a"]),
+            ('{"servers": {"old": {}}, "mcpServers": {"new": {}}}', ["new"]),
+            ('{"servers": {"old": {}}, "mcpServers": {}}', []),
+            ('{"other": 1}', []),
+            ("{}", []),
+        ],
+    )
+    def test_both_keys_are_read_and_the_newer_one_wins(
+        self, store: ConfigStore, path: Path, content: str, names: list[str]
+    ) -> None:
+        """Design, section 5: `mcpServers`, or the older `servers`; the order is the file's."""
+        path.write_text(content)
+        assert store.names() == names
+
+    @pytest.mark.parametrize("key", ["mcpServers", "servers"])
+    @pytest.mark.parametrize("value", ["[]", "null", "5"])
+    def test_servers_that_are_no_object_are_an_error(
+        self, store: ConfigStore, path: Path, key: str, value: str
+    ) -> None:
+        """Ours: it names the key, and a change leaves the file as it is."""
+        content = f'{{"{key}": {value}}}'
+        path.write_text(content)
+        for use in (store.servers, lambda: store.add("a", ENTRY), lambda: store.remove(["a"])):
+            with pytest.raises(ConfigFileError, match=f"'{key}' is not an object"):
+                use()
+        assert path.read_text() == content
+
+    def test_the_servers_of_a_document_are_a_copy(self, path: Path) -> None:
+        """Ours: a change of one must not change the other."""
+        document: dict[str, Any] = {"mcpServers": {"a": {}}}
+        servers_in(document, path)["b"] = {}
+        assert document == {"mcpServers": {"a": {}}}
+
+
+class TestEntry:
+    """One of them."""
+
+    def test_an_entry_knows_its_name_and_file(self, store: ConfigStore, path: Path) -> None:
+        """Ours: errors say where it comes from."""
+        store.add("fs", ENTRY)
+        entry = store.entry("fs")
+        assert (entry.name, entry.command, entry.source, entry.raw) == ("fs", "npx", path, ENTRY)
+
+    def test_an_unknown_name_gets_a_suggestion(self, store: ConfigStore, path: Path) -> None:
+        """Ours: most unknown names are typing errors."""
+        store.add("filesystem", ENTRY)
+        with pytest.raises(ServerUnknownError) as caught:
+            store.entry("filesytem")
+        assert (caught.value.server, caught.value.path) == ("filesytem", path)
+        assert caught.value.hint == "did you mean 'filesystem'?"
+        with pytest.raises(ServerUnknownError) as caught:
+            store.entry("xyz")
+        assert "gaia mcp list" in caught.value.hint
+
+    def test_an_entry_that_makes_no_sense_harms_no_other(self, store: ConfigStore, path: Path) -> None:
+        """Ours: somebody else's half-written entry must not stop the rest."""
+        path.write_text('{"mcpServers": {"bad": {"args": []}, "worse": null, "good": {"command": "x"}}}')
+        assert store.entry("good").command == "x"
+        assert store.names() == ["bad", "worse", "good"]
+        for name in ("bad", "worse"):
+            with pytest.raises(EntryError) as caught:
+                store.entry(name)
+            assert caught.value.server == name
+
+
+class TestChanging:
+    """Adding and removing, without losing what is somebody else's."""
+
+    def test_the_first_server_makes_folder_and_file(self, tmp_path: Path) -> None:
+        """Design, section 5: folder 0700, file 0600."""
+        store = ConfigStore(tmp_path / "new" / "servers.json")
+        store.add("fs", ENTRY)
+        assert json.loads(store.path.read_text()) == {"mcpServers": {"fs": ENTRY}}
+        assert (mode_of(store.path.parent), mode_of(store.path)) == (0o700, 0o600)
+        assert [entry.name for entry in store.path.parent.iterdir()] == ["servers.json"]
+
+    @pytest.mark.parametrize("key", ["mcpServers", "servers"])
+    @pytest.mark.parametrize("indent", [2, 4, "\t"])
+    def test_everything_else_in_the_file_survives(
+        self, store: ConfigStore, path: Path, key: str, indent: int | str
+    ) -> None:
+        """Design, section 5: unknown keys and their order survive, byte for byte."""
+        document = {
+            "zeta": {"b": 1, "a": [1.5, None, True]},
+            key: {"web": {"note": "é", "type": "new-kind", "url": 5}, "fs": {"x": 1, "command": "y"}, "odd": None},
+            "globalShortcut": "Ctrl+Space",
+        }
+        before = json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+        path.write_text(before, encoding="utf-8")
+
+        store.add("new", ENTRY)
+        assert list(json.loads(path.read_text(encoding="utf-8"))) == list(document)
+        assert store.names() == ["web", "fs", "odd", "new"]
+        assert store.remove(["new"]) == [ENTRY]
+        assert path.read_text(encoding="utf-8") == before
+
+    def test_of_both_keys_only_the_newer_is_changed(self, store: ConfigStore, path: Path) -> None:
+        """Ours: what is not read is not written."""
+        path.write_text('{"servers": {"old": {}}, "mcpServers": {"new": {}}}')
+        store.add("fs", ENTRY)
+        assert json.loads(path.read_text()) == {"servers": {"old": {}}, "mcpServers": {"new": {}, "fs": ENTRY}}
+        with pytest.raises(ServerUnknownError):
+            store.remove(["old"])
+
+    def test_a_file_without_servers_gets_the_newer_key(self, store: ConfigStore, path: Path) -> None:
+        """Claude Desktop's format."""
+        path.write_text('{"theme": "dark"}')
+        store.add("fs", ENTRY)
+        assert json.loads(path.read_text()) == {"theme": "dark", "mcpServers": {"fs": ENTRY}}
+
+    def test_a_name_that_is_taken_is_replaced_only_on_request(self, store: ConfigStore, path: Path) -> None:
+        """Design, section 4: `--force`. The place in the file stays."""
+        store.add("a", ENTRY)
+        store.add("b", ENTRY)
+        before = path.read_bytes()
+        with pytest.raises(ServerExistsError) as caught:
+            store.add("a", {"command": "other"})
+        assert caught.value.server == "a"
+        assert path.read_bytes() == before
+
+        store.add("a", {"command": "other"}, replace=True)
+        assert store.servers() == {"a": {"command": "other"}, "b": ENTRY}
+        assert store.names() == ["a", "b"]
+
+    def test_nonsense_is_not_saved(self, store: ConfigStore) -> None:
+        """Ours: a name or an entry that nobody could use."""
+        with pytest.raises(EntryError):
+            store.add("a b", ENTRY)
+        with pytest.raises(EntryError):
+            store.add("a\n", ENTRY)
+        with pytest.raises(EntryError):
+            store.add("a", {"args": []})
+        assert not store.path.exists()
+
+    def test_removing_is_all_or_nothing(self, store: ConfigStore, path: Path) -> None:
+        """Ours: half a command would have to be undone by hand."""
+        store.add("a", ENTRY)
+        store.add("b", {"command": "b"})
+        before = path.read_bytes()
+        with pytest.raises(ServerUnknownError) as caught:
+            store.remove(["a", "bb"])
+        assert caught.value.server == "bb"
+        assert path.read_bytes() == before
+
+        assert store.remove(["b", "a"]) == [{"command": "b"}, ENTRY]
+        assert json.loads(path.read_text()) == {"mcpServers": {}}
+
+    def test_removing_from_nothing_makes_no_file(self, store: ConfigStore) -> None:
+        """Ours: there is nothing to say in it."""
+        with pytest.raises(ServerUnknownError):
+            store.remove(["a"])
+        assert not store.path.exists()
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"null", b"\xff\xfe{", b'{"mcpServers": {"a": {}, "a": {}}}'])
+    def test_a_file_that_cannot_be_read_is_never_overwritten(
+        self, store: ConfigStore, path: Path, content: bytes
+    ) -> None:
+        """Design, sections 5 and 7."""
+        path.write_bytes(content)
+        for use in (lambda: store.add("a", ENTRY, replace=True), lambda: store.remove(["a"]), store.names):
+            with pytest.raises(ConfigFileError):
+                use()
+        assert path.read_bytes() == content
+        assert [entry.name for entry in path.parent.iterdir()] == ["servers.json"]
+
+    def test_a_read_only_file_is_not_changed(self, store: ConfigStore, path: Path) -> None:
+        """Ours: its owner meant it."""
+        path.write_text("{}")
+        path.chmod(0o444)
+        with pytest.raises(ConfigFileError, match="read-only"):
+            store.add("a", ENTRY)
+        assert (path.read_text(), mode_of(path)) == ("{}", 0o444)
+
+    def test_a_file_elsewhere_keeps_its_mode(self, store: ConfigStore, path: Path) -> None:
+        """Design, section 5: a project's file is for others too."""
+        path.write_text("{}")
+        path.chmod(0o664)
+        store.add("a", ENTRY)
+        assert mode_of(path) == 0o664
+
+    def test_the_person_s_own_file_becomes_private(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Design, section 5: it holds tokens."""
+        monkeypatch.setenv("GAIA_HOME", str(tmp_path))
+        store = ConfigStore.locate(cwd=tmp_path / "elsewhere")
+        store.path.write_text("{}")
+        store.path.chmod(0o644)
+        store.add("a", ENTRY)
+        assert mode_of(store.path) == 0o600
+
+    def test_a_symlink_stays_one(self, store: ConfigStore, path: Path, tmp_path: Path) -> None:
+        """Ours: people keep their configuration elsewhere."""
+        (tmp_path / "real.json").write_text('{"mcpServers": {"old": {}}}')
+        path.symlink_to("real.json")
+        store.add("a", ENTRY)
+        assert path.is_symlink()
+        assert list(json.loads((tmp_path / "real.json").read_text())["mcpServers"]) == ["old", "a"]
+
+    def test_many_writers_at_once_lose_nothing(self, path: Path, tmp_path: Path) -> None:
+        """Design, section 5: lock, temporary file, rename; here also by two names of one file."""
+        link = tmp_path / "links" / "servers.json"
+        link.parent.mkdir()
+        link.symlink_to(path)
+        script = (
+            "import sys\nfrom pathlib import Path\nfrom gaia_mcp.config.store import ConfigStore\n"
+            "store = ConfigStore(Path(sys.argv[1]))\n"
+            "sys.stdin.readline()\n"
+            "for number in range(10):\n"
+            "    store.add(f'{sys.argv[2]}-{number}', {'command': 'x'})\n"
+        )
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", script, str(path if number % 2 else link), f"w{number}"],
+                stdin=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(6)
+        ]
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+        for writer in writers:
+            writer.communicate(timeout=30)
+
+        assert [writer.returncode for writer in writers] == [0] * 6
+        assert sorted(ConfigStore(path).names()) == sorted(f"w{one}-{two}" for one in range(6) for two in range(10))
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["links", "servers.json"]
+
+
+@pytest.mark.parametrize("name", ["fs", "a.b@c-d_e"])
+def test_a_name_for_every_shell_may_be_given(name: str) -> None:
+    """Ours: see the names' own tests."""
+    check_server_name(name)
+
+
+class TestLocate:
+    """Which files count."""
+
+    @pytest.fixture
+    def environ(self, tmp_path: Path) -> dict[str, str]:
+        return {"GAIA_HOME": str(tmp_path / "home")}
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "project"
+        folder.mkdir()
+        (folder / "mcp_servers.json").write_text(
+            '{"mcpServers": {"fs": {"command": "theirs"}, "db": {"command": "d"}}}'
+        )
+        return folder
+
+    @pytest.fixture
+    def user(self, tmp_path: Path) -> Path:
+        path = tmp_path / "home" / "mcp_servers.json"
+        path.parent.mkdir()
+        path.write_text('{"mcpServers": {"mine": {"command": "m"}, "fs": {"command": "mine"}}}')
+        return path
+
+    def approved(self, project: Path, environ: dict[str, str]) -> ConfigStore:
+        found = find_project_file(project, environ)
+        assert found is not None
+        approve(found, environ)
+        return ConfigStore.locate(environ=environ, cwd=project)
+
+    def test_a_file_that_is_named_counts_alone(
+        self, path: Path, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Design, section 5: `--config` names another file; no project lies over that."""
+        monkeypatch.setenv("HOME", "/home/jane")
+        assert ConfigStore.locate(path, environ=environ, cwd=project).project is None
+        assert ConfigStore.locate(Path("~/x.json")).path == Path("/home/jane/x.json")
+        with pytest.raises(ConfigFileError):
+            ConfigStore.locate(Path("~nobody-of-that-name/x.json"))
+
+    def test_the_person_s_own_file_is_the_usual_one(self, user: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+        """Design, section 5."""
+        store = ConfigStore.locate(environ=environ, cwd=tmp_path)
+        assert (store.path, store.project) == (user, None)
+        assert store.names() == ["mine", "fs"]
+
+    def test_the_working_folder_is_looked_at(
+        self, user: Path, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Design, section 5: the one that the command was typed in."""
+        monkeypatch.chdir(project)
+        found = ConfigStore.locate(environ=environ).project
+        assert found is not None
+        assert found.path.resolve() == (project / "mcp_servers.json").resolve()
+
+    def test_a_project_counts_for_nothing_until_it_is_approved(
+        self, user: Path, project: Path, environ: dict[str, str]
+    ) -> None:
+        """Design, section 5: nothing from a working folder is run because a command was typed there."""
+        store = ConfigStore.locate(environ=environ, cwd=project)
+        assert store.project is not None
+        assert not store.project.approved
+        assert store.names() == ["mine", "fs"]
+        assert store.entry("fs").command == "mine"
+        with pytest.raises(ServerUnknownError):
+            store.entry("db")
+
+    def test_an_approved_project_lies_over_the_person_s_own(
+        self, user: Path, project: Path, environ: dict[str, str]
+    ) -> None:
+        """Design, section 5."""
+        store = self.approved(project, environ)
+        assert store.names() == ["mine", "fs", "db"]
+        assert (store.entry("fs").command, store.entry("fs").source) == ("theirs", project / "mcp_servers.json")
+        assert (store.entry("mine").command, store.entry("mine").source) == ("m", user)
+
+    def test_one_byte_that_changed_ends_it(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+        """Design, section 5: that very content. An approval can also be taken back."""
+        self.approved(project, environ)
+        path = project / "mcp_servers.json"
+        content = path.read_text()
+        path.write_text(content + "\n")
+        assert ConfigStore.locate(environ=environ, cwd=project).names() == ["mine", "fs"]
+
+        path.write_text(content)
+        assert ConfigStore.locate(environ=environ, cwd=project).names() == ["mine", "fs", "db"]
+        withdraw(path, environ)
+        assert ConfigStore.locate(environ=environ, cwd=project).names() == ["mine", "fs"]
+
+    def test_what_was_approved_is_what_is_used(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+        """Ours: a file that changes while we run changes nothing."""
+        store = self.approved(project, environ)
+        (project / "mcp_servers.json").write_text('{"mcpServers": {"fs": {"command": "evil"}}}')
+        assert store.entry("fs").command == "theirs"
+
+    def test_changes_go_to_the_person_s_own_file(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+        """Ours: a project's file is the project's."""
+        store = self.approved(project, environ)
+        before = (project / "mcp_servers.json").read_bytes()
+        store.add("new", ENTRY)
+        store.remove(["fs"])
+        assert (project / "mcp_servers.json").read_bytes() == before
+        assert list(json.loads(user.read_text())["mcpServers"]) == ["mine", "new"]
+        assert store.entry("fs").command == "theirs"
+
+    def test_a_project_s_server_cannot_be_removed_here(
+        self, user: Path, project: Path, environ: dict[str, str]
+    ) -> None:
+        """Ours: the hint says where it comes from."""
+        store = self.approved(project, environ)
+        with pytest.raises(ServerUnknownError) as caught:
+            store.remove(["db"])
+        assert str(project / "mcp_servers.json") in caught.value.hint
+        with pytest.raises(ServerUnknownError) as caught:
+            store.remove(["mime"])
+        assert "'mine'" in caught.value.hint
+
+    def test_an_approved_file_that_is_broken_is_an_error_about_that_file(
+        self, user: Path, project: Path, environ: dict[str, str]
+    ) -> None:
+        """Ours: not about the person's own."""
+        (project / "mcp_servers.json").write_text("{")
+        store = self.approved(project, environ)
+        with pytest.raises(ConfigFileError) as caught:
+            store.names()
+        assert caught.value.path == project / "mcp_servers.json"
+
+    def test_the_configuration_folder_is_no_project(self, user: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+        """Ours: the file in it is the person's own, also by another way there."""
+        (tmp_path / "link").symlink_to(user.parent)
+        for cwd in (user.parent, tmp_path / "link"):
+            assert ConfigStore.locate(environ=environ, cwd=cwd).project is None
+
+    def test_a_shared_file_counts_as_well(self, user: Path, project: Path, environ: dict[str, str]) -> None:
+        """Design, section 5: `.mcp.json`."""
+        (project / "mcp_servers.json").rename(project / ".mcp.json")
+        assert self.approved(project, environ).names() == ["mine", "fs", "db"]
+
+    def test_a_store_can_be_made_of_its_parts(self, path: Path, tmp_path: Path) -> None:
+        """Ours: for programs that decide for themselves whom they trust."""
+        data = b'{"servers": {"a": {"command": "x"}}}'
+        assert ConfigStore(path, ProjectFile(tmp_path / "p.json", data, approved=True)).names() == ["a"]
+        assert ConfigStore(path, ProjectFile(tmp_path / "p.json", data, approved=False)).names() == []

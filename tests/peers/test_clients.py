@@ -1,0 +1,194 @@
+"""Clients that others wrote, with an agent that we serve."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from gaia_mcp import __version__
+from tests.peers.conftest import PROGRAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+MODES = pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+TIMEOUT_SECONDS = 30
+
+
+def _with_client(
+    use: Callable[[Client], Awaitable[None]], command: list[str], mark: dict[str, str], mode: str, **options: Any
+) -> None:
+    program, *arguments = command
+
+    async def run() -> None:
+        server = StdioServerParameters(command=program, args=arguments, env=mark)
+        async with asyncio.timeout(TIMEOUT_SECONDS), Client(server, mode=mode, **options) as client:
+            await use(client)
+
+    asyncio.run(run())
+
+
+@MODES
+def test_the_sdk_connects_in_both_eras(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, compatibility: a dual-era server serves either opening."""
+
+    async def use(client: Client) -> None:
+        assert client.protocol_version == version
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("demo", __version__)
+        assert client.instructions is not None
+        assert "greet" in client.instructions
+        tools = (await client.list_tools()).tools
+        assert {"greet", "add", "picture", "sound", "attach", "countdown", "fail"} == {tool.name for tool in tools}
+
+    _with_client(use, serve_demo, mark, mode)
+
+
+@MODES
+def test_the_sdk_calls_tools(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, tools/call: text, structured output that fits its schema, every kind of block, failures."""
+
+    async def use(client: Client) -> None:
+        greeted = await client.call_tool("greet", {"name": "Ada"})
+        assert (greeted.is_error, greeted.content[0].text) == (False, "Hello, Ada!")
+        added = await client.call_tool("add", {"a": 1, "b": 2.5})
+        assert added.structured_content == {"sum": 3.5}
+        assert (await client.call_tool("picture", {"size": 8})).content[0].mime_type == "image/png"
+        assert (await client.call_tool("sound", {})).content[0].mime_type == "audio/wav"
+        attached = await client.call_tool("attach", {})
+        assert [block.type for block in attached.content] == ["text", "resource", "resource", "resource_link"]
+        failed = await client.call_tool("fail", {"message": "not today"})
+        assert (failed.is_error, failed.content[0].text) == (True, "not today")
+
+    _with_client(use, serve_demo, mark, mode)
+
+
+@MODES
+def test_the_sdk_hears_of_mistakes(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, errors: what does not fit is a tool error, an unknown tool, prompt or resource -32602."""
+
+    async def use(client: Client) -> None:
+        misfit = await client.call_tool("greet", {"nme": "Ada"})
+        assert misfit.is_error
+        assert "'name' is missing" in misfit.content[0].text
+        for wrong in (
+            client.call_tool("nope", {}),
+            client.get_prompt("nope"),
+            client.read_resource("demo://nope"),
+        ):
+            with pytest.raises(MCPError) as caught:
+                await wrong
+            assert caught.value.error.code == -32602
+
+    _with_client(use, serve_demo, mark, mode)
+
+
+@MODES
+def test_the_sdk_hears_of_progress(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, progress."""
+    told: list[tuple[float, float | None, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, total, message))
+
+    async def use(client: Client) -> None:
+        await client.call_tool("countdown", {"steps": 3, "seconds": 0.1}, progress_callback=on_progress)
+
+    _with_client(use, serve_demo, mark, mode)
+
+    assert told == [(1, 3, "2 to go"), (2, 3, "1 to go"), (3, 3, "0 to go")]
+
+
+@MODES
+def test_the_sdk_gets_prompts_and_resources(
+    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
+) -> None:
+    """Spec, prompts and resources."""
+
+    async def use(client: Client) -> None:
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["introduce"]
+        prompt = await client.get_prompt("introduce", {"name": "Ada"})
+        assert "Ada" in prompt.messages[0].content.text
+        uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        assert uris == ["demo://about", "demo://logo"]
+        assert "gaia-mcp" in (await client.read_resource("demo://about")).contents[0].text
+        assert (await client.read_resource("demo://logo")).contents[0].blob
+        assert (await client.list_resource_templates()).resource_templates == []
+
+    _with_client(use, serve_demo, mark, mode)
+
+
+@MODES
+def test_the_sdk_calls_off_a_slow_tool(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, cancellation: other calls go on meanwhile, and nothing of the old one comes back."""
+
+    async def use(client: Client) -> None:
+        slow = asyncio.create_task(client.call_tool("countdown", {"seconds": 60}))
+        await client.call_tool("greet", {"name": "Ada"})
+        slow.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await slow
+        assert (await client.call_tool("greet", {"name": "Ada"})).content[0].text == "Hello, Ada!"
+
+    _with_client(use, serve_demo, mark, mode)
+
+
+@MODES
+def test_the_sdk_calls_forty_tools_at_once(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+    """Ours: each answer to its own question."""
+
+    async def use(client: Client) -> None:
+        results = await asyncio.gather(*(client.call_tool("add", {"a": number, "b": 1}) for number in range(40)))
+        assert [result.structured_content for result in results] == [{"sum": number + 1} for number in range(40)]
+
+    _with_client(use, serve_demo, mark, mode)
+
+
+def test_the_sdk_pings_by_handshake(serve_demo: list[str], mark: dict[str, str]) -> None:
+    """Spec, ping: of the handshake era."""
+
+    async def use(client: Client) -> None:
+        with pytest.warns(Warning, match="ping is removed"):
+            await client.send_ping()
+
+    _with_client(use, serve_demo, mark, "legacy")
+
+
+def test_the_sdk_of_2025_is_served(serve_demo: list[str], mark: dict[str, str], old_python: Path) -> None:
+    """Spec 2025-03-26: a client that knows nothing newer gets only what it can read."""
+    done = subprocess.run(
+        [old_python, PROGRAMS / "old_client.py", *serve_demo],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        env={**mark, "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stderr
+
+    seen = json.loads(done.stdout)
+    assert seen["version"] == "2025-03-26"
+    assert seen["server"] == "demo"
+    assert "greet" in seen["tools"]
+    assert seen["greet"] == [False, "Hello, Ada!"]
+    assert seen["misfit"][0] is True
+    # Links came with 2025-06-18: an older client gets the address as text.
+    assert seen["attach"] == ["text", "resource", "resource", "text"]
+    assert seen["fail"] is True
+    assert "Unknown tool: nope" in seen["unknown"]
+    assert "Ada" in seen["prompt"]
+    assert seen["resources"] == ["demo://about", "demo://logo"]
+    assert "gaia-mcp" in seen["about"]
+
+
+def test_our_own_client_is_served(serve_demo: list[str], connect: Callable[..., Any]) -> None:
+    """Ours: the two ends of this package."""
+    client = connect(*serve_demo)
+
+    assert client.peer.era == "stateless"
+    assert client.call("greet", {"name": "Ada"})["content"][0]["text"] == "Hello, Ada!"
