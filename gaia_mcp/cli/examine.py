@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.arguments import Assignment, typed_arguments
 from gaia_mcp.cli.fleet import visit_each
+from gaia_mcp.cli.listing import described
 from gaia_mcp.cli.misfit import checked
 from gaia_mcp.cli.output import error_object
 from gaia_mcp.cli.sessions import Session
@@ -17,7 +18,7 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import MCPError, RemoteProtocolError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.safetext import masked_arguments, one_line
+from gaia_mcp.safetext import one_line
 from gaia_mcp.schema import SchemaError, check_schema, misfits
 
 if TYPE_CHECKING:
@@ -164,8 +165,7 @@ class _Examiner:
 
     def _start(self) -> tuple[str, str]:
         self.client.transport.connect()
-        entry = self.session.entry
-        return OK, " ".join([entry.command, *masked_arguments(entry.args or [])])
+        return OK, str(described(self.session.entry)["target"])
 
     def _negotiate(self) -> tuple[str, str]:
         peer = self.client.open(self.session.start_deadline())
@@ -200,11 +200,8 @@ class _Examiner:
 
     def _names(self, tools: list[MCPTool]) -> tuple[str, str]:
         names = [tool.name for tool in tools]
-        repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-        if repeated:
-            return FAIL, f"more than one tool is called {', '.join(map(repr, repeated))}"
         odd = [name for name in names if len(name) > MAX_NAME_CHARS or not _is_recommended(name)]
-        return (WARN, f"unusual: {', '.join(map(repr, odd))}") if odd else (OK, "all different")
+        return (WARN, f"unusual: {', '.join(map(repr, odd))}") if odd else (OK, "as recommended")
 
     def _listed(self, method: str, key: str) -> tuple[str, str]:
         items = list(self.client.items(method, self.session.deadline()))

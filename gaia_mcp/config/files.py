@@ -11,7 +11,6 @@ import math
 import os
 import re
 import stat
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,6 +135,8 @@ def write_object(path: Path, value: dict[str, Any], *, private: bool = True) -> 
 
 def write_bytes(path: Path, target: Path, data: bytes, mode: int) -> None:
     """Put `data` in place of `target` in one step. Raises `ConfigFileError` about `path`."""
+    import tempfile
+
     temporary = ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)

@@ -6,7 +6,6 @@ stays as it was.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,4 +79,6 @@ def _approvals_in(document: dict[str, Any], path: Path) -> dict[str, str]:
 
 
 def _digest(data: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()

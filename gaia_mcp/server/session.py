@@ -63,10 +63,9 @@ class AgentServer:
         self._writing = threading.Lock()
         self._is_gone = False
 
-    @property
-    def has_loaded(self) -> bool:
-        """Whether there is an agent."""
-        return self._loaded.is_set()
+    def has_loaded_within(self, seconds: float) -> bool:
+        """Whether there is an agent, waited for up to `seconds`."""
+        return self._loaded.wait(seconds)
 
     def start(self) -> None:
         """Begin to read, in a thread of its own."""

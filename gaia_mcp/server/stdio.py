@@ -81,7 +81,8 @@ class StdioServer:
     def _close(self) -> None:
         self._server.wait()
         self._server.finish(FINISH_SECONDS)
-        if not self._server.has_loaded:
-            # Nobody waits for the agent any more, and an import cannot be called off.
+        # An agent that cannot be loaded is given the time to say why.
+        if not self._server.has_loaded_within(FINISH_SECONDS):
+            # Nobody waits for it any more, and an import cannot be called off.
             sys.stderr.flush()
             os._exit(0)

@@ -370,7 +370,7 @@ def test_an_agent_that_loads_slowly_is_described_without_it(
     assert set(early["capabilities"]) == {"tools", "prompts", "resources", "logging"}
     talk.send(initialize(), call(1, "quick"), plain(2, "ping"))
     talk.answer(2)
-    assert not talk.server.has_loaded
+    assert not talk.server.has_loaded_within(0)
 
     agent.prompts = []
     talk.server.set_agent(ServedAgent(agent))

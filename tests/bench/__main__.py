@@ -1,0 +1,45 @@
+"""`python -m tests.bench [--quick]`: measures everything that has a limit, and prints one table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench import commands
+from tests.bench.figures import FULL, QUICK, Figure
+
+
+def main() -> None:
+    """Measure and print. The exit status is 0 whatever the figures are: they are for a person to judge."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="hardly any repetitions: only to see that it runs")
+    effort = QUICK if parser.parse_args().quick else FULL
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        # Those that measure memory come first, while this process is small itself.
+        figures = commands.long_result(effort, folder)
+        figures += commands.many_tools(effort, folder)
+        figures += commands.starts(effort, folder)
+        figures += commands.cold_call(effort, folder)
+        from tests.bench import calls
+
+        figures += calls.servers(effort)
+        figures += calls.clients(effort)
+    print("\n".join(table(figures)))
+
+
+def table(figures: list[Figure]) -> list[str]:
+    """The figures in columns."""
+    rows = [("figure", "measured", "limit", "", "")]
+    for figure in figures:
+        limit = f"{'>=' if figure.at_least else '<='} {figure.limit:.3g}"
+        verdict = "ok" if figure.is_held else "over"
+        rows.append((figure.name, f"{figure.value:.2f} {figure.unit}", limit, verdict, figure.remark))
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

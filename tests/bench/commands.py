@@ -1,0 +1,129 @@
+"""Figures of the command line: how soon it answers, and how much memory it takes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tests.bench.figures import (
+    EMPTY_APP,
+    GAIA,
+    PROGRAMS,
+    SERVE_DEMO,
+    Effort,
+    Figure,
+    Pipe,
+    environment_with,
+    line,
+    medians,
+    own_peak_bytes,
+    run,
+    seconds,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MEGABYTE = 1 << 20
+
+
+def starts(effort: Effort, folder: Path) -> list[Figure]:
+    """`list` and a TAB with a hundred servers, beside an empty app."""
+    servers = {f"server-{number}": {"command": "npx", "args": ["-y", f"package-{number}"]} for number in range(100)}
+    environment = environment_with(folder / "starts", servers)
+    tab = {**environment, "_GAIA_COMPLETE": "complete_bash", "COMP_WORDS": "gaia mcp tools server-7", "COMP_CWORD": "3"}
+    listing = [GAIA, "mcp", "list"]
+    if b"server-99" not in run(listing, environment).stdout:
+        raise SystemExit("gaia mcp list does not list what is configured")
+    if b"server-77" not in run([GAIA], tab).stdout:
+        raise SystemExit("a TAB does not complete the name of a server")
+    run(EMPTY_APP, environment)
+
+    empty, listed, completed = medians(
+        effort.commands,
+        lambda: run(EMPTY_APP, environment).seconds,
+        lambda: run(listing, environment).seconds,
+        lambda: run([GAIA], tab).seconds,
+    )
+
+    remark = f"empty app {empty * 1000:.0f} ms"
+    return [
+        Figure("gaia mcp list, 100 servers / empty Typer app", listed / empty, 1.25, remark=remark),
+        Figure("TAB on a server's name / empty Typer app", completed / empty, 1.25, remark=remark),
+    ]
+
+
+def cold_call(effort: Effort, folder: Path) -> list[Figure]:
+    """A call from nothing to its answer, less what the interpreter and the server take by themselves."""
+    servers = {"demo": {"command": SERVE_DEMO[0], "args": SERVE_DEMO[1:]}}
+    environment = environment_with(folder / "cold", servers)
+    command = [GAIA, "mcp", "call", "demo", "greet", "name=Ada"]
+    if run(command, environment).stdout.strip() != b"Hello, Ada!":
+        raise SystemExit("gaia mcp call does not print what the tool returns")
+
+    def first_answer() -> float:
+        pipes: list[Pipe] = []
+
+        def start() -> None:
+            pipes.append(Pipe(SERVE_DEMO))
+            pipes[0].ask(line(1, "server/discover", {}))
+
+        took = seconds(start)
+        pipes[0].close()
+        return took
+
+    empty, python, server, called = medians(
+        effort.commands,
+        lambda: run(EMPTY_APP, environment).seconds,
+        lambda: run([sys.executable, "-c", "pass"], environment).seconds,
+        first_answer,
+        lambda: run(command, environment).seconds,
+    )
+
+    ours = called - python - server
+    remark = f"{ours * 1000:.0f} ms = call {called * 1000:.0f} - python {python * 1000:.0f} - server {server * 1000:.0f}"
+    return [
+        Figure("cold gaia mcp call less python and server / empty Typer app", ours / empty, 60 / 45, remark=remark),
+    ]
+
+
+def long_result(effort: Effort, folder: Path) -> list[Figure]:
+    """The memory that a long text takes on its way through."""
+    arguments = [str(PROGRAMS / "bulk_server.py"), str(effort.megabytes), "0", "0"]
+    environment = environment_with(folder / "long", {"bulk": {"command": sys.executable, "args": arguments}})
+    ended = run([GAIA, "mcp", "call", "bulk", "big"], environment, keep=False)
+    return [
+        Figure(
+            f"memory of gaia for a text of {effort.megabytes} MB / its size",
+            ended.peak_bytes / (effort.megabytes * MEGABYTE),
+            4,
+            remark=f"{ended.peak_bytes / MEGABYTE:.0f} MB in {ended.seconds:.1f} s{_doubt(ended.peak_bytes)}",
+        )
+    ]
+
+
+def many_tools(effort: Effort, folder: Path) -> list[Figure]:
+    """A server with thousands of tools, on many pages."""
+    arguments = [str(PROGRAMS / "bulk_server.py"), "0", str(effort.tools), str(effort.pages)]
+    environment = environment_with(folder / "many", {"bulk": {"command": sys.executable, "args": arguments}})
+    command = [GAIA, "mcp", "tools", "bulk"]
+    if run(command, environment).stdout.count(b"tool_") < effort.tools:
+        raise SystemExit("gaia mcp tools does not show all of them")
+    peak = 0
+
+    def show() -> float:
+        nonlocal peak
+        ended = run(command, environment)
+        peak = max(peak, ended.peak_bytes)
+        return ended.seconds
+
+    (took,) = medians(min(effort.commands, 5), show)
+    name = f"gaia mcp tools, {effort.tools} tools on {effort.pages} pages"
+    return [
+        Figure(f"{name}: time", took, 2, "s"),
+        Figure(f"{name}: memory", peak / MEGABYTE, 150, "MB", remark=_doubt(peak).strip()),
+    ]
+
+
+def _doubt(peak: int) -> str:
+    return " (no more than this process: not its own)" if peak <= own_peak_bytes() else ""

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.bench.__main__ import table
+from tests.bench.figures import Figure
+
+ROOT = Path(__file__).parents[2]
+FIGURES = ("gaia mcp list", "TAB", "cold gaia mcp call", "memory of gaia", ": time", ": memory", "MCPClient.call",
+           "SDK's client", "serve demo, by hand")  # fmt: skip
+
+
+def test_the_benchmark_runs_and_prints_every_figure() -> None:
+    """Ours: it must not rot. Whether a figure holds is for a quiet machine and a person."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench", "--quick"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+
+    assert done.returncode == 0, done.stderr
+    for name in FIGURES:
+        assert name in done.stdout
+
+
+def test_a_figure_is_held_or_over() -> None:
+    """Ours: at most, unless at least."""
+    assert Figure("a", 1.0, 1.0).is_held
+    assert not Figure("a", 1.1, 1.0).is_held
+    assert Figure("a", 9.0, 8.0, at_least=True).is_held
+    assert not Figure("a", 7.0, 8.0, at_least=True).is_held
+
+
+def test_the_table_says_measured_limit_and_verdict() -> None:
+    """Ours."""
+    head, held, over = table([Figure("short", 1.0, 1.25), Figure("a longer name", 3.0, 8.0, at_least=True, remark="why")])
+
+    assert head.split() == ["figure", "measured", "limit"]
+    assert held.split() == ["short", "1.00", "x", "<=", "1.25", "ok"]
+    assert over.split() == ["a", "longer", "name", "3.00", "x", ">=", "8", "over", "why"]
