@@ -78,6 +78,9 @@ class Examination:
             return None
         first = self.failures[0]
         if first.error is not None:
+            if "test-client" in first.error.hint:
+                # That is where we are.
+                first.error.hint = "see all that it writes to stderr with --debug"
             return first.error
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
@@ -141,10 +144,8 @@ class _Examiner:
             if stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self._add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
-        strays = self.client.host.strays
-        if strays:
-            lines = "1 line" if len(strays) == 1 else f"{len(strays)} lines"
-            self._add(Check("stdout", FAIL, 0.0, f"{lines} that are not MCP, the first: {strays[0]!r}"))
+        if noise := self.client.host.noise():
+            self._add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
         elif self.client.peer is not None:
             self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
 

@@ -43,8 +43,19 @@ def say(text: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """The answer as JSON. Escaped to ASCII only where the text could not be encoded."""
-    write_text(encodable(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+    """The answer as JSON, written as it is made: a large one is never in memory as a whole."""
+    small: list[str] = []
+    size = 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+        size += len(piece)
+        if size <= PIECE_CHARS:
+            small.append(piece)
+        else:
+            write_text("".join(small))
+            write_text(piece)
+            small.clear()
+            size = 0
+    write_text("".join(small) + "\n")
 
 
 def done(text: str, **facts: Any) -> None:
@@ -56,11 +67,11 @@ def done(text: str, **facts: Any) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write to stdout as it is, and make sure that it is out."""
+    """Write to stdout as it is, but for what no encoding can carry, and make sure that it is out."""
     if sys.stdout is None:
         return
     for start in range(0, len(text), PIECE_CHARS):
-        sys.stdout.write(text[start : start + PIECE_CHARS])
+        sys.stdout.write(encodable(text[start : start + PIECE_CHARS]))
     sys.stdout.flush()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.output import Form, on_terminal, remark, report, say_json, write_text
 from gaia_mcp.errors import MCPError
-from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.safetext import clean, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _write_pieces(pieces: Iterator[str], result: dict[str, Any]) -> None:
         if number and not last.endswith("\n"):
             write_text("\n")
         last = piece
-        write_text(clean(piece) if terminal else encodable(piece))
+        write_text(clean(piece) if terminal else piece)
     if not last and "structuredContent" in result:
         say_json(result["structuredContent"])
     elif last and not last.endswith("\n") and (terminal or result.get("isError")):

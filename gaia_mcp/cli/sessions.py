@@ -74,9 +74,9 @@ def connected(
         grace = GRACE_SECONDS
     finally:
         session.close(grace)
-        if strays := session.client.host.strays:
-            lines = "1 line" if len(strays) == 1 else f"{len(strays)} lines"
-            remark(f"server {entry.name!r} wrote {lines} to stdout that are not MCP; tell its author: {strays[0]!r}")
+    # Where something failed, the error says it.
+    if noise := session.client.host.noise():
+        remark(f"server {entry.name!r} wrote {noise}; tell its author")
 
 
 def _log_shown(name: str) -> Callable[[str, str, Any], None] | None:

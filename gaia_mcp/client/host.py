@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # What a person is kept waiting for is theirs alone to say; a list of folders is not.
 ASKS_A_PERSON = frozenset({"elicitation/create"})
 
+STRAYS_KEPT = 1000
+
 
 class UnsupportedError(Exception):
     """The server asked for something that this host did not declare."""
@@ -71,5 +73,13 @@ class Host:
     def strayed(self, problem: str, excerpt: str) -> None:
         """The server wrote something to its protocol stream that does not belong there."""
         # A server that floods its stdout must not fill our memory too.
-        if len(self.strays) < 1000:
+        if len(self.strays) < STRAYS_KEPT:
             self.strays.append(one_line(excerpt) or problem)
+
+    def noise(self) -> str:
+        """What strayed, in words for an error or a remark; empty if nothing did."""
+        if not self.strays:
+            return ""
+        count = len(self.strays)
+        lines = "1 line" if count == 1 else f"{count} lines" if count < STRAYS_KEPT else f"{count} lines and more"
+        return f"{lines} to stdout that are not MCP, the first: {self.strays[0]!r}"

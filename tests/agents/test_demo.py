@@ -43,9 +43,7 @@ def test_add_is_structured_and_fits_its_own_schema(demo: DemoAgent) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "size"), [({}, 64), ({"size": 1}, 1), ({"size": 300}, 300)])
-def test_picture_is_a_png_of_the_size_that_was_asked_for(
-    demo: DemoAgent, arguments: dict[str, int], size: int
-) -> None:
+def test_picture_is_a_png_of_the_size_that_was_asked_for(demo: DemoAgent, arguments: dict[str, int], size: int) -> None:
     """Ours: signature, header, checksums and pixels, read by hand."""
     import struct
     import zlib

@@ -158,7 +158,8 @@ def test_a_target_that_is_not_there_says_which_step_failed(write: Write, target:
 
 
 @pytest.mark.parametrize(
-    ("target", "hint"), [("dmeo", "'demo'"), ("gaia_mcp.agents.demo:DemoAgnet", "'DemoAgent'"), ("zzz", "package.module")]
+    ("target", "hint"),
+    [("dmeo", "'demo'"), ("gaia_mcp.agents.demo:DemoAgnet", "'DemoAgent'"), ("zzz", "package.module")],
 )
 def test_a_misspelt_target_is_told_what_was_probably_meant(target: str, hint: str) -> None:
     """Ours."""

@@ -81,7 +81,9 @@ def cold_call(effort: Effort, folder: Path) -> list[Figure]:
     )
 
     ours = called - python - server
-    remark = f"{ours * 1000:.0f} ms = call {called * 1000:.0f} - python {python * 1000:.0f} - server {server * 1000:.0f}"
+    remark = (
+        f"{ours * 1000:.0f} ms = call {called * 1000:.0f} - python {python * 1000:.0f} - server {server * 1000:.0f}"
+    )
     return [
         Figure("cold gaia mcp call less python and server / empty Typer app", ours / empty, 60 / 45, remark=remark),
     ]

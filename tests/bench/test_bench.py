@@ -33,7 +33,9 @@ def test_a_figure_is_held_or_over() -> None:
 
 def test_the_table_says_measured_limit_and_verdict() -> None:
     """Ours."""
-    head, held, over = table([Figure("short", 1.0, 1.25), Figure("a longer name", 3.0, 8.0, at_least=True, remark="why")])
+    head, held, over = table(
+        [Figure("short", 1.0, 1.25), Figure("a longer name", 3.0, 8.0, at_least=True, remark="why")]
+    )
 
     assert head.split() == ["figure", "measured", "limit"]
     assert held.split() == ["short", "1.00", "x", "<=", "1.25", "ok"]

@@ -97,3 +97,15 @@ def test_a_flood_of_stray_output_is_not_kept_without_end() -> None:
 
     assert len(host.strays) == 1000
     assert host.strays[-1] == "999"
+
+
+def test_what_strayed_is_counted_in_words() -> None:
+    """Ours: for errors and remarks; a flood is not kept."""
+    host = Host()
+    assert host.noise() == ""
+    host.strayed("not JSON", "hello")
+    assert host.noise() == "1 line to stdout that are not MCP, the first: 'hello'"
+    for _ in range(5000):
+        host.strayed("not JSON", "again")
+
+    assert host.noise() == "1000 lines and more to stdout that are not MCP, the first: 'hello'"

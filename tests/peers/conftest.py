@@ -55,7 +55,9 @@ def connect(mark: dict[str, str]) -> Iterator[Callable[..., MCPClient]]:
     """Connects our client to a command; it is let go of at the end."""
     clients: list[MCPClient] = []
 
-    def open_client(*command: str | Path, host: Host | None = None, env: dict[str, str] | None = None, **entry: Any) -> MCPClient:
+    def open_client(
+        *command: str | Path, host: Host | None = None, env: dict[str, str] | None = None, **entry: Any
+    ) -> MCPClient:
         program, *arguments = [str(word) for word in command]
         entry |= {"command": program, "args": arguments, "env": {**mark, **(env or {})}}
         clients.append(MCPClient.from_config("peer", entry, timeout=TIMEOUT_SECONDS, host=host))

@@ -140,7 +140,9 @@ def test_the_sdk_calls_off_a_slow_tool(serve_demo: list[str], mark: dict[str, st
 
 
 @MODES
-def test_the_sdk_calls_forty_tools_at_once(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
+def test_the_sdk_calls_forty_tools_at_once(
+    serve_demo: list[str], mark: dict[str, str], mode: str, version: str
+) -> None:
     """Ours: each answer to its own question."""
 
     async def use(client: Client) -> None:

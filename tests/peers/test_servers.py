@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +17,7 @@ from tests.peers.conftest import PROGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from gaia_mcp.client import MCPClient
 
@@ -116,9 +116,7 @@ def test_everything_offers_no_sampling_to_who_declares_none(everything: MCPClien
     assert "trigger-sampling-request" not in _names(everything)
 
 
-def test_everything_sees_our_folders(
-    npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path
-) -> None:
+def test_everything_sees_our_folders(npm_servers: dict[str, list[str]], connect: Connect, tmp_path: Path) -> None:
     """Spec, roots."""
     client = connect(*npm_servers["everything"], host=Host(roots=[{"uri": tmp_path.as_uri(), "name": "here"}]))
 
@@ -204,7 +202,9 @@ def test_the_git_server_sees_a_real_repository(connect: Connect, tmp_path: Path)
     repository.mkdir()
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=repository, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *arguments], cwd=repository, env=environment, capture_output=True, text=True, check=True
+        )
         return done.stdout
 
     git("init", "--quiet", ".")

@@ -141,7 +141,15 @@ def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
 def test_one_bad_definition_does_not_hide_the_others() -> None:
     """Ours: each is looked at alone, and what is wrong is said."""
     agent = ServedAgent(
-        Plain("text", {}, {"name": ""}, {"name": "a"}, {"name": "a", "title": "2"}, {"name": "b", "x": object()}, {"name": "c"})
+        Plain(
+            "text",
+            {},
+            {"name": ""},
+            {"name": "a"},
+            {"name": "a", "title": "2"},
+            {"name": "b", "x": object()},
+            {"name": "c"},
+        )
     )
 
     assert [tool["name"] for tool in agent.answer("tools/list", {})["tools"]] == ["a", "c"]
@@ -214,7 +222,14 @@ def test_an_unknown_tool_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"name": 7}, {"name": "a", "arguments": []}, {"name": "a", "arguments": "x"}, {"name": "a", "arguments": None}]
+    "params",
+    [
+        {},
+        {"name": 7},
+        {"name": "a", "arguments": []},
+        {"name": "a", "arguments": "x"},
+        {"name": "a", "arguments": None},
+    ],
 )
 def test_a_call_without_a_name_or_with_arguments_of_the_wrong_kind_is_refused(params: dict[str, Any]) -> None:
     """Spec, CallToolRequest: malformed requests are -32602."""

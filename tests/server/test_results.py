@@ -45,7 +45,11 @@ def test_content_blocks_are_passed_through_as_they_are() -> None:
     """Ours: an agent that speaks MCP knows best."""
     blocks = [{"type": "image", "data": "AA==", "mimeType": "image/png"}, {"type": "text", "text": "a"}]
 
-    assert call_result({"content": blocks, "_meta": {"a": 1}}) == {"content": blocks, "_meta": {"a": 1}, "isError": False}
+    assert call_result({"content": blocks, "_meta": {"a": 1}}) == {
+        "content": blocks,
+        "_meta": {"a": 1},
+        "isError": False,
+    }
 
 
 def test_content_blocks_keep_the_failure_they_report() -> None:
@@ -71,7 +75,8 @@ def test_the_ways_in_which_gaia_agents_report_failure_are_errors(value: dict[str
 
 
 @pytest.mark.parametrize(
-    "value", [{"error": None}, {"error": ""}, {"success": True}, {"success": None}, {"status": "ok"}, ["error"], "error"]
+    "value",
+    [{"error": None}, {"error": ""}, {"success": True}, {"success": None}, {"status": "ok"}, ["error"], "error"],
 )
 def test_what_only_looks_like_a_failure_is_none(value: Any) -> None:
     """Ours: many agents always have the member and leave it empty."""

@@ -270,7 +270,9 @@ def test_an_answer_of_the_wrong_shape_is_answered_with_an_error(talk: Session) -
     assert talk.result(call(3, "quick"))
 
 
-def test_a_list_that_raises_is_an_internal_error(talk: Session, agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_list_that_raises_is_an_internal_error(
+    talk: Session, agent: Agent, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Spec, MS-15: internal faults are -32603. The traceback goes to stderr."""
     agent.prompts = 7  # type: ignore[assignment]
 

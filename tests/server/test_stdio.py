@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Start = Callable[..., Process]
 
@@ -210,7 +210,9 @@ def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
     """Ours: node hands sockets to its children, and other parents leave them without blocking."""
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
-    process = subprocess.Popen([sys.executable, str(SERVE), "demo"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, str(SERVE), "demo"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
+    )
     theirs.close()
     ours.settimeout(5)
     assert process.stderr is not None

@@ -81,7 +81,7 @@ class StdioTransport(WireConversation):
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without the secrets it was given."""
         child = self._child
-        return redacted(child.stderr_tail(), self._secrets()) if child is not None else ""
+        return self._without_secrets(child.stderr_tail()) if child is not None else ""
 
     def connect(self) -> bool:
         """Start the server, without a word to it yet.
@@ -219,17 +219,13 @@ class StdioTransport(WireConversation):
             child = cast("Child", exchange.pipe)
             returncode = child.wait(EXIT_STATUS_SECONDS)
             child.settle_stderr(EXIT_STATUS_SECONDS)
-            tail = redacted(child.stderr_tail(), self._secrets())
+            tail = self._without_secrets(child.stderr_tail())
         return ServerExitedError(
             self.name, _before(stage), returncode, tail, last_words=_last_words(tail) or self._noise()
         )
 
-    def _noise(self) -> str:
-        strays = self.host.strays if self.host is not None else []
-        if not strays:
-            return ""
-        lines = "a line" if len(strays) == 1 else f"{len(strays)} lines"
-        return f"it wrote {lines} to stdout that are not MCP: {redacted(strays[0], self._secrets())!r}"
+    def _without_secrets(self, text: str) -> str:
+        return redacted(text, self._secrets())
 
     def _secrets(self) -> list[str]:
         return list(self.env.values())

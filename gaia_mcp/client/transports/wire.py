@@ -68,8 +68,8 @@ class WireConversation(Conversation):
         """The error for a pipe that ended while `stage` was waited for."""
 
     @abstractmethod
-    def _noise(self) -> str:
-        """What the server wrote instead of an answer, in words for an error; empty if nothing."""
+    def _without_secrets(self, text: str) -> str:
+        """What the server wrote, without the secrets that it was given."""
 
     # What it calls.
 
@@ -131,6 +131,11 @@ class WireConversation(Conversation):
             self.peer = outcome.peer
             return outcome.peer
         raise outcome.error if isinstance(outcome, OpeningFailed) else self._why_lost(exchange, "at its start")
+
+    def _noise(self) -> str:
+        """What the server wrote instead of an answer, in words for an error; empty if nothing."""
+        noise = self.host.noise() if self.host is not None else ""
+        return f"it wrote {noise}" if noise else ""
 
     @property
     def is_open(self) -> bool:
@@ -326,7 +331,7 @@ class WireConversation(Conversation):
         assert host is not None  # noqa: S101 (_begin made it)
         try:
             if isinstance(event, Strayed):
-                host.strayed(event.problem, event.excerpt)
+                host.strayed(event.problem, self._without_secrets(event.excerpt))
             elif isinstance(event, Logged):
                 host.logged(event.level, event.logger, event.data)
             elif isinstance(event, ListChanged):

