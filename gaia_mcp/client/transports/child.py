@@ -30,7 +30,8 @@ TERMINATE_GRACE_SECONDS = 2.0
 KILL_GRACE_SECONDS = 5.0
 # Enough of stderr for the last words and a traceback; a flood is dropped from its start.
 STDERR_KEPT_BYTES = 64 * 1024
-READ_BYTES = 256 * 1024
+# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
+READ_BYTES = 64 * 1024
 # How often the members of a group that outlived their leader are looked for.
 GROUP_POLL_SECONDS = 0.02
 # How soon a writer that waits for the child to read notices that it is to stop.
