@@ -100,7 +100,9 @@ class EntryError(ConfigError, ValueError):
     kind = "entry"
 
     def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(f"server {server!r}: {problem}", hint=hint or "see what an entry holds: gaia mcp add --help", server=server)
+        super().__init__(
+            f"server {server!r}: {problem}", hint=hint or "see what an entry holds: gaia mcp add --help", server=server
+        )
 
 
 class VariableUnsetError(ConfigError):

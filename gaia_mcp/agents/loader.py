@@ -36,7 +36,11 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     agent = _make(target, found, keywords or {})
     missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
-        raise AgentError(target, f"has no {'() and no '.join(missing)}()", hint="these two methods make an agent: see gaia mcp serve --help")
+        raise AgentError(
+            target,
+            f"has no {'() and no '.join(missing)}()",
+            hint="these two methods make an agent: see gaia mcp serve --help",
+        )
     return agent
 
 

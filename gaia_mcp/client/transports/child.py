@@ -164,14 +164,24 @@ class Child:
         if os.name != "nt":
             os.set_blocking(self._stdin, False)
 
-    def read(self) -> bytes:
-        """The next bytes of its stdout; empty at the end, when the pipe is closed. Blocks: for one thread alone."""
+    @property
+    def stdout(self) -> int:
+        """The descriptor of its stdout, once started."""
         assert self._process is not None  # noqa: S101
         assert self._process.stdout is not None  # noqa: S101
-        data = os.read(self._process.stdout.fileno(), READ_BYTES)
+        return self._process.stdout.fileno()
+
+    def read(self) -> bytes:
+        """The next bytes of its stdout; empty at the end, when the pipe is closed. For one thread at a time."""
+        data = os.read(self.stdout, READ_BYTES)
         if not data:
-            self._process.stdout.close()
+            self.close_stdout()
         return data
+
+    def close_stdout(self) -> None:
+        """Read no more. For whoever reads; may be called twice."""
+        if self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data` to its stdin.

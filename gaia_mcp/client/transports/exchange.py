@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import threading
 
+    from gaia_mcp.client.transports.turns import TurnReader
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
     from gaia_mcp.protocol.client import ClientConnection
@@ -41,12 +42,13 @@ class Exchange:
     `questions` is how many of the server's are being answered.
     """
 
-    __slots__ = ("connection", "is_open", "lost", "opening", "pipe", "questions", "reader", "waiters")
+    __slots__ = ("connection", "is_open", "lost", "opening", "pipe", "questions", "reader", "turns", "waiters")
 
     def __init__(self, connection: ClientConnection, pipe: Pipe) -> None:
         self.connection = connection
         self.pipe = pipe
         self.reader: threading.Thread | None = None
+        self.turns: TurnReader | None = None
         self.waiters: dict[RequestId, Waiter] = {}
         self.questions = 0
         self.opening: Waiter | None = None

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 from gaia_mcp.client.transports.child import CLOSE_GRACE_SECONDS, Child, Stopped
+from gaia_mcp.client.transports.turns import TurnReader
 from gaia_mcp.client.transports.wire import WireConversation
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -152,32 +153,37 @@ class StdioTransport(WireConversation):
     def _read(self, exchange: Exchange, child: Child, started: threading.Event, failure: list[MCPError]) -> None:
         try:
             child.start()
+            turns = exchange.turns = self._turns(exchange, child)
         except MCPError as error:
             failure.append(error)
             return
         finally:
             started.set()
+        turns.run()
+
+    def _turns(self, exchange: Exchange, child: Child) -> TurnReader:
         lines = LineBuffer()
-        try:
-            while data := child.read():
-                if exchange.lost is not None:
-                    continue  # Unreadable from here on; keep draining, so that it can end.
-                try:
-                    for record in lines.feed(data):
-                        self._take(exchange, record)
-                except RecordTooLongError as problem:
-                    self._pipe_ended(exchange, RemoteProtocolError(self.name, f"wrote {problem}"))
-                except RemoteProtocolError as error:
-                    self._pipe_ended(exchange, error)
+
+        def take(data: bytes) -> None:
+            if exchange.lost is not None:
+                return  # Unreadable from here on; it is only drained, so that it can end.
+            try:
+                for record in lines.feed(data):
+                    self._take(exchange, record)
+            except RecordTooLongError as problem:
+                self._pipe_ended(exchange, RemoteProtocolError(self.name, f"wrote {problem}"))
+            except RemoteProtocolError as error:
+                self._pipe_ended(exchange, error)
+
+        def end() -> None:
+            child.close_stdout()
             if exchange.lost is None:
                 for record in lines.finish():
                     self._received(exchange, record)
-        finally:
-            asked_to = child.is_closing
-            self._pipe_ended(
-                exchange,
-                NotConnectedError(self.name) if asked_to else self._why_lost(exchange, "before it was asked to"),
-            )
+            lost = None if child.is_closing else self._why_lost(exchange, "before it was asked to")
+            self._pipe_ended(exchange, lost or NotConnectedError(self.name))
+
+        return TurnReader(child.stdout, child.read, take, end)
 
     def _take(self, exchange: Exchange, record: bytes) -> None:
         if record[:15].lower() == b"content-length:":
@@ -192,6 +198,8 @@ class StdioTransport(WireConversation):
         exchange, child = self._exchange, self._child
         if exchange is None or child is None:
             return None
+        if exchange.turns is not None:
+            exchange.turns.call_back()  # What it still writes must be drained, or it could not end.
         stopped = child.stop(grace_seconds)
         self._pipe_ended(exchange, NotConnectedError(self.name))
         reader = exchange.reader

@@ -115,13 +115,13 @@ class WireConversation(Conversation):
             self._send(exchange, outgoing, deadline)
             # A silent server is asked again by handshake while there is still time for the answer.
             probe = deadline.sooner(min(PROBE_SECONDS, deadline.remaining() / 2))
-            outcome = self._outcome_by(probe, waiter)
+            outcome = self._outcome_by(exchange, probe, waiter)
             if outcome is None:
                 with self._lock:
                     connection.probe_timed_out()
                     outgoing = connection.take_outgoing()
                 self._send(exchange, outgoing, deadline)
-                outcome = self._outcome_by(deadline, waiter)
+                outcome = self._outcome_by(exchange, deadline, waiter)
         finally:
             exchange.opening = None
         if outcome is None:
@@ -243,7 +243,7 @@ class WireConversation(Conversation):
             self._send(exchange, outgoing, deadline, stage)
             is_out = True
             while True:
-                outcome = self._outcome_by(deadline, waiter)
+                outcome = self._outcome_by(exchange, deadline, waiter)
                 if isinstance(outcome, Progressed):
                     deadline.extend()
                     if on_progress is not None:
@@ -259,12 +259,18 @@ class WireConversation(Conversation):
             raise
         finally:
             exchange.waiters.pop(request_id, None)
+            if exchange.waiters and exchange.turns is not None:
+                exchange.turns.call_back()
 
-    @staticmethod
-    def _outcome_by(deadline: Deadline, waiter: Waiter) -> Event | MCPError | None:
+    def _outcome_by(self, exchange: Exchange, deadline: Deadline, waiter: Waiter) -> Event | MCPError | None:
+        """What has come of a request; None when the deadline has passed."""
+        outcomes = waiter.outcomes
         while True:
+            # Whoever waits alone reads for himself; the one who opens the conversation leaves it to the thread.
+            turns = exchange.turns if len(exchange.waiters) == 1 else None
+            is_read = turns is not None and turns.read_here(lambda: not outcomes.empty(), deadline)
             try:
-                return waiter.outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
+                return outcomes.get(not is_read, min(deadline.remaining(), WAIT_SLICE_SECONDS))
             except Empty:
                 if deadline.expired:
                     return None

@@ -1,0 +1,139 @@
+"""Who reads a pipe: whoever alone waits for an answer from it, else a thread of its own.
+
+Reading where one waits spares waking two threads for every answer, which is most of what a small call costs. The thread
+steps aside when asked, and takes over again when the callers have gone. Where pipes cannot be polled (Windows), it
+reads all the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.deadline import Deadline
+
+# Callers that come within this time of one another find nobody in their way; what a server says unasked waits as long.
+QUIET_SECONDS = 0.05
+# A deadline may be held or extended while one waits for it.
+SLICE_SECONDS = 0.25
+
+
+class TurnReader:
+    """Reads until `read` returns nothing, giving what it returns to `take`; at the end, or when `take` fails, `end`.
+
+    `descriptor` is what `read` reads. `take` and `end` are never called by two threads at once.
+    """
+
+    def __init__(
+        self, descriptor: int, read: Callable[[], bytes], take: Callable[[bytes], None], end: Callable[[], None]
+    ) -> None:
+        self._descriptor = descriptor
+        self._read = read
+        self._take = take
+        self._end = end
+        # Held by whoever reads.
+        self._turn = threading.Lock()
+        self._called_back = threading.Event()
+        self._at_end = False
+        self._left = 0.0
+        # Held to wake the thread out of its poll, and to close what wakes it.
+        self._gate = threading.Lock()
+        self._is_polling = False
+        self._woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
+        if self._woken >= 0:
+            os.set_blocking(self._woken, False)
+
+    def run(self) -> None:
+        """Read whenever nobody else does, to the end. For a thread of its own."""
+        try:
+            while not self._at_end:
+                with self._turn:
+                    if self._wake < 0:
+                        self._read_once()
+                    else:
+                        self._read_until_woken()
+                if not self._at_end and self._wake >= 0:
+                    self._stand_aside()
+        finally:
+            with self._gate:
+                self._is_polling = False
+                for descriptor in (self._woken, self._wake):
+                    if descriptor >= 0:
+                        os.close(descriptor)
+
+    def read_here(self, is_done: Callable[[], bool], deadline: Deadline) -> bool:
+        """Read in this thread until `is_done`, the end, or the deadline; False if somebody else is reading."""
+        if self._wake < 0 or not self._take_turn(deadline):
+            return False
+        try:
+            poller = select.poll()
+            poller.register(self._descriptor, select.POLLIN)
+            while not self._at_end and not is_done() and not deadline.expired:
+                if poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)):
+                    self._read_once()
+        finally:
+            self._left = time.monotonic()
+            self._turn.release()
+            if self._at_end:
+                self._called_back.set()
+        return True
+
+    def call_back(self) -> None:
+        """Have the thread read again now: somebody waits who does not read."""
+        self._called_back.set()
+
+    def _take_turn(self, deadline: Deadline) -> bool:
+        if self._turn.acquire(blocking=False):
+            return True
+        with self._gate:
+            if not self._is_polling:
+                return False
+            os.write(self._wake, b".")
+        return self._turn.acquire(timeout=min(deadline.remaining(), SLICE_SECONDS))
+
+    def _read_once(self) -> None:
+        try:
+            data = self._read()
+            if data:
+                self._take(data)
+            else:
+                self._finish()
+        except BaseException:
+            # Also a Ctrl-C between reading and taking: what follows could not be understood.
+            self._finish()
+            raise
+
+    def _finish(self) -> None:
+        if not self._at_end:
+            self._at_end = True
+            self._end()
+
+    def _read_until_woken(self) -> None:
+        poller = select.poll()
+        poller.register(self._descriptor, select.POLLIN)
+        poller.register(self._woken, select.POLLIN)
+        with self._gate:
+            self._is_polling = True
+        while not self._at_end:
+            ready = [descriptor for descriptor, _ in poller.poll()]
+            if self._woken in ready:
+                break
+            self._read_once()
+        with self._gate:
+            self._is_polling = False
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._woken, 64)
+
+    def _stand_aside(self) -> None:
+        """Until called back, or nobody has read for a while."""
+        while not self._called_back.wait(QUIET_SECONDS):
+            if not self._turn.locked() and time.monotonic() - self._left >= QUIET_SECONDS:
+                break
+        self._called_back.clear()
