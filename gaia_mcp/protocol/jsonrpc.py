@@ -23,6 +23,7 @@ UNSUPPORTED_VERSION = -32022
 RESOURCE_NOT_FOUND = -32002
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder().decode
 
 
 class Request(NamedTuple):
@@ -79,7 +80,7 @@ def parse(record: bytes) -> Any:
     """
     try:
         # Decoded here, for `json` would guess at UTF-16 and UTF-32. A byte order mark is some shells' doing.
-        return json.loads(record.decode("utf-8-sig"))
+        return _decode(record.decode("utf-8-sig"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
 
@@ -93,31 +94,29 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
     """What a JSON value is. A server's request differs from a response by `method` alone, never by its id."""
     if not isinstance(value, dict):
         return Malformed("not an object", None)
-    has_id = "id" in value
     message_id = value.get("id")
     known_id = message_id if is_id(message_id) else None
-    meant = _meant(value)
     if value.get("jsonrpc") != "2.0":
-        return Malformed('no "jsonrpc": "2.0"', known_id, meant)
+        return Malformed('no "jsonrpc": "2.0"', known_id, _meant(value))
     method = value.get("method")
     if method is not None:
         params = value.get("params", {})
         if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
-            return Malformed("method or params of the wrong type", known_id, meant)
-        if not has_id:
+            return Malformed("method or params of the wrong type", known_id, _meant(value))
+        if "id" not in value:
             return Notification(method, params or {})
         if known_id is None:
-            return Malformed("an id that is neither a string nor an integer", None, meant)
+            return Malformed("an id that is neither a string nor an integer", None, _meant(value))
         return Request(known_id, method, params or {})
     # The other member is left out by most and null from some.
     error, result = value.get("error"), value.get("result")
+    if isinstance(result, dict) and error is None and known_id is not None:
+        return Result(known_id, result)
     if isinstance(error, dict) and result is None:
         code = error.get("code")
         code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
         return Error(known_id, code, str(error.get("message", "")), error.get("data"))
-    if isinstance(result, dict) and error is None and known_id is not None:
-        return Result(known_id, result)
-    return Malformed("neither a request nor a response", known_id, meant)
+    return Malformed("neither a request nor a response", known_id, _meant(value))
 
 
 def _meant(value: dict[str, Any]) -> str:

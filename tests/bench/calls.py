@@ -14,6 +14,7 @@ from typing import Any
 from gaia_mcp.client import MCPClient
 from tests.bench.figures import PROGRAMS, SERVE_DEMO, Effort, Figure, Pipe, greet, line, seconds
 
+PLAIN_SERVER = [sys.executable, str(PROGRAMS / "plain_server.py")]
 SDK_SERVER = [sys.executable, str(PROGRAMS / "sdk_server.py")]
 ARGUMENTS = {"name": "Ada"}
 # Short enough that a busy machine disturbs all alike; long enough that nobody's tidying up is another's time.
@@ -26,6 +27,7 @@ def clients(effort: Effort) -> list[Figure]:
     """
     by_hand, ours, sdk = asyncio.run(_in_turns(effort, SERVE_DEMO))
     slow_by_hand, slow_ours, _ = asyncio.run(_in_turns(effort, SDK_SERVER))
+    _, plain_ours, plain_sdk = asyncio.run(_in_turns(effort, PLAIN_SERVER))
     name = "MCPClient.call / the same bytes by hand"
     return [
         Figure(f"{name}, serve demo", ours / by_hand, 1.6, remark=_micro(ours, by_hand)),
@@ -35,6 +37,13 @@ def clients(effort: Effort) -> list[Figure]:
             4,
             at_least=True,
             remark=_micro(sdk, ours),
+        ),
+        Figure(
+            "call of the SDK's client / MCPClient.call, a server that answers at once",
+            plain_sdk / plain_ours,
+            4,
+            at_least=True,
+            remark=_micro(plain_sdk, plain_ours),
         ),
         Figure(f"{name}, the SDK's server", slow_ours / slow_by_hand, 1.6, remark=_micro(slow_ours, slow_by_hand)),
     ]

@@ -49,6 +49,8 @@ class TurnReader:
         self._woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
         if self._woken >= 0:
             os.set_blocking(self._woken, False)
+            self._poller = select.poll()
+            self._poller.register(descriptor, select.POLLIN)
 
     def run(self) -> None:
         """Read whenever nobody else does, to the end. For a thread of its own."""
@@ -73,10 +75,8 @@ class TurnReader:
         if self._wake < 0 or not self._take_turn(deadline):
             return False
         try:
-            poller = select.poll()
-            poller.register(self._descriptor, select.POLLIN)
             while not self._at_end and not is_done() and not deadline.expired:
-                if poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)):
+                if self._poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)):
                     self._read_once()
         finally:
             self._left = time.monotonic()
