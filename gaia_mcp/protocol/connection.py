@@ -232,4 +232,7 @@ class Connection:
 
 def _excerpt(value: Any) -> bytes:
     """A member of a batch, as it may have looked. Unlike what we send, it may hold NaN."""
-    return json.dumps(value).encode("ascii")
+    try:
+        return json.dumps(value).encode("ascii")
+    except RecursionError:  # Reading goes a little deeper than writing.
+        return b""
