@@ -55,10 +55,17 @@ def serve(target: Target, kwarg: KwargOption = None, reload: ReloadOption = Fals
 
 def _load(target: str, keywords: dict[str, Any], reloading: StdioServer | None) -> ServedAgent:
     from gaia_mcp.agents.loader import load_agent, source_folder
+    from gaia_mcp.errors import AgentError
     from gaia_mcp.server.adapter import ServedAgent
 
     def load() -> ServedAgent:
-        agent = ServedAgent(load_agent(target, keywords), list_changes=reloading is not None)
+        loaded = load_agent(target, keywords)
+        try:
+            agent = ServedAgent(loaded, list_changes=reloading is not None)
+            agent.describe()
+        except Exception as cause:  # the agent's own code
+            problem = f"cannot say what it offers: {type(cause).__name__}: {cause}"
+            raise AgentError(target, problem, hint="see the traceback with --debug") from cause
         for problem in agent.problems:
             remark(f"{target}: {problem}")
         return agent

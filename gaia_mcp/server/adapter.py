@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.schema import SchemaError, misfits
 from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result, unsayable
@@ -174,8 +174,10 @@ class ServedAgent:
         defined = [resource for resource in self._optional("get_mcp_resources") or [] if _named(resource, "uri")]
         resource = next((resource for resource in defined if resource["uri"] == uri), None)
         read = getattr(self.agent, "read_mcp_resource", None)
-        if not isinstance(uri, str) or (resource is None and read is None):
-            raise RefusedError("Resource not found", data={"uri": uri})
+        if not isinstance(uri, str):
+            raise RefusedError("resources/read needs params.uri, a string", data={"uri": uri})
+        if resource is None and read is None:
+            raise RefusedError("Resource not found", RESOURCE_NOT_FOUND, {"uri": uri})
         mime_type = resource.get("mimeType") if resource else None
         if read is None:
             text, blob = (resource.get("text"), resource.get("blob")) if resource else (None, None)
@@ -187,7 +189,7 @@ class ServedAgent:
         try:
             return resource_result(read(uri), uri, mime_type)
         except (ValueError, KeyError, FileNotFoundError) as error:
-            raise RefusedError(f"Resource not found: {error}", data={"uri": uri}) from error
+            raise RefusedError(f"Resource not found: {error}", RESOURCE_NOT_FOUND, {"uri": uri}) from error
 
     def _optional(self, name: str) -> Any:
         method = getattr(self.agent, name, None)

@@ -79,6 +79,7 @@ def test_a_changed_agent_is_loaded_anew(gaia: Gaia) -> None:
 
     assert tools() == ["first"]
     path.write_text("this is no python")
+    path.write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))
     path.write_text(AGENT.format(word="two", tool="second") + "\n# longer")
     wait_for(lambda: tools() == ["second"])
     process.communicate(timeout=10)
@@ -88,9 +89,11 @@ def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
     """Design, section 4."""
     (gaia.cwd / "broken.py").write_text("import nothing_of_that_name\n")
     (gaia.cwd / "empty.py").write_text("class Nothing: pass\n")
+    (gaia.cwd / "mute.py").write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))
     for target in (
         "nobody",
         "broken.py:Agent",
+        "mute.py:Agent",
         "empty.py:Nothing",
         "empty.py",
         "nowhere.py:A",

@@ -71,20 +71,20 @@ def test_the_sdk_calls_tools(serve_demo: list[str], mark: dict[str, str], mode: 
 
 @MODES
 def test_the_sdk_hears_of_mistakes(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
-    """Spec, errors: what does not fit is a tool error, an unknown tool, prompt or resource -32602."""
+    """Spec, errors: what does not fit is a tool error, an unknown tool or prompt -32602; a resource by revision."""
 
     async def use(client: Client) -> None:
         misfit = await client.call_tool("greet", {"nme": "Ada"})
         assert misfit.is_error
         assert "'name' is missing" in misfit.content[0].text
-        for wrong in (
-            client.call_tool("nope", {}),
-            client.get_prompt("nope"),
-            client.read_resource("demo://nope"),
+        for wrong, code in (
+            (client.call_tool("nope", {}), -32602),
+            (client.get_prompt("nope"), -32602),
+            (client.read_resource("demo://nope"), -32602 if version == "2026-07-28" else -32002),
         ):
             with pytest.raises(MCPError) as caught:
                 await wrong
-            assert caught.value.error.code == -32602
+            assert caught.value.error.code == code
 
     _with_client(use, serve_demo, mark, mode)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.server.adapter import RefusedError, ServedAgent
 from gaia_mcp.toolcall import CallCancelledError
 
@@ -408,12 +408,15 @@ def test_a_content_given_with_the_description_is_read(librarian: Full, uri: str,
     assert ServedAgent(librarian).answer("resources/read", {"uri": uri}) == {"contents": [contents]}
 
 
-@pytest.mark.parametrize("uri", ["x://bare", "x://nope", None, 7])
-def test_a_resource_that_cannot_be_read_is_refused(librarian: Full, uri: Any) -> None:
-    """Spec, MS-15: unknown resources are -32602 and name the uri."""
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [("x://bare", INVALID_PARAMS), ("x://nope", RESOURCE_NOT_FOUND), (None, INVALID_PARAMS), (7, INVALID_PARAMS)],
+)
+def test_a_resource_that_cannot_be_read_is_refused(librarian: Full, uri: Any, code: int) -> None:
+    """Spec, MS-15 and its forerunners: unknown resources are refused and named; the revision decides on the code."""
     refused = _refusal(librarian, "resources/read", {"uri": uri})
 
-    assert refused.code == INVALID_PARAMS
+    assert refused.code == code
     assert refused.data == {"uri": uri}
 
 
