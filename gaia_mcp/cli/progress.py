@@ -69,6 +69,8 @@ class Waiting:
             self._update()
 
     def _show(self) -> None:
+        from shutil import get_terminal_size
+
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -81,7 +83,8 @@ class Waiting:
                 BarColumn(),
                 TextColumn("{task.fields[text]}", markup=False),
                 TimeElapsedColumn(),
-                console=Console(stderr=True),
+                # Room for the ^C that a terminal echoes; on a full line it would push the bar out of our reach.
+                console=Console(stderr=True, width=max(20, get_terminal_size().columns - 3)),
                 transient=True,
             )
             self._task = self._bar.add_task(self._what, total=None, text="")

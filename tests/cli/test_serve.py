@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.cli.test_signals import wait_for
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     import subprocess
@@ -81,7 +81,7 @@ def test_a_changed_agent_is_loaded_anew(gaia: Gaia) -> None:
     path.write_text("this is no python")
     path.write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))
     path.write_text(AGENT.format(word="two", tool="second") + "\n# longer")
-    wait_for(lambda: tools() == ["second"])
+    wait_until(lambda: tools() == ["second"])
     process.communicate(timeout=10)
 
 

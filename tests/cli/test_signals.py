@@ -7,26 +7,18 @@ import pty
 import select
 import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.conftest import BIN, entry_of
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.cli.conftest import Gaia
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until something is so, at most five seconds."""
-    end = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        select.select([], [], [], 0.01)
 
 
 def noted(path: Path, word: str) -> Callable[[], bool]:
@@ -40,7 +32,7 @@ def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, ser
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of(server, env={"NOTES": str(notes)})})
     process = gaia.popen("call", "x", "echo")
-    wait_for(noted(notes, seen))
+    wait_until(noted(notes, seen))
 
     process.send_signal(number)
 
@@ -56,7 +48,7 @@ def test_a_signal_stops_all_servers_that_run_at_once(gaia: Gaia, command: tuple[
     notes = gaia.cwd / "notes"
     gaia.write({name: entry_of("hangs-at-start", env={"NOTES": str(notes)}) for name in ("a", "b", "c")})
     process = gaia.popen(*command)
-    wait_for(lambda: notes.exists() and notes.read_text().count("server/discover") == 3)
+    wait_until(lambda: notes.exists() and notes.read_text().count("server/discover") == 3)
 
     process.send_signal(signal.SIGINT)
 
@@ -69,7 +61,7 @@ def test_a_second_signal_does_not_leave_a_stubborn_server(gaia: Gaia) -> None:
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of("ignores-sigterm", env={"NOTES": str(notes)})})
     process = gaia.popen("call", "x", "hang")
-    wait_for(noted(notes, "tools/"))
+    wait_until(noted(notes, "tools/"))
 
     for _ in range(3):
         process.send_signal(signal.SIGINT)

@@ -12,30 +12,18 @@ import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio import StdioTransport
+from tests.processes import living_with
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.verdicts import Verdicts
-from tests.client.waiting import PATIENCE_SECONDS, wait_until
 
 SERVERS = Path(__file__).parent.parent / "servers"
 # Machines that run several suites at once are slow; a request that is to be answered has this long.
 ENOUGH_SECONDS = 20.0
-
-
-def living_with(mark: str) -> list[str]:
-    """The processes that were started with `mark` in their environment and still run."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                if mark.encode() in (folder / "environ").read_bytes():
-                    found.append((folder / "cmdline").read_text().replace("\0", " "))
-            except OSError:
-                continue
-    return found
 
 
 class Started:

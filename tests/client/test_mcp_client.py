@@ -28,7 +28,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.rounds import MAX_ROUNDS
 from tests.client.conftest import SERVERS, Started
-from tests.client.waiting import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

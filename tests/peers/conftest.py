@@ -10,7 +10,8 @@ import pytest
 
 from gaia_mcp.client import MCPClient
 from tests.peers.installing import GAIA, NPM_PACKAGES, OLD_SDK, install_npm, install_python
-from tests.peers.processes import living_with, wait_until
+from tests.processes import living_with
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

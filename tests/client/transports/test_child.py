@@ -14,7 +14,7 @@ from gaia_mcp.client.transports import child as module
 from gaia_mcp.client.transports.child import STDERR_KEPT_BYTES, Child, CutError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
-from tests.client.waiting import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,8 +25,9 @@ from gaia_mcp.errors import (
     VersionError,
 )
 from gaia_mcp.protocol import lines
-from tests.client.conftest import SERVERS, Started, living_with
-from tests.client.waiting import wait_until
+from tests.client.conftest import SERVERS, Started
+from tests.processes import living_with
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.client.transports.turns import TurnReader
 from gaia_mcp.deadline import Deadline
-from tests.client.waiting import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,7 +21,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     VersionError,
 )
-from tests.client.waiting import wait_until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.exchange import Exchange

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-PATIENCE_SECONDS = 5.0
 
 
 def living_with(words: str) -> list[str]:
@@ -23,13 +16,3 @@ def living_with(words: str) -> list[str]:
             except OSError:
                 continue
     return found
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    """Until it has happened. Fails when it does not."""
-    pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS / 0.02)):
-        if happened():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it did not happen")
