@@ -46,6 +46,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(128 + terminated.number) from None
         except (typer.Exit, typer.Abort, CommandLineError):
             raise
+        except OSError as error:
+            # What the operating system refuses is told in its words: a full disk behind stdout, for instance.
+            where = f" ({error.filename})" if error.filename else ""
+            raise typer.Exit(fail(MCPError(f"{error.strerror or error}{where}", hint="more with --debug"))) from None
         except Exception as error:
             if Form.debug:
                 raise
