@@ -103,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = _refuse(error, words)
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
+    except SystemExit as ended:  # Typer leaves so after a completion
+        status = ended.code
     _leave(int(status or 0))
 
 
