@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.launch import stderr_shown
 from gaia_mcp.cli.output import Form, on_terminal, remark
+from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.mcp_client import DEFAULT_TIMEOUT_SECONDS, MCPClient
+from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS, StdioTransport
 from gaia_mcp.client.verdicts import Verdicts
 from gaia_mcp.deadline import Deadline

@@ -1,87 +1,38 @@
-"""The client of one server: connects, lists its tools, calls them, and lets go.
+"""The client of one server, in the manners that GAIA's documents promise: a bool, an empty list, an `error` key.
 
-Two manners over one engine. `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise (a bool, an
-empty list, an `error` key); `open`, `fetch_tools`, `call` and the rest raise what is in `errors.py`.
+For everything else, and for errors that are raised, see the engine under it.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import threading
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.host import Host, UnsupportedError
-from gaia_mcp.client.tool import MCPTool, read_tools
-from gaia_mcp.client.transports.base import Conversation, MCPTransport, PlainConversation
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError, PeerError, ProtocolError, RemoteProtocolError
+from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS, ClientEngine
+from gaia_mcp.client.tool import MCPTool  # noqa: TC001 (the documents import it from here)
+from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
-from gaia_mcp.protocol.paging import Pages
-from gaia_mcp.protocol.rounds import MAX_ROUNDS, input_required, pause_before, retried
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.child import Child
     from gaia_mcp.client.verdicts import Verdicts
-    from gaia_mcp.protocol.events import Peer
 
 logger = logging.getLogger("gaia_mcp")
 
-# However often a server reports progress, a request does not last longer than this, in seconds.
-LONGEST_REQUEST_SECONDS = 3600.0
-DEFAULT_TIMEOUT_SECONDS = 30
 
+class MCPClient(ClientEngine):
+    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
 
-class MCPClient:
-    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request."""
-
-    def __init__(
-        self,
-        name: str,
-        transport: MCPTransport,
-        debug: bool = False,
-        *,
-        timeout: float = DEFAULT_TIMEOUT_SECONDS,
-        host: Host | None = None,
-        verdicts: Verdicts | None = None,
-    ) -> None:
-        self.name = name
-        self.transport = transport
-        self.debug = debug
-        self.timeout = timeout
-        self.server_info: dict[str, Any] = {}
-        self.last_error: str | None = None
-        self.tool_problems: list[str] = []
-        self.host = host or Host()
-        self._verdicts = verdicts
-        self._tools: list[MCPTool] | None = None
-        self._wanted = False
-        self._disconnects = 0
-        self._lock = threading.RLock()
-        self._conversation = transport if isinstance(transport, Conversation) else PlainConversation(transport)
-        self._conversation.name = name
-        self._conversation.host = self.host
-        if debug:
-            logger.setLevel(logging.DEBUG)
+    `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
+    rest raise what is in `errors.py`.
+    """
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r} over {self.transport!r}>"
-
-    def __enter__(self) -> MCPClient:
-        try:
-            self.open()
-        except BaseException:
-            self.disconnect()  # Also after a Ctrl-C that came when all was done.
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.disconnect()
 
     @classmethod
     def from_config(
@@ -129,8 +80,6 @@ class MCPClient:
 
         return cls(name, StdioTransport(command, timeout=timeout, debug=debug, name=name), debug, timeout=timeout)
 
-    # As the documents promise.
-
     def connect(self) -> bool:
         """Connect; False on failure, with the reason in `last_error`."""
         self.last_error = None
@@ -141,17 +90,6 @@ class MCPClient:
             logger.warning("MCP server %r: %s", self.name, error)
             return False
         return True
-
-    def disconnect(self) -> None:
-        """Let go of the server and forget its tools. May be called twice."""
-        self._disconnects += 1
-        self._wanted = False
-        self._tools = None
-        self._conversation.disconnect()
-
-    def is_connected(self) -> bool:
-        """Whether the server is there."""
-        return self._conversation.is_connected()
 
     def list_tools(self, refresh: bool = False) -> list[MCPTool]:
         """The server's tools: those known from last time unless it has announced a change or `refresh` is set.
@@ -189,181 +127,6 @@ class MCPClient:
             return self.call_tool(tool.name, arguments)
 
         return wrapper
-
-    # As the rest of this package wants it.
-
-    @property
-    def peer(self) -> Peer | None:
-        """The server as it presented itself: version, information, capabilities, instructions."""
-        return self._conversation.peer
-
-    def deadline(self) -> Deadline:
-        """A fresh deadline of this client's timeout, which progress may extend."""
-        return Deadline(self.timeout, ceiling=LONGEST_REQUEST_SECONDS)
-
-    def open(self, deadline: Deadline | None = None) -> Peer:
-        """Connect and agree on a version.
-
-        Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
-        """
-        return self._open(deadline or Deadline(self.timeout), self._disconnects)
-
-    def _open(self, deadline: Deadline, disconnects: int) -> Peer:
-        with self._alone(deadline):
-            self._tools = None
-            known = self._verdicts.lookup() if self._verdicts is not None else None
-            try:
-                peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
-            except ProtocolError:
-                if self._verdicts is None or known != "handshake":
-                    raise
-                # It may have been updated since: find out anew.
-                self._verdicts.forget()
-                peer = self._conversation.open(probe=True, deadline=deadline)
-            if self._disconnects != disconnects:
-                # Another thread has disconnected meanwhile, and would not expect to find a server running.
-                self._conversation.disconnect()
-                raise NotConnectedError(self.name)
-            if self._verdicts is not None and peer.era != known:
-                self._verdicts.remember(peer.era)
-            self._wanted = True
-            self.server_info = peer.info
-            return peer
-
-    def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
-        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`.
-
-        Raises as `open` does.
-        """
-        deadline = deadline or self.deadline()
-        with self._alone(deadline):
-            if "tools" in self.host.list_changes:
-                self._tools = None
-            if self._tools is None or refresh:
-                self._ready(deadline)
-                self.host.list_changes.discard("tools")
-                self._conversation.watch_lists()
-                definitions = list(self.items("tools/list", deadline))
-                self._tools, problems = read_tools(definitions)
-                self.tool_problems.extend(problems)
-            return list(self._tools)
-
-    def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
-        """The tool of that name, without reading further pages than needed; None if the server has none."""
-        deadline = deadline or self.deadline()
-        with self._alone(deadline):
-            if self._tools is not None and "tools" not in self.host.list_changes:
-                return next((tool for tool in self._tools if tool.name == name), None)
-            for definition in self.items("tools/list", deadline):
-                if isinstance(definition, dict) and definition.get("name") == name:
-                    return read_tools([definition])[0][0]
-        return None
-
-    def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
-        """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`.
-
-        Raises as `open` does.
-        """
-        deadline = deadline or self.deadline()
-        pages = Pages(method)
-        self.tool_problems = []
-        while not pages.done:
-            yield from pages.take(self.request(method, pages.params, deadline))
-        self.tool_problems.extend(pages.problems)
-
-    def call(
-        self,
-        tool_name: str,
-        arguments: dict[str, Any],
-        deadline: Deadline | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> dict[str, Any]:
-        """The tool's result as the server sent it, also one that reports a failure (`isError`).
-
-        Asks the host whatever the server wants to know first. A call that may have left is never sent again.
-        Raises as `open` does.
-        """
-        params = {"name": tool_name, "arguments": arguments}
-        return self._in_rounds("tools/call", params, deadline or self.deadline(), on_progress)
-
-    def request(
-        self,
-        method: str,
-        params: dict[str, Any] | None = None,
-        deadline: Deadline | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> dict[str, Any]:
-        """Any request's result. Connects again first if the server has gone since. Raises as `open` does."""
-        deadline = deadline or self.deadline()
-        self._ready(deadline)
-        return self._conversation.request(method, params, deadline, on_progress=on_progress)
-
-    def check_alive(self, deadline: Deadline | None = None) -> None:
-        """Ask whether the server is there. Raises as `open` does."""
-        deadline = deadline or self.deadline()
-        self._ready(deadline)
-        self._conversation.check_alive(deadline)
-
-    def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
-        """Ask the server for its log messages from `level` upwards; they go to the host."""
-        deadline = deadline or self.deadline()
-        self._ready(deadline)
-        self._conversation.want_logs(level, deadline)
-
-    def _ready(self, deadline: Deadline) -> None:
-        if self._conversation.is_open:
-            return
-        disconnects = self._disconnects
-        if not self._wanted or isinstance(self._conversation, PlainConversation):
-            raise NotConnectedError(self.name)
-        with self._alone(deadline):
-            # It has ended since: nothing of this request has left yet, so it may be started anew.
-            if not self._conversation.is_open:
-                logger.info("MCP server %r is gone; connecting again", self.name)
-                self._open(deadline, disconnects)
-
-    @contextmanager
-    def _alone(self, deadline: Deadline) -> Iterator[None]:
-        if not self._lock.acquire(timeout=deadline.remaining()):
-            raise DeadlineError(self.name, "another thread's request", deadline.seconds)
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def _in_rounds(
-        self, method: str, params: dict[str, Any], deadline: Deadline, on_progress: OnProgress | None
-    ) -> dict[str, Any]:
-        asking = params
-        for round_number in range(1, MAX_ROUNDS + 1):
-            result = self.request(method, asking, deadline, on_progress=on_progress)
-            wanted = input_required(result)
-            if wanted is None:
-                return result
-            if isinstance(wanted, str):
-                raise RemoteProtocolError(self.name, wanted)
-            if not wanted.questions:
-                pause = pause_before(round_number)
-                if pause > deadline.remaining():
-                    raise DeadlineError(self.name, method, deadline.seconds)
-                time.sleep(pause)
-            asking = retried(params, wanted, self._answers(wanted.questions, deadline))
-        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUNDS} rounds")
-
-    def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
-        answers: dict[str, Any] = {}
-        deadline.hold()
-        try:
-            for key, question in questions.items():
-                answers[key] = self.host.answer(question["method"], question.get("params", {}))
-        except UnsupportedError as unsupported:
-            problem = f"asked for {unsupported}, which this client did not declare"
-            raise RemoteProtocolError(self.name, problem) from None
-        finally:
-            deadline.release()
-        return answers
 
     def _explained(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
         tool = next((tool for tool in self.list_tools() if tool.name == tool_name), None)

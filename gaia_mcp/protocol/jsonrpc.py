@@ -80,7 +80,7 @@ def parse(record: bytes) -> Any:
     """
     try:
         # Decoded here, for `json` would guess at UTF-16 and UTF-32. A byte order mark is some shells' doing.
-        return _decode(record.decode("utf-8-sig"))
+        return _decode(record.decode("utf-8").removeprefix("\ufeff"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
 

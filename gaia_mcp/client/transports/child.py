@@ -193,7 +193,7 @@ class Child:
             self._write_in_thread(data, deadline)
             return
         view = memoryview(data)
-        if not self._stdin_lock.acquire(timeout=deadline.remaining()):
+        if not self._stdin_lock.acquire(blocking=False) and not self._stdin_lock.acquire(timeout=deadline.remaining()):
             raise TimeoutError("it does not read its stdin")
         try:
             if self._is_cut:

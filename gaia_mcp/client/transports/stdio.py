@@ -186,7 +186,7 @@ class StdioTransport(WireConversation):
         return TurnReader(child.stdout, child.read, take, end)
 
     def _take(self, exchange: Exchange, record: bytes) -> None:
-        if record[:15].lower() == b"content-length:":
+        if record[0] in b"Cc" and record[:15].lower() == b"content-length:":
             raise RemoteProtocolError(
                 self.name,
                 "frames its messages with Content-Length, as language servers do; MCP is one message per line",
