@@ -11,11 +11,12 @@ from abc import abstractmethod
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.host import ASKS_A_PERSON, Host, UnsupportedError
+from gaia_mcp.client.host import Host
 from gaia_mcp.client.identity import CLIENT_INFO
 from gaia_mcp.client.transports.base import Conversation
 from gaia_mcp.client.transports.child import CutError
 from gaia_mcp.client.transports.exchange import Exchange, Pipe, Waiter
+from gaia_mcp.client.transports.questions import Questions
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
 from gaia_mcp.protocol.client import ClientConnection
@@ -32,7 +33,7 @@ from gaia_mcp.protocol.events import (
     Refused,
     Strayed,
 )
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestId, encode
+from gaia_mcp.protocol.jsonrpc import RequestId, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +50,6 @@ PROBE_SECONDS = 10.0
 ASIDE_SECONDS = 2.0
 # On Windows a Ctrl-C is noticed only between two waits.
 WAIT_SLICE_SECONDS = 0.25
-# Each question has a thread while it is being answered; a server that asks without end must not take the machine.
-MAX_QUESTIONS = 32
 
 
 class WireConversation(Conversation):
@@ -60,6 +59,7 @@ class WireConversation(Conversation):
         super().__init__()
         self._lock = threading.Lock()
         self._exchange: Exchange | None = None
+        self._questions = Questions(self._lock, self._send_aside)
 
     # What a subclass does.
 
@@ -328,7 +328,8 @@ class WireConversation(Conversation):
             if opening is not None:
                 opening.outcomes.put(event)
         elif isinstance(event, Asked):
-            self._asked(exchange, event)
+            assert self.host is not None  # noqa: S101 (_begin made it)
+            self._questions.take(exchange, event, self.host)
         else:
             self._tell_host(event)
 
@@ -344,44 +345,3 @@ class WireConversation(Conversation):
                 host.list_changed(event.kind)
         except Exception:  # the host's own code; reading must go on, or everybody who waits would wait in vain
             logger.exception("the host of MCP server %r failed", self.name)
-
-    def _asked(self, exchange: Exchange, asked: Asked) -> None:
-        with self._lock:
-            too_many = exchange.questions >= MAX_QUESTIONS
-            if too_many:
-                exchange.connection.refuse(asked.id, INTERNAL_ERROR, "too many questions at once")
-            else:
-                exchange.questions += 1
-            outgoing = exchange.connection.take_outgoing()
-        if too_many:
-            self._send_aside(exchange, outgoing)
-            return
-        # In a thread of its own: a person may take long, and reading must go on.
-        threading.Thread(target=self._answer, args=(exchange, asked), name=f"{self.name} asks", daemon=True).start()
-
-    def _answer(self, exchange: Exchange, asked: Asked) -> None:
-        host = self.host
-        assert host is not None  # noqa: S101 (_begin made it)
-        answer: dict[str, Any] | None = None
-        code, text = 0, ""
-        waiters = list(exchange.waiters.values()) if asked.method in ASKS_A_PERSON else []
-        for waiter in waiters:
-            waiter.deadline.hold()
-        try:
-            answer = host.answer(asked.method, asked.params)
-            encode(answer)
-        except UnsupportedError:
-            code, text = METHOD_NOT_FOUND, f"Method not found: {asked.method}"
-        except Exception as error:  # noqa: BLE001 (the host's own code; the server must hear something)
-            answer, code, text = None, INTERNAL_ERROR, f"{type(error).__name__} in the client"
-        finally:
-            for waiter in waiters:
-                waiter.deadline.release()
-        with self._lock:
-            exchange.questions -= 1
-            if answer is None:
-                exchange.connection.refuse(asked.id, code, text)
-            else:
-                exchange.connection.respond(asked.id, answer)
-            outgoing = exchange.connection.take_outgoing()
-        self._send_aside(exchange, outgoing)

@@ -10,7 +10,8 @@ import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.child import CutError
-from gaia_mcp.client.transports.wire import MAX_QUESTIONS, WireConversation
+from gaia_mcp.client.transports.questions import MAX_QUESTIONS
+from gaia_mcp.client.transports.wire import WireConversation
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectError,
