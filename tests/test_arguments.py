@@ -50,13 +50,13 @@ def typed(*texts: str, schema: Any, base: dict[str, Any] | None = None) -> dict[
     ],
 )
 def test_an_assignment_is_taken_apart_at_its_first_sign(text: str, read: Assignment) -> None:
-    """Design, section 4: `key=value` and `key:=JSON`."""
+    """Ours: `key=value` and `key:=JSON`."""
     assert read_assignment(text) == read
 
 
 @pytest.mark.parametrize("text", ["", "a", "=b", "--flag", "a:b"])
 def test_what_is_no_assignment_is_refused(text: str) -> None:
-    """Design, section 4: exit code 2 says which word was wrong."""
+    """Ours: exit code 2 says which word was wrong."""
     with pytest.raises(ArgumentSyntaxError, match="is not key=value"):
         read_assignment(text)
 
@@ -65,7 +65,7 @@ class TestReadObject:
     """`--args JSON`."""
 
     def test_an_object_is_read(self) -> None:
-        """Design, section 4."""
+        """Ours."""
         assert read_object(' {"a": [1, null, 1.5]} ', "--args") == {"a": [1, None, 1.5]}
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestTypedValue:
         ids=lambda value: str(value)[:40],
     )
     def test_a_word_becomes_what_the_schema_says(self, schema: Any, text: str, value: Any) -> None:
-        """Design, section 4: `key=value` is turned into the schema's type; nothing is guessed."""
+        """Ours: `key=value` is turned into the schema's type; nothing is guessed."""
         found = typed_value(text, schema, {})
         assert (found, type(found)) == (value, type(value))
 
@@ -286,7 +286,7 @@ class TestTypedArguments:
     }
 
     def test_each_gets_its_own_type(self) -> None:
-        """Design, section 4."""
+        """Ours."""
         assert typed("path=5", "limit=5", "tags=a", schema=self.SCHEMA) == {"path": "5", "limit": 5, "tags": ["a"]}
 
     def test_an_unknown_key_stays_text(self) -> None:
@@ -317,7 +317,7 @@ class TestTypedArguments:
                 typed(*texts, schema=self.SCHEMA)
 
     def test_json_is_taken_as_it_is(self) -> None:
-        """Design, section 4: `key:=JSON`, whatever the schema says."""
+        """Ours: `key:=JSON`, whatever the schema says."""
         assert typed("path:=5", 'limit:="5"', "new:=null", schema=self.SCHEMA) == {"path": 5, "limit": "5", "new": None}
 
     @pytest.mark.parametrize("text", ["limit:=", "limit:=abc", "limit:={", "limit:=NaN", "limit:=1e999"])
@@ -327,7 +327,7 @@ class TestTypedArguments:
             typed(text, schema=self.SCHEMA)
 
     def test_a_file_stands_for_its_content(self, tmp_path: Path) -> None:
-        """Design, section 4: `key=@FILE`; its content is typed like a word."""
+        """Ours: `key=@FILE`; its content is typed like a word."""
         (tmp_path / "text").write_text("5\n")
         (tmp_path / "list").write_text('["a"]')
 

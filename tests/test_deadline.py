@@ -25,7 +25,7 @@ def clock() -> Clock:
 
 
 def test_time_runs_out(clock: Clock) -> None:
-    """Style, "A connection": every wait has a deadline, shared by all the steps of one request."""
+    """Ours: every wait has a deadline, shared by all the steps of one request."""
     deadline = Deadline(10, clock=clock)
     assert (deadline.seconds, deadline.remaining(), deadline.expired) == (10, 10, False)
 

@@ -71,7 +71,7 @@ def drawn() -> list[tuple[str, str, str]]:
 
 
 def test_the_drawing_at_the_top_shows_every_error() -> None:
-    """Design, section 6: one tree, drawn in its docstring."""
+    """Ours: one tree, drawn in its docstring."""
     defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, MCPError)}
     assert {name for name, _, _ in drawn()} == defined
     assert {type(error).__name__ for error in EVERY} == defined
@@ -79,19 +79,19 @@ def test_the_drawing_at_the_top_shows_every_error() -> None:
 
 @pytest.mark.parametrize(("name", "parent", "builtin"), drawn())
 def test_an_error_inherits_what_the_drawing_says(name: str, parent: str, builtin: str) -> None:
-    """Design, section 6: also the builtin that GAIA's documents promise."""
+    """Ours: also the builtin that GAIA's documents promise."""
     bases = [base.__name__ for base in getattr(errors, name).__bases__]
     assert bases == [parent, *([builtin] if builtin else [])]
 
 
 def test_each_error_has_a_kind_of_its_own() -> None:
-    """Design, section 4: programs tell errors apart by `kind` in `--json`."""
+    """Ours: programs tell errors apart by `kind` in `--json`."""
     assert len({error.kind for error in EVERY}) == len(EVERY)
 
 
 @pytest.mark.parametrize("error", EVERY, ids=lambda error: type(error).__name__)
 def test_an_error_says_what_is_and_carries_plain_values(error: MCPError) -> None:
-    """Style, "An error": a message without a full stop, in one line; facts for programs, none at first."""
+    """Ours: a message without a full stop, in one line; facts for programs, none at first."""
     assert str(error) == error.message
     assert error.message
     assert not error.message.endswith(".")
@@ -105,7 +105,7 @@ def test_an_error_says_what_is_and_carries_plain_values(error: MCPError) -> None
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_says_what_to_do(error: MCPError) -> None:
-    """Style, "An error": the hint says what to do, even when its maker had nothing special to say."""
+    """Ours: the hint says what to do, even when its maker had nothing special to say."""
     assert error.hint
 
 
@@ -113,7 +113,7 @@ def test_an_error_says_what_to_do(error: MCPError) -> None:
     "error", [error for error in EVERY if "fs" in error.message], ids=lambda error: type(error).__name__
 )
 def test_an_error_about_a_server_names_it(error: MCPError) -> None:
-    """Design, section 4: `server` in the error object of `--json`."""
+    """Ours: `server` in the error object of `--json`."""
     assert error.server == "fs"
 
 
@@ -143,7 +143,7 @@ def test_an_error_that_is_told_its_hint_keeps_it() -> None:
 
 
 def test_a_file_s_error_names_line_and_column_where_they_are_known() -> None:
-    """Design, section 5: an error with path and line, as editors and terminals link it."""
+    """Ours: an error with path and line, as editors and terminals link it."""
     error = ConfigFileError(PATH, "not JSON", line=3, column=7)
 
     assert (error.path, error.line, error.column) == (PATH, 3, 7)
@@ -175,7 +175,7 @@ def test_a_server_without_last_words_is_said_to_have_none() -> None:
 
 
 def test_the_values_can_be_read_back() -> None:
-    """Design, section 6: every class carries plain values."""
+    """Ours: every class carries plain values."""
     spawn = SpawnError("fs", "npx", "is not there")
     late = DeadlineError("fs", "tools/list", 2.5, noise="it printed 3 lines")
     version = VersionError("fs", ["1999-01-01"], ["2025-11-25", "2026-07-28"])

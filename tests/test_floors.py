@@ -121,7 +121,7 @@ def part_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", modules())
 def test_every_module_has_a_floor(name: str) -> None:
-    """Design, section 2: a new module is put on a floor before it imports anything."""
+    """Ours: a new module is put on a floor before it imports anything."""
     assert part_of(name) or name == ""
 
 
@@ -133,7 +133,7 @@ def test_every_line_of_the_table_is_about_a_module_that_exists() -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_a_module_imports_only_lower_floors_and_its_own_part(name: str) -> None:
-    """Design, section 2. The package itself may name everything for a type checker: that is how it stays lazy."""
+    """Ours. The package itself may name everything for a type checker: that is how it stays lazy."""
     part = part_of(name)
     wrong = []
     for target, line in own_imports(name, for_types=False if name in ("", "client") else None):
@@ -145,7 +145,7 @@ def test_a_module_imports_only_lower_floors_and_its_own_part(name: str) -> None:
 
 
 def test_the_edges_do_not_know_each_other() -> None:
-    """Design, section 2: configuration and transports, and the three kinds of peer, stand side by side."""
+    """Ours: configuration and transports, and the three kinds of peer, stand side by side."""
     for group in (("config", "client.transports"), ("client", "server", "agents")):
         for part in group:
             others = {target for name in modules() if part_of(name) == part for target, _ in own_imports(name)}
@@ -158,7 +158,7 @@ def test_nobody_imports_the_package_as_a_whole() -> None:
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
-    """Design, section 2; what only a type checker sees counts, but for the two lazy packages that name everything."""
+    """Ours; what only a type checker sees counts, but for the two lazy packages that name everything."""
     edges = {
         name: {
             target
@@ -182,26 +182,26 @@ def test_no_module_imports_itself_in_a_circle() -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_no_module_is_too_long_to_read(name: str) -> None:
-    """Style, "The shape": at 400 lines split before adding."""
+    """Ours: at 400 lines split before adding."""
     path = ROOT.joinpath(*name.split(".")) if name else ROOT
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     assert len(source.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
 
 
 def test_nobody_imports_click_or_asyncio() -> None:
-    """Design, sections 1 and 3: Click is vendored by Typer, and no path of a stdio command is asynchronous."""
+    """Ours: Click is vendored by Typer, and no path of a stdio command is asynchronous."""
     roots = {(one.module.partition(".")[0], name) for name in modules() for one in imports(name)}
     assert {(root, name) for root, name in roots if root in {"click", "asyncio"}} == set()
 
 
 @pytest.mark.parametrize("name", [name for name in modules() if FLOORS[part_of(name)] == 1])
 def test_the_rules_touch_no_clock_file_thread_or_process(name: str) -> None:
-    """Design, section 1: rules take everything they need as arguments."""
+    """Ours: rules take everything they need as arguments."""
     assert {one.module.partition(".")[0] for one in imports(name)} & IMPURE == set()
 
 
 def test_only_the_command_line_prints_or_exits() -> None:
-    """Design, section 2, with the two exceptions that have a reason beside them in the table."""
+    """Ours, with the two exceptions that have a reason beside them in the table."""
     found = []
     for name, tree in modules().items():
         if part_of(name) in ("cli", "__main__"):
@@ -217,5 +217,5 @@ def test_only_the_command_line_prints_or_exits() -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_every_module_says_what_it_is_for(name: str) -> None:
-    """Style, "A module": it opens with what it owns."""
+    """Ours: it opens with what it owns."""
     assert ast.get_docstring(modules()[name])

@@ -37,7 +37,7 @@ def test_a_name_that_needs_quoting_or_leads_elsewhere_is_not(name: str) -> None:
     ],
 )
 def test_a_tool_s_full_name_is_split_at_the_longest_known_server(text: str, split: tuple[str, str] | None) -> None:
-    """Design, section 4: `call NAME.TOOL`."""
+    """Ours: `call NAME.TOOL`."""
     assert split_tool_name(text, {"fs", "fs.v2"}) == split
 
 
@@ -79,7 +79,7 @@ def test_two_spellings_of_one_name_are_offered_once() -> None:
 
 
 def test_a_suggestion_reads_as_a_question() -> None:
-    """Style, "An error": the hint says what to do."""
+    """Ours: the hint says what to do."""
     assert did_you_mean("raed", ["read"]) == "did you mean 'read'?"
     assert did_you_mean("rea", ["read", "real"]) == "did you mean 'real' or 'read'?"
     assert did_you_mean("xyz", ["read"]) == ""

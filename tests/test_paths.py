@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_configuration_lies_in_the_home_folder(home: Path) -> None:
-    """Design, section 5: `~/.gaia/mcp_servers.json`."""
+    """Ours: `~/.gaia/mcp_servers.json`."""
     assert config_folder({}) == home / ".gaia"
     assert servers_file({}) == home / ".gaia" / "mcp_servers.json"
     assert approvals_file({}) == home / ".gaia" / "trusted_projects.json"
@@ -43,7 +43,7 @@ def test_the_configuration_lies_in_the_home_folder(home: Path) -> None:
     ],
 )
 def test_the_folder_can_be_moved(environ: dict[str, str], folder: str) -> None:
-    """Design, section 5: `GAIA_HOME` or `GAIA_CONFIG_DIR` move the folder; an empty variable says nothing."""
+    """Ours: `GAIA_HOME` or `GAIA_CONFIG_DIR` move the folder; an empty variable says nothing."""
     assert config_folder(environ) == Path(folder)
     assert servers_file(environ) == Path(folder, "mcp_servers.json")
     assert approvals_file(environ) == Path(folder, "trusted_projects.json")
@@ -91,5 +91,5 @@ def test_a_path_is_shown_as_a_person_writes_it(home: Path, inside: str, words: s
 
 
 def test_the_project_s_own_file_comes_before_the_shared_one() -> None:
-    """Design, section 5: `./mcp_servers.json` (or `.mcp.json`)."""
+    """Ours: `./mcp_servers.json` (or `.mcp.json`)."""
     assert PROJECT_FILES == ("mcp_servers.json", ".mcp.json")

@@ -41,7 +41,7 @@ def loaded_after(statement: str) -> set[str]:
 
 @pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client, gaia_mcp.agents.base], ids=lambda one: str(one.__name__))
 def test_everything_that_is_announced_can_be_imported(module: object) -> None:
-    """Design, section 2: everything public is importable from the package itself."""
+    """Ours: everything public is importable from the package itself."""
     names = module.__all__  # type: ignore[attr-defined]
     assert names
     assert list(names) == sorted(names)
@@ -75,12 +75,12 @@ def test_the_version_is_a_version() -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    """Design, section 1: `--help`, `list` and TAB stay fast."""
+    """Ours: `--help`, `list` and TAB stay fast."""
     assert loaded_after("import gaia_mcp, gaia_mcp.client") == set()
 
 
 def test_reading_the_configuration_loads_nothing_heavy() -> None:
-    """Design, section 1: `list` and TAB read it and nothing else."""
+    """Ours: `list` and TAB read it and nothing else."""
     assert loaded_after("import gaia_mcp.config.store; gaia_mcp.config.store.ConfigStore.locate().names()") == set()
 
 

@@ -45,7 +45,7 @@ def matches(printed: list[str], expected: list[str]) -> bool:
 
 
 def test_the_console_blocks_print_what_they_show(tmp_path: Path) -> None:
-    """Style, words: README blocks run in the tests."""
+    """Ours: README blocks run in the tests."""
     (tmp_path / "weather.py").write_text(next(block for block in blocks("python") if block.startswith("# weather.py")))
     environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin", "LANG": "C.UTF-8"}
     for block in blocks("console"):
@@ -63,7 +63,7 @@ def test_the_console_blocks_print_what_they_show(tmp_path: Path) -> None:
 
 
 def test_the_python_example_runs(tmp_path: Path) -> None:
-    """Style, words."""
+    """Ours."""
     (example,) = [block for block in blocks("python") if "MCPClient" in block]
     environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin"}
 

@@ -39,7 +39,7 @@ class TestClean:
     """No control character of a server's reaches the terminal."""
 
     def test_every_character_that_controls_or_hides_is_escaped(self) -> None:
-        """Design, section 7, over all of Unicode."""
+        """Ours, over all of Unicode."""
         left = [
             f"U+{code:04X}"
             for code in range(0x110000)
@@ -75,7 +75,7 @@ class TestClean:
     @given(st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF)))
     @example("\r\r\n")
     def test_nothing_unsafe_is_left_in_any_text(self, text: str) -> None:
-        """Design, section 7."""
+        """Ours."""
         assert not any(is_unsafe(character) for character in clean(text))
         assert clean(clean(text)) == clean(text)
 
@@ -187,7 +187,7 @@ ORDINARY_NAMES = [
 
 @pytest.mark.parametrize("name", SECRET_NAMES)
 def test_a_name_that_means_a_secret_is_known(name: str) -> None:
-    """Design, section 7: no secret in `list`."""
+    """Ours: no secret in `list`."""
     assert looks_secret(name)
 
 
@@ -231,7 +231,7 @@ def test_everything_else_is_masked(value: str) -> None:
     ],
 )
 def test_a_url_is_shown_without_what_opens_it(url: str, shown: str) -> None:
-    """Design, section 4: `list` hides secrets in a URL."""
+    """Ours: `list` hides secrets in a URL."""
     assert masked_url(url) == shown
 
 
@@ -294,7 +294,7 @@ class TestArguments:
         ids=str,
     )
     def test_a_secret_is_not_shown(self, arguments: list[str]) -> None:
-        """Design, section 7: never a secret in `list`."""
+        """Ours: never a secret in `list`."""
         shown = masked_arguments(arguments)
         assert len(shown) == len(arguments)
         assert "hunter2" not in " ".join(shown).casefold()
@@ -367,7 +367,7 @@ class TestArguments:
     @steady
     @given(st.sampled_from(["--token", "--api-key", "--db.password"]), st.text("abcXYZ./+=-_", min_size=1))
     def test_no_spelling_of_a_secret_gets_through(self, flag: str, tail: str) -> None:
-        """Design, section 7: as its own argument or after `=`."""
+        """Ours: as its own argument or after `=`."""
         secret = f"hunter2{tail}"
         assert "hunter2" not in " ".join(masked_arguments([flag, secret, f"{flag}={secret}"]))
 
@@ -376,7 +376,7 @@ class TestRedacted:
     """Secrets that are known, in text that is not."""
 
     def test_known_secrets_are_replaced_wherever_they_stand(self) -> None:
-        """Design, section 7: a server that prints its own token."""
+        """Ours: a server that prints its own token."""
         assert redacted("a hunter2 b hunter2c", ["hunter2"]) == f"a {MASK} b {MASK}c"
 
     def test_the_longest_goes_first(self) -> None:

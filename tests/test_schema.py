@@ -78,7 +78,7 @@ class TestCheckSchema:
         ],
     )
     def test_an_unusable_schema_is_refused_with_the_reason(self, schema: Any, words: str) -> None:
-        """Design, section 4: `test-client` validates every schema and says what is wrong where."""
+        """Ours: `test-client` validates every schema and says what is wrong where."""
         with pytest.raises(SchemaError) as caught:
             check_schema(schema)
         assert words in str(caught.value)
@@ -334,7 +334,7 @@ def test_a_schema_without_properties_has_none(schema: Any) -> None:
     ],
 )
 def test_a_type_is_said_in_a_few_words(schema: Any, words: str) -> None:
-    """Design, section 4: `tools` shows signatures."""
+    """Ours: `tools` shows signatures."""
     assert type_in_words(schema, {"$defs": {"P": {"type": "boolean"}}}) == words
 
 
@@ -363,7 +363,7 @@ class TestSignature:
     """A tool in a line."""
 
     def test_required_parameters_come_first(self) -> None:
-        """Design, section 4: signatures with required parameters first."""
+        """Ours: signatures with required parameters first."""
         schema = {
             "type": "object",
             "properties": {

@@ -17,7 +17,7 @@ def saved(gaia: Gaia) -> Any:
 
 
 def test_a_server_is_connected_to_and_then_saved(gaia: Gaia) -> None:
-    """Design, section 4: name, version and tool count are reported."""
+    """Ours: name, version and tool count are reported."""
     ran = gaia("add", "demo", "--", "gaia", "mcp", "serve", "demo")
 
     assert ran.stdout == "added 'demo' to ~/.gaia/mcp_servers.json: demo 0.1.0, 7 tools\n"
@@ -27,7 +27,7 @@ def test_a_server_is_connected_to_and_then_saved(gaia: Gaia) -> None:
 
 
 def test_a_command_line_is_split_without_a_shell(gaia: Gaia) -> None:
-    """Design, section 4, and the form of GAIA's documents."""
+    """Ours, and the form of GAIA's documents."""
     assert gaia("add", "demo", "gaia mcp serve 'demo'").code == 0
     assert saved(gaia)["demo"] == {"command": "gaia", "args": ["mcp", "serve", "demo"]}
     for line in ("gaia mcp serve demo | cat", "gaia mcp serve $(echo demo)", "a && b", "gaia 'mcp"):
@@ -45,7 +45,7 @@ def test_a_program_whose_path_has_a_space_is_not_split(gaia: Gaia) -> None:
 
 
 def test_a_server_that_does_not_work_is_not_saved(gaia: Gaia) -> None:
-    """Design, section 4: a failed check saves nothing."""
+    """Ours: a failed check saves nothing."""
     ran = gaia("add", "bad", "--", sys.executable, str(SERVERS / "exits_at_once.py"))
 
     assert ran.code == 4
@@ -55,7 +55,7 @@ def test_a_server_that_does_not_work_is_not_saved(gaia: Gaia) -> None:
 
 
 def test_a_name_that_is_taken_needs_force(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     before = saved(demo)
 
     ran = demo("add", "demo", "--no-check", "--", "other")
@@ -66,7 +66,7 @@ def test_a_name_that_is_taken_needs_force(demo: Gaia) -> None:
 
 
 def test_every_option_lands_in_the_entry(gaia: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     ran = gaia(
         *("add", "full", "--env", "A=1", "--env", "TOKEN", "--env", "B=x=y", "--cwd", ".", "--request-timeout", "90"),
         *("--disabled", "--no-check", "--", "prog", "-y", "--flag", "a b"),
@@ -84,7 +84,7 @@ def test_every_option_lands_in_the_entry(gaia: Gaia) -> None:
 
 
 def test_an_entry_may_be_given_as_json(gaia: Gaia) -> None:
-    """Design, section 4; also the whole snippet that READMEs show."""
+    """Ours; also the whole snippet that READMEs show."""
     entry = {"command": "prog", "args": ["a"], "x-note": "kept"}
 
     assert gaia("add", "a", "--no-check", "--json", json.dumps(entry)).code == 0
@@ -94,7 +94,7 @@ def test_an_entry_may_be_given_as_json(gaia: Gaia) -> None:
 
 
 def test_the_answer_may_be_json_too(gaia: Gaia) -> None:
-    """Design, section 4: every command has `--json`."""
+    """Ours: every command has `--json`."""
     ran = gaia("add", "demo", "--json", "--", "gaia", "mcp", "serve", "demo")
 
     assert ran.json["added"] == "demo"
@@ -144,7 +144,7 @@ def test_a_name_that_no_shell_could_carry_is_refused(gaia: Gaia) -> None:
 
 
 def test_servers_are_forgotten_all_or_none(gaia: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     gaia.write({"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}})
 
     missing = gaia("remove", "a", "bb")
@@ -155,7 +155,7 @@ def test_servers_are_forgotten_all_or_none(gaia: Gaia) -> None:
 
 
 def test_what_others_wrote_survives(gaia: Gaia) -> None:
-    """Design, section 5."""
+    """Ours."""
     gaia.config.parent.mkdir()
     gaia.config.write_text(
         '{\n    "theme": "dark",\n    "mcpServers": {"old": {"command": "x", "autoApprove": ["y"]}}\n}'
@@ -171,7 +171,7 @@ def test_what_others_wrote_survives(gaia: Gaia) -> None:
 
 
 def test_many_writers_at_once_lose_nothing(gaia: Gaia) -> None:
-    """Design, section 5: two writers at once."""
+    """Ours: two writers at once."""
     running = [gaia.popen("add", f"s{number}", "--no-check", "--", "prog") for number in range(8)]
     for process in running:
         process.communicate()
@@ -182,7 +182,7 @@ def test_many_writers_at_once_lose_nothing(gaia: Gaia) -> None:
 
 
 def test_an_entry_of_another_file_is_used_with_config(gaia: Gaia) -> None:
-    """Design, section 5."""
+    """Ours."""
     other = gaia.cwd / "other.json"
     other.write_text(json.dumps({"servers": {"x": entry_of("good-handshake")}}))
 

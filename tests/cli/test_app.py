@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_it_has_three_names(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     for program in ([BIN / "gaia", "mcp"], [BIN / "gmcp"], [BIN / "gmcp", "mcp"], [sys.executable, "-m", "gaia_mcp"]):
         ran = subprocess.run([*program, "list"], capture_output=True, cwd=demo.cwd, env=demo.environ, check=True)
         assert ran.stdout.startswith(b"demo ")
@@ -32,7 +32,7 @@ def test_the_version_is_told(gaia: Gaia) -> None:
 
 
 def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
-    """Style: every help text ends with an example."""
+    """Ours: every help text ends with an example."""
     for command in COMMANDS:
         ran = gaia(command, "--help")
         assert ran.code == 0
@@ -41,7 +41,7 @@ def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
 
 
 def test_a_wrong_command_is_two_lines_too(gaia: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     ran = gaia("lsit", "--json")
 
     assert ran.code == 2
@@ -59,7 +59,7 @@ def test_nothing_at_all_shows_the_help(gaia: Gaia) -> None:
 
 
 def test_server_names_are_completed_at_a_tab(demo: Gaia) -> None:
-    """Design, section 4; without connecting."""
+    """Ours; without connecting."""
     for line, offered in (
         ("gaia mcp call de", "demo"),
         ("gaia mcp remove ", "demo"),
@@ -84,7 +84,7 @@ def test_server_names_are_completed_at_a_tab(demo: Gaia) -> None:
 
 
 def test_completion_never_prints_an_error(gaia: Gaia) -> None:
-    """Design: never failing."""
+    """Ours: never failing."""
     gaia.config.parent.mkdir()
     gaia.config.write_text("{")
 
@@ -99,7 +99,7 @@ def test_completion_never_prints_an_error(gaia: Gaia) -> None:
 
 
 def test_another_program_can_mount_it(demo: Gaia, tmp_path: Path) -> None:
-    """Design, section 4: the `mcp` sub-app is importable."""
+    """Ours: the `mcp` sub-app is importable."""
     other = tmp_path / "other.py"
     other.write_text(
         "import typer\nfrom gaia_mcp.cli.app import mcp\n"
@@ -121,7 +121,7 @@ def test_another_program_can_mount_it(demo: Gaia, tmp_path: Path) -> None:
 
 
 def test_every_exit_code_has_a_meaning() -> None:
-    """Design, section 4: the README prints this table."""
+    """Ours: the README prints this table."""
     assert list(MEANINGS) == list(ExitStatus)
 
 
@@ -146,7 +146,7 @@ def test_commands_load_only_what_they_need(gaia: Gaia) -> None:
 
 
 def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) -> None:
-    """Design, section 4: never a traceback without `--debug`."""
+    """Ours: never a traceback without `--debug`."""
     (tmp_path / "sitecustomize.py").write_text(
         "import gaia_mcp.config.store as store\n"
         "def broken(self): raise ZeroDivisionError('oops')\n"

@@ -20,18 +20,18 @@ def test_text_goes_to_stdout_as_it_is(demo: Gaia) -> None:
 
 
 def test_server_and_tool_may_be_written_with_a_dot(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     assert demo("call", "demo.greet", "name=Ada", "style=formal").stdout == "Good day, Ada."
 
 
 def test_values_become_what_the_schema_says(demo: Gaia) -> None:
-    """Design, section 4: `2` is a number for a number, and text for a text."""
+    """Ours: `2` is a number for a number, and text for a text."""
     assert json.loads(demo("call", "demo", "add", "a=2", "b=3.5").stdout) == {"sum": 5.5}
     assert demo("call", "demo", "greet", "name=2").stdout == "Hello, 2!"
 
 
 def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     (demo.cwd / "name.txt").write_text("Grace")
     (demo.cwd / "all.json").write_text('{"name": "Alan", "style": "warm"}')
 
@@ -44,7 +44,7 @@ def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> Non
 
 
 def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     ran = demo("call", "demo", "add", "a=1", "b=2", "--json")
 
     assert ran.json["structuredContent"] == {"sum": 3}
@@ -53,7 +53,7 @@ def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
 
 
 def test_images_and_sound_are_saved_and_their_paths_printed(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     picture = demo("call", "demo", "picture", "--output-dir", "out/new")
     sound = demo("call", "demo", "sound")
 
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_written_is_told_and_the_call_not_repeated(demo:
 
 
 def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
-    """Design, section 4: `isError` is a result; it is printed, and the exit code tells."""
+    """Ours: `isError` is a result; it is printed, and the exit code tells."""
     ran = demo("call", "demo", "fail", "message=out of cheese")
 
     assert ran.code == 9
@@ -116,7 +116,7 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
 
 
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gaia) -> None:
-    """Design, section 4: all problems at once, with the arguments and the schema."""
+    """Ours: all problems at once, with the arguments and the schema."""
     ran = demo("call", "demo", "add", "a=x", "c=3", "--json")
 
     assert ran.code == 7
@@ -143,7 +143,7 @@ def test_unknown_names_get_a_suggestion(demo: Gaia) -> None:
 
 
 def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:
-    """Design, section 4; none of these starts the server."""
+    """Ours; none of these starts the server."""
     wrong = [
         ("call",),
         ("call", "demo"),
@@ -166,7 +166,7 @@ def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:
 
 
 def test_time_that_runs_out_ends_in_five(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     ran = demo("call", "demo", "countdown", "seconds=30", "--timeout", "1", "--json")
 
     assert ran.code == 5
@@ -182,7 +182,7 @@ def test_progress_is_not_shown_to_a_pipe(demo: Gaia) -> None:
 
 
 def test_a_question_is_declined_where_nobody_is_there(gaia: Gaia) -> None:
-    """Issue of both eras: elicitation is declined off a terminal, and the tool goes on."""
+    """Spec, elicitation: elicitation is declined off a terminal, and the tool goes on."""
     for name in ("good-handshake", "good-stateless"):
         gaia.use(name)
 
@@ -194,7 +194,7 @@ def test_a_question_is_declined_where_nobody_is_there(gaia: Gaia) -> None:
 
 
 def test_an_unset_variable_is_named(gaia: Gaia) -> None:
-    """Design, section 5: references are expanded at use."""
+    """Ours: references are expanded at use."""
     gaia.write({"x": {"command": "true", "env": {"TOKEN": "${GAIA_TEST_UNSET}"}}})
 
     ran = gaia("call", "x", "y")
@@ -204,7 +204,7 @@ def test_an_unset_variable_is_named(gaia: Gaia) -> None:
 
 
 def test_the_entrys_own_variables_reach_the_server_and_others_do_not(gaia: Gaia) -> None:
-    """Design, section 7."""
+    """Ours."""
     script = gaia.cwd / "show.py"
     script.write_text(
         "class Show:\n"

@@ -36,7 +36,7 @@ def outcomes(ran: Ran) -> dict[str, Any]:
 
 
 def test_a_good_server_passes_every_check(demo: Gaia) -> None:
-    """Design, section 4: a line per check."""
+    """Ours: a line per check."""
     ran = demo("test-client", "demo", "--call", "greet", "name=Ada")
 
     lines = ran.stdout.splitlines()
@@ -48,7 +48,7 @@ def test_a_good_server_passes_every_check(demo: Gaia) -> None:
 
 
 def test_junit_is_written_for_build_servers(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "bad": entry_of("exits-at-once")})
 
@@ -85,7 +85,7 @@ def test_a_bad_server_fails_the_check_it_should(gaia: Gaia, server: str, failed:
 
 
 def test_a_program_that_does_not_exist_fails_at_the_start(gaia: Gaia) -> None:
-    """Bad input."""
+    """Ours, bad input."""
     gaia.write({"x": {"command": "no-such-program-anywhere"}})
 
     ran = gaia("test-client", "x")
@@ -105,7 +105,7 @@ def test_a_server_that_must_be_killed_gets_a_warning(gaia: Gaia) -> None:
 
 
 def test_a_call_that_fails_ends_in_nine(demo: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     assert demo("test-client", "demo", "--call", "fail").code == 9
     assert demo("test-client", "demo", "--call", "greet").code == 7
     assert demo("test-client", "demo", "--call", "gret").code == 7

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_servers_are_shown_without_connecting_and_without_secrets(gaia: Gaia) -> None:
-    """Design, sections 4 and 7."""
+    """Ours."""
     gaia.write(
         {
             "a": {"command": "prog", "args": ["--api-key", "sk-verysecret123", "path"], "env": {"TOKEN": "hush-hush"}},
@@ -45,7 +45,7 @@ def test_an_empty_list_says_how_to_begin(gaia: Gaia) -> None:
 
 
 def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
-    """Design, section 4: a failed one holds nobody up, and decides the exit code."""
+    """Ours: a failed one holds nobody up, and decides the exit code."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}, "hangs": entry_of("hangs-at-start")})
 
@@ -60,7 +60,7 @@ def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
 
 
 def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
-    """Design, section 4: required parameters first."""
+    """Ours: required parameters first."""
     ran = demo("tools", "demo")
 
     assert '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"])' in ran.stdout.splitlines()
@@ -68,7 +68,7 @@ def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
 
 
 def test_tools_of_all_servers_with_the_failed_ones_told_apart(demo: Gaia) -> None:
-    """Design, section 4: without a name, all servers in parallel."""
+    """Ours: without a name, all servers in parallel."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "bad": entry_of("exits-at-once"), "off": {"command": "x", "disabled": True}})
 
@@ -107,7 +107,7 @@ def test_bad_definitions_do_not_hide_the_good_ones(gaia: Gaia) -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_where_and_left_alone(gaia: Gaia, content: bytes, told: str) -> None:
-    """Design, section 5: an error with path and line, and never overwritten."""
+    """Ours: an error with path and line, and never overwritten."""
     gaia.config.parent.mkdir()
     gaia.config.write_bytes(content)
 
@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_told_where_and_left_alone(gaia: Gaia, con
 
 
 def test_a_byte_order_mark_is_tolerated(gaia: Gaia) -> None:
-    """Design, section 5."""
+    """Ours."""
     gaia.config.parent.mkdir()
     gaia.config.write_bytes(b"\xef\xbb\xbf" + b'{"mcpServers": {"a": {"command": "x"}}}')
 
@@ -130,7 +130,7 @@ def test_a_byte_order_mark_is_tolerated(gaia: Gaia) -> None:
 
 
 def test_a_folder_in_the_place_of_the_file_is_told(gaia: Gaia) -> None:
-    """Bad input."""
+    """Ours, bad input."""
     gaia.config.mkdir(parents=True)
 
     assert gaia("list").code == 3
@@ -138,7 +138,7 @@ def test_a_folder_in_the_place_of_the_file_is_told(gaia: Gaia) -> None:
 
 
 def test_a_read_only_file_is_not_replaced(gaia: Gaia) -> None:
-    """Bad input: a rename could replace it, and must not."""
+    """Ours, bad input: a rename could replace it, and must not."""
     gaia.write({"a": {"command": "x"}})
     gaia.config.chmod(0o400)
 
@@ -150,7 +150,7 @@ def test_a_read_only_file_is_not_replaced(gaia: Gaia) -> None:
 
 
 def test_a_projects_servers_are_used_only_after_approval(gaia: Gaia) -> None:
-    """Design, section 5."""
+    """Ours."""
     project = gaia.cwd / "mcp_servers.json"
     project.write_text(json.dumps({"mcpServers": {"theirs": entry_of("good-handshake")}}))
 

@@ -34,7 +34,7 @@ SLACK_SECONDS = 10
     ],
 )
 def test_a_call_of_a_broken_server_says_what_and_where(gaia: Gaia, server: str, code: int, told: str) -> None:
-    """Bad input: exit code, two lines, the server's name, in time."""
+    """Ours, bad input: exit code, two lines, the server's name, in time."""
     gaia.use(server)
     end = time.monotonic() + 3 + SLACK_SECONDS
 
@@ -92,7 +92,7 @@ def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
 
 
 def test_a_verdict_about_the_era_is_remembered(gaia: Gaia) -> None:
-    """Wire reference, 1.8: a server that ends on the probe is started once, not twice, the next time."""
+    """Ours: a server that ends on the probe is started once, not twice, the next time."""
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of("exits-on-probe", env={"NOTES": str(notes)})})
 
@@ -105,7 +105,7 @@ def test_a_verdict_about_the_era_is_remembered(gaia: Gaia) -> None:
 
 
 def test_control_characters_of_a_server_do_not_reach_the_person(gaia: Gaia) -> None:
-    """Design, section 7: neither in an error nor in a list."""
+    """Ours: neither in an error nor in a list."""
     script = gaia.cwd / "evil.py"
     script.write_text(
         "class Evil:\n"
@@ -128,7 +128,7 @@ def test_control_characters_of_a_server_do_not_reach_the_person(gaia: Gaia) -> N
 
 
 def test_a_command_that_does_not_exist_says_what_to_install(gaia: Gaia) -> None:
-    """Bad input: by its own words for the usual launchers."""
+    """Ours, bad input: by its own words for the usual launchers."""
     gaia.write(
         {
             "x": {"command": "npx", "args": ["-y", "some-server"], "env": {"PATH": "/nowhere"}},

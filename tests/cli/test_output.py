@@ -43,7 +43,7 @@ def test_on_a_terminal_lines_are_cut_to_its_width(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_error_is_two_lines_and_an_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """Design, section 4."""
+    """Ours."""
     speak(as_json=True, debug=False)
 
     status = fail(ToolUnknownError("s", "t\n\x1b[31m", suggestion="did you mean 'u'?"))
@@ -63,7 +63,7 @@ def test_an_error_of_many_lines_stays_one(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str]) -> None:
-    """Design, section 4."""
+    """Ours."""
     speak(as_json=False, debug=True)
 
     assert fail(MCPError("oops")) == 1
@@ -72,7 +72,7 @@ def test_the_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str])
 
 
 def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str]) -> None:
-    """Design, section 4."""
+    """Ours."""
     say("answer")
     remark("by the way")
     done("did it", what="it")
@@ -84,7 +84,7 @@ def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str
 
 
 def test_without_standard_streams_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bad input: a program without a console."""
+    """Ours, bad input: a program without a console."""
     monkeypatch.setattr("sys.stdout", None)
     monkeypatch.setattr("sys.stderr", None)
 

@@ -110,7 +110,7 @@ def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
 
 
 def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Design, section 7."""
+    """Ours."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
 

@@ -41,7 +41,7 @@ def initialize(process: subprocess.Popen[bytes]) -> Any:
 
 
 def test_whatever_it_prints_the_protocol_stays_clean(gaia: Gaia) -> None:
-    """Design, section 7."""
+    """Ours."""
     (gaia.cwd / "agent.py").write_text("print('hello from import')\n" + AGENT.format(word="hi", tool="t"))
     process = gaia.popen("serve", "agent.py:Agent")
 
@@ -55,7 +55,7 @@ def test_whatever_it_prints_the_protocol_stays_clean(gaia: Gaia) -> None:
 
 
 def test_keyword_arguments_reach_the_class(gaia: Gaia) -> None:
-    """Design, section 4: JSON, or text where it is none."""
+    """Ours: JSON, or text where it is none."""
     (gaia.cwd / "agent.py").write_text(AGENT.format(word="hi", tool="t"))
     for given, word in (("word=plain", "plain"), ('word="quoted"', "quoted")):
         process = gaia.popen("serve", "agent.py:Agent", "--kwarg", given)
@@ -86,7 +86,7 @@ def test_a_changed_agent_is_loaded_anew(gaia: Gaia) -> None:
 
 
 def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
-    """Design, section 4."""
+    """Ours."""
     (gaia.cwd / "broken.py").write_text("import nothing_of_that_name\n")
     (gaia.cwd / "empty.py").write_text("class Nothing: pass\n")
     (gaia.cwd / "mute.py").write_text(AGENT.format(word="x", tool="t").replace("return [", "raise OSError('no') or ["))

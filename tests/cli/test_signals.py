@@ -28,7 +28,7 @@ def noted(path: Path, word: str) -> Callable[[], bool]:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize(("server", "seen"), [("hangs-at-start", "server/discover"), ("hangs-in-call", "tools/call")])
 def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, server: str, seen: str) -> None:
-    """Design, sections 4 and 7: at every stage."""
+    """Ours: at every stage."""
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of(server, env={"NOTES": str(notes)})})
     process = gaia.popen("call", "x", "echo")
@@ -44,7 +44,7 @@ def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, ser
 
 @pytest.mark.parametrize("command", [("list", "--check"), ("tools",), ("test-client", "--all")])
 def test_a_signal_stops_all_servers_that_run_at_once(gaia: Gaia, command: tuple[str, ...]) -> None:
-    """Design, section 7."""
+    """Ours."""
     notes = gaia.cwd / "notes"
     gaia.write({name: entry_of("hangs-at-start", env={"NOTES": str(notes)}) for name in ("a", "b", "c")})
     process = gaia.popen(*command)
@@ -72,7 +72,7 @@ def test_a_second_signal_does_not_leave_a_stubborn_server(gaia: Gaia) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(demo: Gaia) -> None:
-    """Design, section 4: `| head` is not an error."""
+    """Ours: `| head` is not an error."""
     demo.write({"huge": entry_of("huge-result", "3"), "many": entry_of("many-pages")})
     for command in ("mcp call huge echo", "mcp tools many", "mcp list"):
         ran = subprocess.run(
@@ -87,7 +87,7 @@ def test_a_reader_that_goes_away_is_no_error(demo: Gaia) -> None:
 
 
 def test_closed_standard_streams_do_no_harm(demo: Gaia) -> None:
-    """Bad input: a closed stdout, stdin or stderr."""
+    """Ours, bad input: a closed stdout, stdin or stderr."""
     for closed in (">&-", "<&-", "2>&-", "<&- >&- 2>&-"):
         ran = subprocess.run(
             ["bash", "-c", f"{BIN}/gaia mcp call demo greet name=Ada {closed}"],
@@ -102,7 +102,7 @@ def test_closed_standard_streams_do_no_harm(demo: Gaia) -> None:
 
 
 def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia) -> None:
-    """Bad input: what could not be written must not look like success."""
+    """Ours, bad input: what could not be written must not look like success."""
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         process = demo.popen("call", "demo", "greet", "name=Ada", stdout=full)
         _, err = process.communicate(timeout=30)
@@ -161,7 +161,7 @@ def test_a_question_may_be_refused(gaia: Gaia) -> None:
 
 
 def test_ctrl_c_at_a_question_stops_the_server(gaia: Gaia) -> None:
-    """Design, section 7."""
+    """Ours."""
     gaia.use("good-handshake")
 
     _, code = run_on_terminal(gaia, "call", "good-handshake", "ask", typed=b"\x03", after=b"Answer?")
@@ -170,7 +170,7 @@ def test_ctrl_c_at_a_question_stops_the_server(gaia: Gaia) -> None:
 
 
 def test_progress_is_shown_on_a_terminal(demo: Gaia) -> None:
-    """Design, section 4: for calls that take long."""
+    """Ours: for calls that take long."""
     seen, code = run_on_terminal(demo, "call", "demo", "countdown", "steps=4", "seconds=2")
 
     assert code == 0
@@ -179,7 +179,7 @@ def test_progress_is_shown_on_a_terminal(demo: Gaia) -> None:
 
 
 def test_text_is_cleaned_for_a_terminal(gaia: Gaia) -> None:
-    """Design, section 7: no control character of a server's reaches the terminal."""
+    """Ours: no control character of a server's reaches the terminal."""
     gaia.use("good-handshake")
 
     seen, _ = run_on_terminal(gaia, "call", "good-handshake", "echo", "text=a\x1b[2Jb")

@@ -103,7 +103,7 @@ def test_an_entry_that_makes_no_sense_is_a_value_error(path: Path, name: str, en
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"mcpServers": []}'])
 def test_a_file_that_cannot_be_read_is_an_error_and_stays(path: Path, content: str) -> None:
-    """Design, section 7: never emptied."""
+    """Ours: never emptied."""
     path.write_text(content)
     with pytest.raises(ConfigFileError):
         MCPConfig(path)
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_an_error_and_stays(path: Path, content: s
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_of_ours(path: Path) -> None:
-    """Style, "An error": translated where it crosses our border."""
+    """Ours: translated where it crosses our border."""
     path.write_text("{}")
     with pytest.raises(ConfigFileError) as caught:
         MCPConfig(path / "deeper" / "servers.json")

@@ -12,7 +12,7 @@ from gaia_mcp.errors import EntryError, VariableUnsetError
 
 
 def test_a_command_with_everything() -> None:
-    """Design, section 5: the keys of an entry."""
+    """Ours: the keys of an entry."""
     config = {
         "command": "npx",
         "args": ["-y", "server"],
@@ -51,7 +51,7 @@ def test_a_command_with_nothing_else() -> None:
     ],
 )
 def test_a_url_with_the_names_that_others_give_its_type(kind: str | None, transport: str) -> None:
-    """Design, section 5; the other spellings are other programs'."""
+    """Ours; the other spellings are other programs'."""
     config: dict[str, Any] = {"url": "https://host/mcp", "headers": {"Authorization": "Bearer ${T}"}}
     entry = read_entry("web", config if kind is None else {**config, "type": kind})
     assert (entry.transport, entry.url, entry.headers) == (transport, "https://host/mcp", config["headers"])
@@ -65,7 +65,7 @@ def test_a_url_may_be_a_reference(url: str) -> None:
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
 def test_a_handler_or_an_agent_is_kept(kind: str) -> None:
-    """Design, section 5: such an entry is not ours to refuse."""
+    """Ours: such an entry is not ours to refuse."""
     assert read_entry("x", {kind: "module:Class", "timeout": 5}).transport == kind
     assert read_entry("x", {kind: "module:Class", "command": "npx"}).transport == "stdio"
     assert read_entry("x", {kind: "module:Class", "url": "http://h"}).transport == "http"
@@ -150,7 +150,7 @@ class TestResolved:
         return read_entry("fs", config).resolved(self.ENVIRON)
 
     def test_references_are_expanded_everywhere(self) -> None:
-        """Design, section 5: at use, never at save."""
+        """Ours: at use, never at save."""
         config = {
             "command": "${DIR}/run",
             "args": ["--token=${TOKEN}", "${NONE:-x}"],

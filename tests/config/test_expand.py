@@ -43,7 +43,7 @@ def expand(text: str, **environ: str) -> str:
     ],
 )
 def test_a_reference_becomes_its_value(text: str, result: str) -> None:
-    """Design, section 5: `${VAR}` and `${VAR:-default}`, and nothing else; a value is not expanded again."""
+    """Ours: `${VAR}` and `${VAR:-default}`, and nothing else; a value is not expanded again."""
     assert expand(text, A="1", B_2="2", EMPTY="", REF="${A}") == result
 
 

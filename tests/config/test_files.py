@@ -59,7 +59,7 @@ class TestReading:
         assert read_object(path) is None
 
     def test_a_byte_order_mark_is_tolerated(self, path: Path) -> None:
-        """Design, section 5: some editors write one."""
+        """Ours: some editors write one."""
         path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
         assert read_object(path) == {"a": 1}
 
@@ -108,7 +108,7 @@ class TestReading:
     def test_a_file_that_cannot_be_used_is_an_exact_error(
         self, path: Path, data: bytes, words: str, place: tuple[int, int] | None
     ) -> None:
-        """Design, section 5: an error with path and line; reading changes nothing."""
+        """Ours: an error with path and line; reading changes nothing."""
         path.write_bytes(data)
 
         with pytest.raises(ConfigFileError) as caught:
@@ -150,7 +150,7 @@ class TestWriting:
     """Replaced as a whole, or not at all."""
 
     def test_a_new_file_is_private(self, path: Path) -> None:
-        """Design, section 5: file 0600, whatever the umask allows."""
+        """Ours: file 0600, whatever the umask allows."""
         before = os.umask(0)
         try:
             for private in (True, False):
@@ -166,7 +166,7 @@ class TestWriting:
     def test_an_old_file_keeps_its_mode_unless_it_is_to_be_private(
         self, path: Path, before: int, private: bool, after: int
     ) -> None:
-        """Design, section 5: others may be meant to read a file that lies elsewhere."""
+        """Ours: others may be meant to read a file that lies elsewhere."""
         for content in ("{}", ""):
             path.write_text(content)
             path.chmod(before)
@@ -242,7 +242,7 @@ class TestWriting:
             path.chmod(0o600)
 
     def test_a_failure_leaves_the_old_file_and_nothing_else(self, tmp_path: Path, path: Path) -> None:
-        """Design, section 7: no file emptied or truncated, no temporary file left behind."""
+        """Ours: no file emptied or truncated, no temporary file left behind."""
         deep: dict[str, Any] = {}
         for _ in range(5000):
             deep = {"a": deep}
@@ -260,7 +260,7 @@ class TestWriting:
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "servers.json"]
 
     def test_a_failed_rename_takes_its_temporary_file_along(self, tmp_path: Path) -> None:
-        """Design, section 7: also when it fails at the very last step."""
+        """Ours: also when it fails at the very last step."""
         from gaia_mcp.config.files import write_bytes
 
         (tmp_path / "taken" / "inside").mkdir(parents=True)
@@ -269,13 +269,13 @@ class TestWriting:
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["taken"]
 
     def test_success_leaves_nothing_else_either(self, tmp_path: Path, path: Path) -> None:
-        """Design, section 7."""
+        """Ours."""
         with locked(path):
             write_object(path, {"a": 1})
         assert [entry.name for entry in tmp_path.iterdir()] == ["servers.json"]
 
     def test_a_reader_sees_the_old_or_the_new_file_and_nothing_between(self, path: Path) -> None:
-        """Design, section 5: one rename."""
+        """Ours: one rename."""
         values = [{"a": ["x" * 50_000]}, {"a": ["y" * 100_000]}]
         write_object(path, values[0])
         ended = threading.Event()
@@ -292,7 +292,7 @@ class TestWriting:
         thread.join()
 
     def test_a_writer_killed_at_any_moment_leaves_a_whole_file(self, path: Path) -> None:
-        """Design, section 7: also after a crash."""
+        """Ours: also after a crash."""
         script = (
             "import sys\nfrom pathlib import Path\nfrom gaia_mcp.config.files import write_object\n"
             "path = Path(sys.argv[1])\n"
@@ -315,7 +315,7 @@ class TestLocking:
     """One writer at a time."""
 
     def test_the_folder_is_made_and_private(self, tmp_path: Path) -> None:
-        """Design, section 5: folder 0700."""
+        """Ours: folder 0700."""
         path = tmp_path / "a" / "b" / "servers.json"
         with locked(path):
             assert mode_of(path.parent) == 0o700

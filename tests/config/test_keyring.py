@@ -49,7 +49,7 @@ def keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("keyring")
 def test_a_secret_is_fetched_when_the_entry_is_used() -> None:
-    """Design, section 5: `{"$keyring": …}` values; the account is everything after the service."""
+    """Ours: `{"$keyring": …}` values; the account is everything after the service."""
     assert secret_from_keyring("gh", "TOKEN", "gaia.connections:github:TOKEN") == "s3cret"
     config = {"command": "npx", "env": {"TOKEN": {"$keyring": "gaia.connections:github:TOKEN"}}}
     assert read_entry("gh", config).resolved({}).env == {"TOKEN": "s3cret"}
@@ -64,7 +64,7 @@ def test_a_secret_that_is_not_there_is_an_error() -> None:
 
 @pytest.mark.usefixtures("keyring")
 def test_a_keyring_that_refuses_is_an_error_of_ours() -> None:
-    """Style, "An error": another library's exception is translated where it crosses our border."""
+    """Ours: another library's exception is translated where it crosses our border."""
     with pytest.raises(EntryError, match="the keyring is locked") as caught:
         secret_from_keyring("gh", "TOKEN", "gaia.connections:locked")
     assert type(caught.value.__cause__).__name__ == "KeyringLocked"

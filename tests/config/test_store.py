@@ -55,7 +55,7 @@ class TestServers:
     def test_both_keys_are_read_and_the_newer_one_wins(
         self, store: ConfigStore, path: Path, content: str, names: list[str]
     ) -> None:
-        """Design, section 5: `mcpServers`, or the older `servers`; the order is the file's."""
+        """Ours: `mcpServers`, or the older `servers`; the order is the file's."""
         path.write_text(content)
         assert store.names() == names
 
@@ -114,7 +114,7 @@ class TestChanging:
     """Adding and removing, without losing what is somebody else's."""
 
     def test_the_first_server_makes_folder_and_file(self, tmp_path: Path) -> None:
-        """Design, section 5: folder 0700, file 0600."""
+        """Ours: folder 0700, file 0600."""
         store = ConfigStore(tmp_path / "new" / "servers.json")
         store.add("fs", ENTRY)
         assert json.loads(store.path.read_text()) == {"mcpServers": {"fs": ENTRY}}
@@ -126,7 +126,7 @@ class TestChanging:
     def test_everything_else_in_the_file_survives(
         self, store: ConfigStore, path: Path, key: str, indent: int | str
     ) -> None:
-        """Design, section 5: unknown keys and their order survive, byte for byte."""
+        """Ours: unknown keys and their order survive, byte for byte."""
         document = {
             "zeta": {"b": 1, "a": [1.5, None, True]},
             key: {"web": {"note": "é", "type": "new-kind", "url": 5}, "fs": {"x": 1, "command": "y"}, "odd": None},
@@ -156,7 +156,7 @@ class TestChanging:
         assert json.loads(path.read_text()) == {"theme": "dark", "mcpServers": {"fs": ENTRY}}
 
     def test_a_name_that_is_taken_is_replaced_only_on_request(self, store: ConfigStore, path: Path) -> None:
-        """Design, section 4: `--force`. The place in the file stays."""
+        """Ours: `--force`. The place in the file stays."""
         store.add("a", ENTRY)
         store.add("b", ENTRY)
         before = path.read_bytes()
@@ -202,7 +202,7 @@ class TestChanging:
     def test_a_file_that_cannot_be_read_is_never_overwritten(
         self, store: ConfigStore, path: Path, content: bytes
     ) -> None:
-        """Design, sections 5 and 7."""
+        """Ours."""
         path.write_bytes(content)
         for use in (lambda: store.add("a", ENTRY, replace=True), lambda: store.remove(["a"]), store.names):
             with pytest.raises(ConfigFileError):
@@ -219,14 +219,14 @@ class TestChanging:
         assert (path.read_text(), mode_of(path)) == ("{}", 0o444)
 
     def test_a_file_elsewhere_keeps_its_mode(self, store: ConfigStore, path: Path) -> None:
-        """Design, section 5: a project's file is for others too."""
+        """Ours: a project's file is for others too."""
         path.write_text("{}")
         path.chmod(0o664)
         store.add("a", ENTRY)
         assert mode_of(path) == 0o664
 
     def test_the_person_s_own_file_becomes_private(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Design, section 5: it holds tokens."""
+        """Ours: it holds tokens."""
         monkeypatch.setenv("GAIA_HOME", str(tmp_path))
         store = ConfigStore.locate(cwd=tmp_path / "elsewhere")
         store.path.write_text("{}")
@@ -243,7 +243,7 @@ class TestChanging:
         assert list(json.loads((tmp_path / "real.json").read_text())["mcpServers"]) == ["old", "a"]
 
     def test_many_writers_at_once_lose_nothing(self, path: Path, tmp_path: Path) -> None:
-        """Design, section 5: lock, temporary file, rename; here also by two names of one file."""
+        """Ours: lock, temporary file, rename; here also by two names of one file."""
         link = tmp_path / "links" / "servers.json"
         link.parent.mkdir()
         link.symlink_to(path)
@@ -312,7 +312,7 @@ class TestLocate:
     def test_a_file_that_is_named_counts_alone(
         self, path: Path, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Design, section 5: `--config` names another file; no project lies over that."""
+        """Ours: `--config` names another file; no project lies over that."""
         monkeypatch.setenv("HOME", "/home/jane")
         assert ConfigStore.locate(path, environ=environ, cwd=project).project is None
         assert ConfigStore.locate(Path("~/x.json")).path == Path("/home/jane/x.json")
@@ -320,7 +320,7 @@ class TestLocate:
             ConfigStore.locate(Path("~nobody-of-that-name/x.json"))
 
     def test_the_person_s_own_file_is_the_usual_one(self, user: Path, tmp_path: Path, environ: dict[str, str]) -> None:
-        """Design, section 5."""
+        """Ours."""
         store = ConfigStore.locate(environ=environ, cwd=tmp_path)
         assert (store.path, store.project) == (user, None)
         assert store.names() == ["mine", "fs"]
@@ -328,7 +328,7 @@ class TestLocate:
     def test_the_working_folder_is_looked_at(
         self, user: Path, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Design, section 5: the one that the command was typed in."""
+        """Ours: the one that the command was typed in."""
         monkeypatch.chdir(project)
         found = ConfigStore.locate(environ=environ).project
         assert found is not None
@@ -337,7 +337,7 @@ class TestLocate:
     def test_a_project_counts_for_nothing_until_it_is_approved(
         self, user: Path, project: Path, environ: dict[str, str]
     ) -> None:
-        """Design, section 5: nothing from a working folder is run because a command was typed there."""
+        """Ours: nothing from a working folder is run because a command was typed there."""
         store = ConfigStore.locate(environ=environ, cwd=project)
         assert store.project is not None
         assert not store.project.approved
@@ -349,14 +349,14 @@ class TestLocate:
     def test_an_approved_project_lies_over_the_person_s_own(
         self, user: Path, project: Path, environ: dict[str, str]
     ) -> None:
-        """Design, section 5."""
+        """Ours."""
         store = self.approved(project, environ)
         assert store.names() == ["mine", "fs", "db"]
         assert (store.entry("fs").command, store.entry("fs").source) == ("theirs", project / "mcp_servers.json")
         assert (store.entry("mine").command, store.entry("mine").source) == ("m", user)
 
     def test_one_byte_that_changed_ends_it(self, user: Path, project: Path, environ: dict[str, str]) -> None:
-        """Design, section 5: that very content. An approval can also be taken back."""
+        """Ours: that very content. An approval can also be taken back."""
         self.approved(project, environ)
         path = project / "mcp_servers.json"
         content = path.read_text()
@@ -413,7 +413,7 @@ class TestLocate:
             assert ConfigStore.locate(environ=environ, cwd=cwd).project is None
 
     def test_a_shared_file_counts_as_well(self, user: Path, project: Path, environ: dict[str, str]) -> None:
-        """Design, section 5: `.mcp.json`."""
+        """Ours: `.mcp.json`."""
         (project / "mcp_servers.json").rename(project / ".mcp.json")
         assert self.approved(project, environ).names() == ["mine", "fs", "db"]
 

@@ -45,14 +45,14 @@ def test_a_folder_without_a_file_has_none(tmp_path: Path, environ: dict[str, str
 
 
 def test_a_file_is_found_but_not_approved(project: Path, environ: dict[str, str]) -> None:
-    """Design, section 5: until the user has approved that very content."""
+    """Ours: until the user has approved that very content."""
     found = find_project_file(project, environ)
     assert found is not None
     assert (found.path, found.data, found.approved) == (project / "mcp_servers.json", CONTENT.encode(), False)
 
 
 def test_an_approval_is_remembered(project: Path, environ: dict[str, str]) -> None:
-    """Design, section 5."""
+    """Ours."""
     found = find_project_file(project, environ)
     assert found is not None
     approve(found, environ)
@@ -63,7 +63,7 @@ def test_an_approval_is_remembered(project: Path, environ: dict[str, str]) -> No
 
 @pytest.mark.parametrize("change", [CONTENT + " ", CONTENT.replace("npx", "nqx"), "", "{}"])
 def test_one_byte_that_changed_ends_the_approval(project: Path, environ: dict[str, str], change: str) -> None:
-    """Design, section 5: that very content. As it was before, it is approved again."""
+    """Ours: that very content. As it was before, it is approved again."""
     found = find_project_file(project, environ)
     assert found is not None
     approve(found, environ)
@@ -119,7 +119,7 @@ def test_an_approval_can_be_withdrawn(project: Path, environ: dict[str, str]) ->
 
 
 def test_the_shared_name_is_the_second_choice(project: Path, environ: dict[str, str]) -> None:
-    """Design, section 5: `./mcp_servers.json` (or `.mcp.json`)."""
+    """Ours: `./mcp_servers.json` (or `.mcp.json`)."""
     (project / ".mcp.json").write_text("{}")
     found = find_project_file(project, environ)
     assert found is not None
@@ -153,7 +153,7 @@ def test_what_is_no_file_is_passed_over(project: Path, environ: dict[str, str], 
 
 
 def test_other_approvals_and_unknown_keys_are_kept(project: Path, environ: dict[str, str]) -> None:
-    """Style, "A connection": keys we do not know are kept."""
+    """Ours: keys we do not know are kept."""
     path = approvals_file(environ)
     path.parent.mkdir()
     path.write_text('{"version": 2, "approved": {"/other/mcp_servers.json": "abc"}}')

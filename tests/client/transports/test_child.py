@@ -424,7 +424,7 @@ def test_a_start_called_again_says_what_came_of_the_first(child: MakeChild, noth
 
 
 def test_a_configured_command_becomes_a_child(nothing_left: dict[str, str]) -> None:
-    """Design, section 7: the short inherited list, and the entry's own variables over it."""
+    """Ours: the short inherited list, and the entry's own variables over it."""
     line = f"{sys.executable} -c 'import os; print(sorted(os.environ))'"
     one = Child.of("s", line, None, env={**nothing_left, "MINE": "1"}, cwd=None)
     one.start()

@@ -122,7 +122,7 @@ def test_only_one_reads_at_a_time(pipe: Read) -> None:
 
 
 def test_a_deadline_ends_the_reading(pipe: Read) -> None:
-    """Style, a connection: every wait has a deadline."""
+    """Ours: every wait has a deadline."""
     deadline = Deadline(0.1)
 
     assert pipe.turns.read_here(lambda: False, deadline)
