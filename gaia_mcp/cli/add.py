@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
 from gaia_mcp.cli.output import done, remark, speak
 from gaia_mcp.cli.status import UsageError
 
@@ -106,7 +106,7 @@ def add(
         from gaia_mcp.cli.progress import Waiting
         from gaia_mcp.cli.sessions import connected
 
-        with Waiting(f"starting {name}"), connected(read, timeout) as session:
+        with Waiting(f"starting {name}"), connected(read, within(timeout)) as session:
             peer = session.client.peer
             found = session.client.fetch_tools(session.deadline()) if peer and "tools" in peer.capabilities else []
         info = peer.info if peer else {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
 from gaia_mcp.cli.output import remark, speak
 from gaia_mcp.cli.status import ExitStatus, UsageError
 
@@ -57,6 +57,7 @@ def call(
     from gaia_mcp.schema import load_validator
 
     speak(as_json=as_json, debug=debug)
+    whole = within(timeout)
     store = open_store(config)
     server, tool_name, given = _split(target, words or [], store.names())
     entry = store.entry(server)
@@ -75,7 +76,7 @@ def call(
             load_validator()
         with (
             Waiting(f"starting {server}") as waiting,
-            connected(entry, timeout, elicit=asker(server, waiting), child=child) as session,
+            connected(entry, whole, elicit=asker(server, waiting), child=child) as session,
         ):
             tool = _find(session, tool_name)
             arguments = _typed(session, tool, assignments, base)

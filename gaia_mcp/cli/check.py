@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
 from gaia_mcp.cli.output import columns, report, say, say_json, speak
 from gaia_mcp.cli.status import ExitStatus, UsageError
 
@@ -69,9 +69,9 @@ def check(
     if len(entries) == 1:
         if not as_json:
             say(names[0])
-        results = [examine(entries[0], wanted, timeout, on_check=None if as_json else _show)]
+        results = [examine(entries[0], wanted, within(timeout), on_check=None if as_json else _show)]
     else:
-        results = examine_all(entries, wanted, timeout)
+        results = examine_all(entries, wanted, within(timeout))
     if junit is not None:
         _write_junit(junit, results)
     status = next((result.status for result in results if result.status), ExitStatus.DONE)

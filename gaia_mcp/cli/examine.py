@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.deadline import Deadline
 
 OK, WARN, FAIL = "ok", "warn", "FAIL"
 # The specification's own recommendation for a tool's name.
@@ -233,12 +234,12 @@ class _Examiner:
 def examine(
     entry: ServerEntry,
     wanted: CallWanted | None,
-    timeout: float | None,
+    whole: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
     started: Callable[[Session], None] | None = None,
 ) -> Examination:
     """Do every check with one server; `on_check` hears of each as it is done."""
-    session = Session(entry, timeout, Host())
+    session = Session(entry, whole, Host())
     if started is not None:
         started(session)
     examiner = _Examiner(session, on_check)
@@ -251,14 +252,14 @@ def examine(
     return examiner.result
 
 
-def examine_all(entries: Sequence[ServerEntry], wanted: CallWanted | None, timeout: float | None) -> list[Examination]:
+def examine_all(entries: Sequence[ServerEntry], wanted: CallWanted | None, whole: Deadline | None) -> list[Examination]:
     """Do every check with all servers at once, in the order of `entries`."""
     results: dict[str, Examination] = {}
     lock = threading.Lock()
 
     def work(entry: ServerEntry, started: Callable[[Session], None]) -> None:
         try:
-            result = examine(entry, wanted, timeout, started=started)
+            result = examine(entry, wanted, whole, started=started)
         except MCPError as error:  # an entry that cannot even be tried
             result = Examination(entry.name, [Check("entry", FAIL, 0.0, error.message, error)])
         with lock:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
 
     Started = Callable[[Session], None]
@@ -36,7 +37,7 @@ class Visit:
     seconds: float = 0.0
 
 
-def visit_all(entries: Sequence[ServerEntry], work: Callable[[Session], Any], timeout: float | None) -> list[Visit]:
+def visit_all(entries: Sequence[ServerEntry], work: Callable[[Session], Any], whole: Deadline | None) -> list[Visit]:
     """Connect to every server and do `work` with it; in the order of `entries`. One failure holds nobody up."""
     visits = {entry.name: Visit(entry) for entry in entries}
 
@@ -45,7 +46,7 @@ def visit_all(entries: Sequence[ServerEntry], work: Callable[[Session], Any], ti
         began = time.monotonic()
         session = None
         try:
-            session = Session(entry, timeout, Host())
+            session = Session(entry, whole, Host())
             started(session)
             found.peer = session.client.open(session.start_deadline())
             found.value = work(session)

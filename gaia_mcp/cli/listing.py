@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
 from gaia_mcp.cli.output import columns, remark, say, say_json, speak
 from gaia_mcp.safetext import looks_secret, masked, masked_arguments, masked_url, one_line
 
@@ -111,7 +111,7 @@ def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None
     visits = visit_all(
         [store.entry(row["name"]) for row in wanted],
         lambda visited: visited.client.fetch_tools(visited.deadline()),
-        timeout,
+        within(timeout),
     )
     for row, visit in zip(wanted, visits, strict=True):
         if visit.error is not None:

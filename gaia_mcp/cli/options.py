@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
 
 ConfigOption = Annotated[
     Path | None,
@@ -23,3 +26,10 @@ TimeoutOption = Annotated[
     ),
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks and what servers write to stderr.")]
+
+
+def within(timeout: float | None) -> Deadline | None:
+    """The one deadline of a command that was given `--timeout`; it begins now, and all servers share it."""
+    from gaia_mcp.deadline import Deadline
+
+    return Deadline(timeout) if timeout is not None else None

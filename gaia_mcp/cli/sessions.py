@@ -32,13 +32,13 @@ GRACE_SECONDS = 1.0
 class Session:
     """A client and its time: with `--timeout` one deadline for everything, without it one for each request."""
 
-    def __init__(self, entry: ServerEntry, timeout: float | None, host: Host, child: Child | None = None) -> None:
-        self._whole = Deadline(timeout) if timeout is not None else None
+    def __init__(self, entry: ServerEntry, whole: Deadline | None, host: Host, child: Child | None = None) -> None:
+        self._whole = whole
         self.entry = entry
         self.client = MCPClient.from_config(
             entry.name,
             entry.raw,
-            timeout if timeout is not None else DEFAULT_TIMEOUT_SECONDS,
+            whole.seconds if whole is not None else DEFAULT_TIMEOUT_SECONDS,
             Form.debug,
             host=host,
             verdicts=Verdicts(cache_folder(), entry),
@@ -62,12 +62,12 @@ class Session:
 
 @contextmanager
 def connected(
-    entry: ServerEntry, timeout: float | None, *, elicit: Elicit | None = None, child: Child | None = None
+    entry: ServerEntry, whole: Deadline | None, *, elicit: Elicit | None = None, child: Child | None = None
 ) -> Iterator[Session]:
     """A session that has been opened, and is closed whatever happens. What the server wrote beside the protocol is told
     afterwards, once.
     """
-    session = Session(entry, timeout, Host(elicit=elicit, on_log=_log_shown(entry.name)), child)
+    session = Session(entry, whole, Host(elicit=elicit, on_log=_log_shown(entry.name)), child)
     grace = IMPATIENT_GRACE_SECONDS
     try:
         session.client.open(session.start_deadline())

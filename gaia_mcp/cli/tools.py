@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
 from gaia_mcp.cli.output import error_object, remark, report, say, say_json, speak
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def tools(
     if not chosen:
         remark("no servers to ask; add one with: gaia mcp add NAME -- COMMAND")
 
-    visits = visit_all([store.entry(name) for name in chosen], _read, timeout)
+    visits = visit_all([store.entry(name) for name in chosen], _read, within(timeout))
     if names and len(visits) == 1 and visits[0].error is not None:
         raise visits[0].error
     if as_json:

@@ -159,3 +159,15 @@ def test_a_result_of_many_megabytes_arrives_whole(gaia: Gaia) -> None:
     gaia.write({"huge": entry_of("huge-result", "5")})
 
     assert len(gaia("call", "huge", "echo").stdout) == 5 * 1024 * 1024
+
+
+def test_all_servers_share_one_deadline(gaia: Gaia) -> None:
+    """Ours: also those that had to wait for a place."""
+    gaia.write({f"s{number}": entry_of("hangs-at-start") for number in range(20)})
+    end = time.monotonic() + 2 + SLACK_SECONDS
+
+    ran = gaia("tools", "--timeout", "2")
+
+    assert ran.code == 5
+    assert len(ran.errors) == 40
+    assert time.monotonic() < end
