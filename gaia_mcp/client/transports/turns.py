@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 # Callers that come within this time of one another find nobody in their way; what a server says unasked waits as long.
 QUIET_SECONDS = 0.05
+# A small answer is often there before a thread that went to sleep for it would be awake again; looking first made such
+# calls about an eighth faster where we measured. Longer ones lose nothing but this.
+LOOK_SECONDS = 0.0002
 # A deadline may be held or extended while one waits for it.
 SLICE_SECONDS = 0.25
 
@@ -49,6 +52,8 @@ class TurnReader:
         self._woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
         if self._woken >= 0:
             os.set_blocking(self._woken, False)
+            # With one processor for both, looking would only keep the server from answering.
+            self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._poller = select.poll()
             self._poller.register(descriptor, select.POLLIN)
 
@@ -75,6 +80,8 @@ class TurnReader:
         if self._wake < 0 or not self._take_turn(deadline):
             return False
         try:
+            if self._may_look:
+                self._look_for_a_moment()
             while not self._at_end and not is_done() and not deadline.expired:
                 if self._poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)):
                     self._read_once()
@@ -97,6 +104,12 @@ class TurnReader:
                 return False
             os.write(self._wake, b".")
         return self._turn.acquire(timeout=min(deadline.remaining(), SLICE_SECONDS))
+
+    def _look_for_a_moment(self) -> None:
+        """Look whether something has come, again and again, before lying down to sleep."""
+        end = time.monotonic() + LOOK_SECONDS
+        while not self._poller.poll(0) and time.monotonic() < end:
+            os.sched_yield()
 
     def _read_once(self) -> None:
         try:

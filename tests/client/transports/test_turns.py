@@ -190,3 +190,26 @@ def test_many_callers_in_turn_lose_nothing(pipe: Read) -> None:
 
     wait_until(lambda: sum(len(data) for data, _ in pipe.taken) == sum(map(len, words)))
     assert b"".join(data for data, _ in pipe.taken) == b"".join(words)
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}])
+def test_an_answer_is_read_with_one_processor_and_with_several(
+    monkeypatch: pytest.MonkeyPatch, processors: set[int]
+) -> None:
+    """Ours: looking before sleeping changes nothing but the time."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: processors)
+    pipe = Read()
+    pipe.thread.start()
+    wait_until(lambda: pipe.turns._is_polling)
+
+    pipe.say(b"there")
+    assert pipe.turns.read_here(pipe.has(b"there"), Deadline(5))
+    timer = threading.Timer(0.05, pipe.say, [b"later"])
+    timer.start()
+    assert pipe.turns.read_here(pipe.has(b"later"), Deadline(5))
+
+    timer.join()
+    pipe.close()
+    pipe.turns.call_back()
+    pipe.thread.join(5)
+    os.close(pipe.source)
