@@ -49,16 +49,29 @@ def misfits(schema: Any, value: Any) -> list[Misfit]:
 
     Raises `SchemaError` when the schema cannot be used.
     """
-    if _is_trivial(schema, value):
-        return []
-    validator = _validator(_canonical(schema))
-    try:
-        errors = list(validator.iter_errors(value))
-    except ValueError as error:
-        # Nested too deeply, or no JSON at all.
-        return [Misfit("", f"cannot be checked: {error}", "json")]
-    found = [Misfit(_dotted(error.instance_path), _worded(error), error.kind.name) for error in errors]
-    return sorted(found, key=lambda misfit: misfit.keyword not in ("required", "additionalProperties"))
+    return Checker(schema).misfits(value)
+
+
+class Checker:
+    """A schema that many values are checked against. It is looked at when the first of them comes."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._ready: Any = None
+
+    def misfits(self, value: Any) -> list[Misfit]:
+        """As the function of that name."""
+        if self._ready is None:
+            if _is_trivial(self._schema, value):
+                return []
+            self._ready = _validator(_canonical(self._schema))
+        try:
+            errors = list(self._ready.iter_errors(value))
+        except ValueError as error:
+            # Nested too deeply, or no JSON at all.
+            return [Misfit("", f"cannot be checked: {error}", "json")]
+        found = [Misfit(_dotted(error.instance_path), _worded(error), error.kind.name) for error in errors]
+        return sorted(found, key=lambda misfit: misfit.keyword not in ("required", "additionalProperties"))
 
 
 def properties_of(schema: Any) -> dict[str, Any]:

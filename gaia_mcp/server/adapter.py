@@ -5,11 +5,11 @@ Knows nothing of connections. Everything here runs an agent's own code and may r
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.schema import SchemaError, misfits
+from gaia_mcp.schema import Checker, SchemaError
 from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result, unsayable
 from gaia_mcp.toolcall import CallCancelledError
 
@@ -25,13 +25,20 @@ class RefusedError(Exception):
         self.data = data
 
 
+class _Tool(NamedTuple):
+    """A tool as clients see it, and what checks its arguments."""
+
+    definition: Wire
+    checker: Checker
+
+
 class ServedAgent:
     """`agent`, ours or not: whatever has the two methods."""
 
     def __init__(self, agent: Any, *, list_changes: bool = False) -> None:
         self.agent = agent
         self._list_changes = list_changes
-        self._tools: dict[str, Wire] = {}
+        self._tools: dict[str, _Tool] = {}
         self.problems: list[str] = []
         self._read_tools()
 
@@ -57,7 +64,7 @@ class ServedAgent:
         if method == "tools/list":
             self._no_cursor(params)
             self._read_tools()
-            return {"tools": list(self._tools.values())}
+            return {"tools": [tool.definition for tool in self._tools.values()]}
         if method == "prompts/list":
             self._no_cursor(params)
             return {"prompts": self._prompts()}
@@ -74,7 +81,7 @@ class ServedAgent:
     # Tools.
 
     def _read_tools(self) -> None:
-        tools: dict[str, Wire] = {}
+        tools: dict[str, _Tool] = {}
         problems: list[str] = []
         for number, definition in enumerate(self.agent.get_mcp_tool_definitions() or [], 1):
             name = definition.get("name") if isinstance(definition, dict) else None
@@ -85,7 +92,8 @@ class ServedAgent:
             elif (problem := unsayable(definition)) is not None:
                 problems.append(f"tool {name!r} is left out, JSON cannot say its definition: {problem}")
             else:
-                tools[name] = _presentable(definition)
+                shown = _presentable(definition)
+                tools[name] = _Tool(shown, Checker(shown["inputSchema"]))
         # Replaced as a whole: calls in other threads look things up meanwhile.
         self._tools, self.problems = tools, problems
 
@@ -101,7 +109,7 @@ class ServedAgent:
             tool = self._tools.get(name)
         if tool is None:
             raise RefusedError(f"Unknown tool: {name}")
-        if (problem := self._misfit(name, tool["inputSchema"], arguments)) is not None:
+        if (problem := self._misfit(name, tool, arguments)) is not None:
             return problem
         try:
             return call_result(self.agent.execute_mcp_tool(name, arguments))
@@ -113,9 +121,9 @@ class ServedAgent:
             traceback.print_exc()
             return failure_of(error)
 
-    def _misfit(self, name: str, schema: Wire, arguments: Wire) -> Wire | None:
+    def _misfit(self, name: str, tool: _Tool, arguments: Wire) -> Wire | None:
         try:
-            found = misfits(schema, arguments)
+            found = tool.checker.misfits(arguments)
         except SchemaError as unusable:
             problem = f"the schema of {name!r} cannot be used: {unusable}"
             if problem not in self.problems:
@@ -128,7 +136,7 @@ class ServedAgent:
         lines = [f"The arguments do not fit the tool {name!r}:", *(f"- {misfit}" for misfit in found)]
         lines += [
             "Expected tool schema:",
-            json.dumps(schema, indent=2),
+            json.dumps(tool.definition["inputSchema"], indent=2),
             "Your arguments:",
             json.dumps(arguments, indent=2),
         ]
