@@ -80,7 +80,7 @@ class TurnReader:
         if self._wake < 0 or not self._take_turn(deadline):
             return False
         try:
-            if self._may_look:
+            if self._may_look and not self._at_end and not is_done():
                 self._look_for_a_moment()
             while not self._at_end and not is_done() and not deadline.expired:
                 if self._poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from unittest.mock import Mock
-
+from gaia_mcp.client.transports.child import Child
 from gaia_mcp.client.transports.exchange import Exchange, Waiter
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.protocol.client import ClientConnection
@@ -10,12 +9,14 @@ from gaia_mcp.protocol.events import Answered
 
 def test_a_fresh_exchange_has_neither_begun_nor_ended() -> None:
     """Ours: nothing of an earlier pipe is carried over."""
-    connection, pipe = ClientConnection("s", info={}, capabilities={}), Mock()
+    connection = ClientConnection("s", info={}, capabilities={})
+    pipe = Child("s", "never-started", [], environment={}, cwd=None)
 
     exchange = Exchange(connection, pipe)
 
     assert (exchange.connection, exchange.pipe) == (connection, pipe)
-    assert (exchange.is_open, exchange.lost, exchange.opening, exchange.reader) == (False, None, None, None)
+    assert (exchange.is_open, exchange.lost, exchange.opening) == (False, None, None)
+    assert (exchange.reader, exchange.turns) == (None, None)
     assert (exchange.waiters, exchange.questions) == ({}, 0)
 
 
