@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.app import main
+from gaia_mcp.cli.program import main
 
 if __name__ == "__main__":
     main()

@@ -1,11 +1,10 @@
-"""The program: `gaia mcp COMMAND`, also as `gmcp` and `python -m gaia_mcp`.
+"""The command tree: `gaia mcp COMMAND`.
 
 A command's module is imported only when that command is meant, so each starts as fast as if it were the only one.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from gaia_mcp.cli.guard import CommandLineError, guarded
 from gaia_mcp.cli.output import Form, fail
-from gaia_mcp.cli.status import CommandLineError, ExitStatus, UsageError
+from gaia_mcp.cli.status import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +48,6 @@ class CommandGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         if self.commands[cmd_name] is None:
-            from gaia_mcp.cli.guard import guarded
-
             module, _, name = COMMANDS[cmd_name].partition(":")
             home = import_module(module)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -86,14 +84,9 @@ def program(
     """Tools for MCP, the Model Context Protocol."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit."""
-    _keep_standard_descriptors()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None and hasattr(stream, "reconfigure"):
-            # What the terminal's encoding lacks is shown as an escape rather than ending in an exception.
-            stream.reconfigure(errors="backslashreplace")
-    words = list(sys.argv[1:] if arguments is None else arguments)
+def run(words: Sequence[str]) -> int:
+    """Run the command line `words`, without the program's name; the exit code."""
+    words = list(words)
     if words and words[0] in COMMANDS:
         # `gmcp call …` and `python -m gaia_mcp call …`: the names say already what they are for.
         words.insert(0, "mcp")
@@ -105,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = ExitStatus.INTERRUPTED
     except SystemExit as ended:  # Typer leaves so after a completion
         status = ended.code
-    _leave(int(status or 0))
+    return int(status or 0)
 
 
 def _refuse(error: Any, words: list[str]) -> int:
@@ -122,23 +115,3 @@ def _refuse(error: Any, words: list[str]) -> int:
     if command.endswith(" add") and message.startswith("No such option"):
         hint = "put -- before the server's own command: gaia mcp add NAME -- COMMAND [ARG...]"
     return fail(UsageError(message[:1].lower() + message[1:], hint=hint))
-
-
-def _leave(status: int) -> None:
-    """Exit at once: threads that wait for a server's last words have nothing more to do."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except (OSError, ValueError):
-            continue  # Nobody reads it any more.
-    os._exit(status)
-
-
-def _keep_standard_descriptors() -> None:
-    """If 0, 1 or 2 were closed by our caller, the next pipe would take its number: give them to nobody instead."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,11 +9,11 @@ import typer
 
 from gaia_mcp.cli.complete import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import remark, speak
+from gaia_mcp.cli.output import remark, speak, stderr_shown
 from gaia_mcp.cli.status import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from gaia_mcp.arguments import Assignment
+    from gaia_mcp.cli.plan import Plan
     from gaia_mcp.cli.sessions import Session
     from gaia_mcp.client.tool import MCPTool
 
@@ -53,33 +52,31 @@ def call(
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
     from gaia_mcp.cli.launch import launched
+    from gaia_mcp.cli.plan import planned
     from gaia_mcp.cli.stores import open_store
     from gaia_mcp.schema import load_validator
 
     speak(as_json=as_json, debug=debug)
     whole = within(timeout)
-    store = open_store(config)
-    server, tool_name, given = _split(target, words or [], store.names())
-    entry = store.entry(server)
-    assignments = [_assignment(word) for word in given]
-    base = _base(args)
+    plan = planned(open_store(config), target, words or [], args)
+    server, tool_name = plan.entry.name, plan.tool
 
     # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
-    with launched(entry) as child:
+    with launched(plan.entry, stderr_shown(server)) as child:
         # While the server starts, we load what its answers will need.
         from gaia_mcp.cli.ask import asker
         from gaia_mcp.cli.progress import Waiting
         from gaia_mcp.cli.render import show_result
         from gaia_mcp.cli.sessions import connected
 
-        if assignments or base:
+        if plan.assignments or plan.base:
             load_validator()
         with (
             Waiting(f"starting {server}") as waiting,
-            connected(entry, whole, elicit=asker(server, waiting), child=child) as session,
+            connected(plan.entry, whole, elicit=asker(server, waiting), child=child) as session,
         ):
             tool = _find(session, tool_name)
-            arguments = _typed(session, tool, assignments, base)
+            arguments = _typed(session, tool, plan)
             if debug:
                 session.client.want_logs("debug", session.deadline())
             waiting.rename(f"calling {server} {tool_name}")
@@ -90,55 +87,6 @@ def call(
             show_result(server, tool_name, result, output_dir)
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
-
-
-def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
-    """Server, tool and arguments from `NAME TOOL …` or `NAME.TOOL …`."""
-    from gaia_mcp.names import split_tool_name
-
-    if target not in servers and (parts := split_tool_name(target, servers)) is not None:
-        return parts[0], parts[1], words
-    if target in servers and not words:
-        hint = f"see its tools with: gaia mcp tools {target}"
-        raise UsageError(f"which tool of {target!r}?", hint=hint)
-    # An unknown server is reported as such by the store, whatever follows.
-    return target, words[0] if words else "", words[1:]
-
-
-def _assignment(word: str) -> Assignment:
-    from gaia_mcp.arguments import ArgumentSyntaxError, read_assignment
-
-    try:
-        return read_assignment(word)
-    except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE, or --args JSON") from None
-
-
-def _base(args: str | None) -> dict[str, Any]:
-    """The object that `--args` gives."""
-    from gaia_mcp.arguments import ArgumentSyntaxError, read_object
-
-    if args is None:
-        return {}
-    try:
-        if args == "-":
-            return read_object(sys.stdin.read(), "standard input")
-        if args.startswith("@"):
-            return read_object(_read_file(args[1:]), args[1:])
-        return read_object(args, "--args")
-    except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="--args takes a JSON object, @FILE with one, or - for stdin") from None
-
-
-def _read_file(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text("utf-8")
-    except OSError as problem:
-        raise UsageError(
-            f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
-        ) from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
 
 
 def _find(session: Session, name: str) -> MCPTool:
@@ -152,16 +100,17 @@ def _find(session: Session, name: str) -> MCPTool:
     return tool
 
 
-def _typed(session: Session, tool: MCPTool, assignments: list[Assignment], base: dict[str, Any]) -> dict[str, Any]:
+def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     """The arguments as the tool's schema wants them, checked against it."""
     from gaia_mcp.arguments import ArgumentSyntaxError, typed_arguments
     from gaia_mcp.cli.misfit import checked
+    from gaia_mcp.cli.plan import read_file
     from gaia_mcp.names import did_you_mean
     from gaia_mcp.schema import SchemaError, properties_of
 
     schema = tool.input_schema
     try:
-        arguments = typed_arguments(assignments, schema, _read_file, base)
+        arguments = typed_arguments(plan.assignments, schema, read_file, plan.base)
     except ArgumentSyntaxError as problem:
         raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE") from None
     try:

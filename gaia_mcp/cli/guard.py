@@ -1,9 +1,8 @@
-"""Around every command: signals become exceptions, exceptions become two lines and an exit code."""
+"""Around every command: exceptions become two lines and an exit code."""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -11,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gaia_mcp.cli.output import Form, fail
-from gaia_mcp.cli.status import CommandLineError, ExitStatus
+from gaia_mcp.cli.signals import Terminated, listen_to_signals
+from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
 
 
-class Terminated(BaseException):
-    """Somebody wants us gone (SIGTERM, SIGHUP): as Ctrl-C, everything that was started is stopped on the way out."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+# What Typer raises for a wrong command line: the ancestor of its public `BadParameter` that all such errors share. It
+# has no public name in the older of the versions that we run on.
+CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -32,7 +28,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        _listen_to_signals()
+        listen_to_signals()
         try:
             command(*arguments, **options)
         except MCPError as error:
@@ -60,20 +56,6 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(fail(bug)) from error
 
     return run
-
-
-def _listen_to_signals() -> None:
-    def end(number: int, _frame: FrameType | None) -> None:
-        # Once is enough: a second one would interrupt the stopping of servers.
-        signal.signal(number, signal.SIG_IGN)
-        raise Terminated(number)
-
-    try:
-        for name in ("SIGTERM", "SIGHUP"):
-            if (number := getattr(signal, name, None)) is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, end)
-    except ValueError:
-        return  # Not the main thread: whoever embeds us decides about signals.
 
 
 def _drop_stdout() -> None:

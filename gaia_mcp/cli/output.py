@@ -13,7 +13,7 @@ from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.safetext import clean, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import TextIO
 
     from gaia_mcp.errors import MCPError
@@ -105,6 +105,18 @@ def error_object(error: MCPError) -> dict[str, Any]:
     if error.server:
         shown["server"] = error.server
     return {**shown, **error.facts}
+
+
+def stderr_shown(name: str) -> Callable[[bytes], None] | None:
+    """What shows a server's stderr as it is written: with `--debug`."""
+    if not Form.debug:
+        return None
+
+    def show(data: bytes) -> None:
+        for line in clean(data.decode("utf-8", "replace")).splitlines():
+            print(f"[{name}] {line}", file=sys.stderr)
+
+    return show
 
 
 def on_terminal(stream: TextIO | None) -> bool:

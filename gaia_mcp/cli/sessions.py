@@ -6,8 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.launch import stderr_shown
-from gaia_mcp.cli.output import Form, on_terminal, remark
+from gaia_mcp.cli.output import Form, on_terminal, remark, stderr_shown
 from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
@@ -37,7 +36,7 @@ class Session:
         self.entry = entry
         self.client = MCPClient.from_config(
             entry.name,
-            entry.raw,
+            dict(entry.raw),
             whole.seconds if whole is not None else DEFAULT_TIMEOUT_SECONDS,
             Form.debug,
             host=host,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-import typer
-
 from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, MCPError, ProtocolError, ToolError
 
 
@@ -38,11 +36,6 @@ MEANINGS = {
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
     ExitStatus.TERMINATED: "SIGTERM; servers that were started are stopped first",
 }
-
-
-# What Typer raises for a wrong command line: the ancestor of its public `BadParameter` that all such errors share. It
-# has no public name in the older of the versions that we run on.
-CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 class UsageError(MCPError):

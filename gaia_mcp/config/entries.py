@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.expand import expanded
 from gaia_mcp.errors import EntryError
@@ -25,8 +25,11 @@ _URL_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class ServerEntry:
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+# A tuple rather than a dataclass, which would take as long to load as all the rest that leads to a server's start.
+class ServerEntry(NamedTuple):
     """An entry that makes sense. `transport` is "stdio", "http", "sse", "rpc", "handler" or "agent".
 
     `raw` is the entry as it stands in the file; `source` the file; `timeout` in seconds, None where it says nothing.
@@ -36,13 +39,13 @@ class ServerEntry:
     transport: str
     command: str = ""
     args: list[str] | None = None
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, Any] = _NOTHING
     cwd: str | None = None
     url: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NOTHING
     timeout: float | None = None
     disabled: bool = False
-    raw: dict[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = _NOTHING
     source: Path | None = None
 
     def resolved(self, environ: Mapping[str, str] | None = None) -> ServerEntry:
@@ -61,8 +64,7 @@ class ServerEntry:
         def value(text: str, where: str) -> str:
             return expanded(text, environ, server=self.name, field=where)
 
-        return replace(
-            self,
+        return self._replace(
             command=_home(value(self.command, "command")),
             args=None if self.args is None else [value(argument, "args") for argument in self.args],
             env={

@@ -6,8 +6,7 @@ stays as it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.config.files import locked, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True)
-class ProjectFile:
+class ProjectFile(NamedTuple):
     """A project's own servers: the file, its content, and whether that content is approved."""
 
     path: Path

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,11 +98,11 @@ def test_a_damaged_verdict_is_none(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        replace(ENTRY, command="npx"),
-        replace(ENTRY, args=["mcp-server-git"]),
-        replace(ENTRY, args=None),
-        replace(ENTRY, env={"TOKEN": "abc", "MODE": "x"}),
-        replace(ENTRY, cwd="/srv"),
+        ENTRY._replace(command="npx"),
+        ENTRY._replace(args=["mcp-server-git"]),
+        ENTRY._replace(args=None),
+        ENTRY._replace(env={"TOKEN": "abc", "MODE": "x"}),
+        ENTRY._replace(cwd="/srv"),
     ],
 )
 def test_another_command_is_another_server(tmp_path: Path, other: ServerEntry) -> None:
@@ -117,7 +116,7 @@ def test_a_new_name_or_a_new_secret_is_the_same_server(tmp_path: Path) -> None:
     """Ours: neither changes what the program speaks."""
     Verdicts(tmp_path, ENTRY).remember("handshake")
 
-    assert Verdicts(tmp_path, replace(ENTRY, name="clock", env={"TOKEN": "new"})).lookup() == "handshake"
+    assert Verdicts(tmp_path, ENTRY._replace(name="clock", env={"TOKEN": "new"})).lookup() == "handshake"
 
 
 def test_no_secret_and_no_command_is_written_down(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
 from gaia_mcp.safetext import one_line, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gaia_mcp.client.transports.exchange import Exchange
     from gaia_mcp.protocol.events import Peer
@@ -43,7 +43,7 @@ class StdioTransport(WireConversation):
         self,
         command: str,
         args: Sequence[str] | None = None,
-        env: dict[str, str] | None = None,
+        env: Mapping[str, str] | None = None,
         timeout: float = 30,
         debug: bool = False,
         *,

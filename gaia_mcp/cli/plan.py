@@ -1,0 +1,77 @@
+"""What a call is before its server is there: whose, which tool, with what. Knows the command line and files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_object
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.names import split_tool_name
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+
+
+class Plan(NamedTuple):
+    """A call that makes sense so far; `base` is what `--args` gives, `assignments` go over it."""
+
+    entry: ServerEntry
+    tool: str
+    assignments: list[Assignment]
+    base: dict[str, Any]
+
+
+def planned(store: ConfigStore, target: str, words: list[str], args: str | None) -> Plan:
+    """The call that `NAME TOOL [ARG...]` and `--args` mean.
+
+    Raises `UsageError`, and as `ConfigStore.entry` does.
+    """
+    server, tool, given = _split(target, words, store.names())
+    return Plan(store.entry(server), tool, [_assignment(word) for word in given], _base(args))
+
+
+def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
+    """Server, tool and arguments from `NAME TOOL …` or `NAME.TOOL …`."""
+    if target not in servers and (parts := split_tool_name(target, servers)) is not None:
+        return parts[0], parts[1], words
+    if target in servers and not words:
+        hint = f"see its tools with: gaia mcp tools {target}"
+        raise UsageError(f"which tool of {target!r}?", hint=hint)
+    # An unknown server is reported as such by the store, whatever follows.
+    return target, words[0] if words else "", words[1:]
+
+
+def _assignment(word: str) -> Assignment:
+    try:
+        return read_assignment(word)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE, or --args JSON") from None
+
+
+def _base(args: str | None) -> dict[str, Any]:
+    """The object that `--args` gives."""
+    if args is None:
+        return {}
+    try:
+        if args == "-":
+            return read_object(sys.stdin.read(), "standard input")
+        if args.startswith("@"):
+            return read_object(read_file(args[1:]), args[1:])
+        return read_object(args, "--args")
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="--args takes a JSON object, @FILE with one, or - for stdin") from None
+
+
+def read_file(name: str) -> str:
+    """The text of the file that an argument names, `-` for standard input. Raises `UsageError`."""
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text("utf-8")
+    except OSError as problem:
+        raise UsageError(
+            f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
