@@ -80,11 +80,11 @@ class TurnReader:
         if self._wake < 0 or not self._take_turn(deadline):
             return False
         try:
-            if self._may_look and not self._at_end and not is_done():
-                self._look_for_a_moment()
+            may_look = self._may_look
             while not self._at_end and not is_done() and not deadline.expired:
-                if self._poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)):
+                if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
                     self._read_once()
+                may_look = False
         finally:
             self._left = time.monotonic()
             self._turn.release()
@@ -105,11 +105,18 @@ class TurnReader:
             os.write(self._wake, b".")
         return self._turn.acquire(timeout=min(deadline.remaining(), SLICE_SECONDS))
 
-    def _look_for_a_moment(self) -> None:
+    def _look_for_a_moment(self) -> bool:
         """Look whether something has come, again and again, before lying down to sleep."""
         end = time.monotonic() + LOOK_SECONDS
-        while not self._poller.poll(0) and time.monotonic() < end:
+        while not self._poller.poll(0):
+            if time.monotonic() > end:
+                return False
             os.sched_yield()
+        return True
+
+    def _sleep(self, deadline: Deadline) -> bool:
+        """Wait until something has come, for a while at most; whether it has."""
+        return bool(self._poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)))
 
     def _read_once(self) -> None:
         try:
