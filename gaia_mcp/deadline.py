@@ -15,23 +15,27 @@ if TYPE_CHECKING:
 
 # While a deadline is held, a waiter looks this often whether the hold has ended.
 HOLD_SLICE_SECONDS = 0.25
+# Longer than anybody waits, and within what every system's locks can wait for.
+LONGEST_SECONDS = 7 * 24 * 3600.0
 
 
 class Deadline:
-    """A moment `seconds` from now, on a monotonic clock.
+    """A moment `seconds` from now, on a monotonic clock; a week at most.
 
     `ceiling` is the most that `extend()` may ever stretch it to, in seconds from its making; without one it cannot
     be extended.
     """
 
-    __slots__ = ("_clock", "_end", "_held_since", "_holds", "_last", "_lock", "seconds")
+    __slots__ = ("_began", "_clock", "_end", "_held_since", "_holds", "_last", "_lock", "is_cancelled", "seconds")
 
     def __init__(
         self, seconds: float, *, ceiling: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.seconds = seconds
+        # In this order, so that what is no number at all is the longest too.
+        self.seconds = seconds = seconds if seconds < LONGEST_SECONDS else LONGEST_SECONDS
+        self.is_cancelled = False
         self._clock = clock
-        now = clock()
+        self._began = now = clock()
         self._end = now + seconds
         self._last = now + max(seconds, ceiling or 0.0)
         self._holds = 0
@@ -42,8 +46,14 @@ class Deadline:
     def __repr__(self) -> str:
         return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
 
+    def cancel(self) -> None:
+        """Let it pass now, from any thread: whoever waits notices within a quarter of a second."""
+        self.is_cancelled = True
+
     def remaining(self) -> float:
         """Seconds left, never negative; while held, a short slice after which to ask again."""
+        if self.is_cancelled:
+            return 0.0
         if self._holds:
             return HOLD_SLICE_SECONDS
         return max(0.0, self._end - self._clock())
@@ -51,7 +61,12 @@ class Deadline:
     @property
     def expired(self) -> bool:
         """Whether the moment has passed."""
-        return not self._holds and self._clock() >= self._end
+        return self.is_cancelled or (not self._holds and self._clock() >= self._end)
+
+    @property
+    def allowed(self) -> float:
+        """Seconds from its making to its moment: `seconds`, and what progress and people have added."""
+        return self.seconds if self._end == self._began + self.seconds else round(self._end - self._began, 1)
 
     def sooner(self, seconds: float) -> Deadline:
         """A deadline `seconds` from now, or at this one's moment if that comes first."""
@@ -73,8 +88,9 @@ class Deadline:
     def release(self) -> None:
         """Let the clock run on; the time held does not count."""
         with self._lock:
-            self._holds -= 1
-            if self._holds == 0:
+            if self._holds == 1:
+                # Before it is let go of: another thread that looks at this very moment must not find it expired.
                 held = self._clock() - self._held_since
                 self._end += held
                 self._last += held
+            self._holds -= 1

@@ -10,13 +10,15 @@
     │   └── AgentError              an agent that cannot be loaded
     ├── ConnectError                no connection to the server                   (RuntimeError)
     │   ├── SpawnError              its command could not be started
-    │   ├── ServerExitedError       it ended, or closed its output
+    │   ├── ServerExitedError       it ended, or closed its output or input
     │   └── NotConnectedError       used before connect() or after disconnect()
     ├── DeadlineError               time ran out                                  (TimeoutError)
+    ├── CancelledError              somebody no longer wanted the answer
     ├── ProtocolError               the conversation broke
     │   ├── LocalProtocolError      we broke it
     │   ├── RemoteProtocolError     the peer broke it
     │   ├── VersionError            no version that both sides speak
+    │   ├── NotOfferedError         the peer has said that it offers nothing of the kind
     │   └── PeerError               the peer answered with a JSON-RPC error
     └── ToolError                   the call does not fit the tool
         ├── ToolUnknownError        no tool of that name
@@ -153,18 +155,25 @@ class SpawnError(ConnectError):
 
 
 class ServerExitedError(ConnectError):
-    """The server ended, or closed its output, while something was wanted of it.
+    """The server ended, or closed its output or its input, while something was wanted of it.
 
-    `returncode` is as in `subprocess` (negative for a signal), None if it still runs; `stderr_tail` the end of what it
-    wrote to stderr; `stage` what was being waited for.
+    `returncode` is as in `subprocess` (negative for a signal), None if it still runs: then `closed` says what it did.
+    `stderr_tail` is the end of what it wrote to stderr; `stage` what was being waited for.
     """
 
     kind = "exited"
 
     def __init__(
-        self, server: str, stage: str, returncode: int | None, stderr_tail: str = "", *, last_words: str = ""
+        self,
+        server: str,
+        stage: str,
+        returncode: int | None,
+        stderr_tail: str = "",
+        *,
+        last_words: str = "",
+        closed: str = "closed its output",
     ) -> None:
-        how = _ended(returncode)
+        how = closed if returncode is None else _ended(returncode)
         said = f"; its last words: {last_words}" if last_words else "; it wrote nothing to stderr"
         super().__init__(
             f"server {server!r} {how} {stage}{said}",
@@ -173,6 +182,8 @@ class ServerExitedError(ConnectError):
         )
         self.returncode = returncode
         self.stderr_tail = stderr_tail
+        self.last_words = last_words
+        self.closed = closed
         self.stage = stage
 
 
@@ -198,6 +209,18 @@ class DeadlineError(MCPError, TimeoutError):
         )
         self.stage = stage
         self.seconds = seconds
+
+
+class CancelledError(MCPError):
+    """Somebody called `cancel()` on the deadline of a request. The server has been told; what it did stays done."""
+
+    kind = "cancelled"
+
+    def __init__(self, server: str, stage: str) -> None:
+        super().__init__(
+            f"{stage} was cancelled while server {server!r} was at it", hint="ask again if it is wanted", server=server
+        )
+        self.stage = stage
 
 
 class ProtocolError(MCPError):
@@ -240,6 +263,23 @@ class VersionError(ProtocolError):
         self.ours = tuple(ours)
 
 
+class NotOfferedError(ProtocolError):
+    """The peer has said what it offers, and this kind of thing is not among it. Nothing was asked.
+
+    `offer` is "prompts", "resources" or "completions".
+    """
+
+    kind = "not-offered"
+
+    def __init__(self, server: str, offer: str) -> None:
+        super().__init__(
+            f"server {server!r} offers no {offer}",
+            hint=f"see what it offers with: gaia mcp test-client {server}",
+            server=server,
+        )
+        self.offer = offer
+
+
 class PeerError(ProtocolError):
     """The peer answered with a JSON-RPC error: `code`, the peer's own words, and its `data`."""
 
@@ -278,7 +318,7 @@ class ToolUnknownError(ToolError):
 
 
 class ArgumentsError(ToolError, ValueError):
-    """Arguments that do not fit the tool's schema. Nothing was sent."""
+    """Arguments that do not fit the tool's schema, or that JSON cannot say. Nothing was sent."""
 
     kind = "arguments"
 
@@ -292,9 +332,7 @@ class ArgumentsError(ToolError, ValueError):
         self.problems = tuple(problems)
 
 
-def _ended(returncode: int | None) -> str:
-    if returncode is None:
-        return "closed its output"
+def _ended(returncode: int) -> str:
     if returncode >= 0:
         return f"exited with status {returncode}"
     import signal

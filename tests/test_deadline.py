@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import pytest
 
-from gaia_mcp.deadline import HOLD_SLICE_SECONDS, Deadline
+from gaia_mcp.deadline import HOLD_SLICE_SECONDS, LONGEST_SECONDS, Deadline
 
 
 class Clock:
@@ -43,6 +44,30 @@ def test_the_usual_clock_is_monotonic_and_running() -> None:
     assert 0 < deadline.remaining() <= 1000
     assert Deadline(0).expired
     assert Deadline(-5).remaining() == 0
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, 1e300, LONGEST_SECONDS + 1])
+def test_nobody_waits_longer_than_a_week(clock: Clock, seconds: float) -> None:
+    """Ours: no lock of any system can wait for ever by a number."""
+    deadline = Deadline(seconds, ceiling=seconds, clock=clock)
+    deadline.extend()
+
+    assert deadline.seconds == deadline.remaining() == LONGEST_SECONDS
+    assert threading.Lock().acquire(timeout=deadline.remaining())
+
+
+def test_what_has_been_added_counts_as_allowed(clock: Clock) -> None:
+    """Ours: an error says how long was really waited."""
+    deadline = Deadline(0.3, ceiling=100, clock=clock)
+    assert deadline.allowed == 0.3
+
+    clock.now += 0.5
+    deadline.extend()
+    assert deadline.allowed == 0.8
+    deadline.hold()
+    clock.now += 20
+    deadline.release()
+    assert deadline.allowed == 20.8
 
 
 def test_a_deadline_shows_what_is_left(clock: Clock) -> None:
@@ -114,6 +139,25 @@ def test_time_does_not_pass_while_a_person_is_asked(clock: Clock) -> None:
     assert deadline.remaining() == 10
     clock.now += 10
     assert deadline.expired
+
+
+def test_a_deadline_that_is_let_go_of_is_not_expired_for_a_moment(clock: Clock) -> None:
+    """Ours: another thread may look at that very moment."""
+    seen: list[bool] = []
+
+    def looking() -> float:
+        if deadlines and deadlines[0]._holds:
+            seen.append(deadlines[0].expired)
+        return clock()
+
+    deadlines: list[Deadline] = []
+    deadlines.append(Deadline(1, clock=looking))
+    deadlines[0].hold()
+    clock.now += 60
+    deadlines[0].release()
+
+    assert seen == [False]
+    assert deadlines[0].remaining() == 1
 
 
 def test_the_ceiling_moves_with_the_time_held(clock: Clock) -> None:

@@ -11,6 +11,7 @@ from gaia_mcp import errors
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
+    CancelledError,
     ConfigError,
     ConfigFileError,
     ConnectError,
@@ -19,6 +20,7 @@ from gaia_mcp.errors import (
     LocalProtocolError,
     MCPError,
     NotConnectedError,
+    NotOfferedError,
     PeerError,
     ProtocolError,
     RemoteProtocolError,
@@ -35,6 +37,7 @@ from gaia_mcp.errors import (
 PATH = Path("/home/jane/servers.json")
 EVERY: list[MCPError] = [
     MCPError("something happened"),
+    CancelledError("fs", "tools/call 'read'"),
     ConfigError("something happened"),
     ConfigFileError(PATH, "is empty"),
     ServerUnknownError("fs", PATH),
@@ -46,6 +49,7 @@ EVERY: list[MCPError] = [
     SpawnError("fs", "npx", "is not there"),
     ServerExitedError("fs", "before it answered", 3, "out of memory", last_words="out of memory"),
     NotConnectedError("fs"),
+    NotOfferedError("fs", "prompts"),
     DeadlineError("fs", "tools/list", 5.0),
     ProtocolError("something happened"),
     LocalProtocolError("something happened"),
@@ -167,6 +171,17 @@ def test_an_exit_is_put_into_words(returncode: int | None, words: str) -> None:
 
     assert (error.returncode, error.stderr_tail, error.stage) == (returncode, "a\nb", "before it answered tools/list")
     assert error.message == f"server 'fs' {words} before it answered tools/list; its last words: b"
+
+
+def test_what_a_server_closed_is_told_while_it_runs() -> None:
+    """Ours: an end says more than what led to it."""
+    running = ServerExitedError("fs", "at its start", None, closed="no longer reads its input", last_words="b")
+    ended = ServerExitedError("fs", "at its start", 3, closed="no longer reads its input")
+
+    assert running.message == "server 'fs' no longer reads its input at its start; its last words: b"
+    assert (running.closed, running.last_words) == ("no longer reads its input", "b")
+    assert "exited with status 3" in ended.message
+    assert ServerExitedError("fs", "x", None).closed == "closed its output"
 
 
 def test_a_server_without_last_words_is_said_to_have_none() -> None:

@@ -33,13 +33,15 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
         return found
     if not callable(found):
         raise AgentError(target, f"is a {type(found).__name__}, not a class")
-    agent = _make(target, found, keywords or {})
-    missing = [name for name in _METHODS if not callable(getattr(agent, name, None))]
+    # Of an abstract class no object can be made, whatever it is given.
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    agent = None if missing else _make(target, found, keywords or {})
+    missing = missing or [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
         raise AgentError(
             target,
             f"has no {'() and no '.join(missing)}()",
-            hint="these two methods make an agent: see gaia mcp serve --help",
+            hint="see what makes an agent: gaia mcp serve --help",
         )
     return agent
 
@@ -120,14 +122,19 @@ def _only_agent(target: str, module: ModuleType) -> Any:
     ]
     if len(candidates) != 1:
         what = "holds no agent class" if not candidates else f"holds several agents: {', '.join(candidates)}"
-        raise AgentError(target, what, hint=f"name one: {target}:{candidates[0] if candidates else 'Class'}")
+        raise AgentError(
+            target, what, hint=f"name one: {target.rstrip(':')}:{candidates[0] if candidates else 'Class'}"
+        )
     return getattr(module, candidates[0])
 
 
 def _import_module(target: str, name: str) -> ModuleType:
     # As `python -m` does: what is named explicitly may lie in the working folder.
-    here = str(Path.cwd())
-    if here not in sys.path:
+    try:
+        here = str(Path.cwd())
+    except OSError:
+        here = ""  # That folder is gone; the module may lie elsewhere.
+    if here and here not in sys.path:
         sys.path.insert(0, here)
     return _imported(target, lambda: importlib.import_module(name))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, a_number, within
 from gaia_mcp.cli.output import done, remark, speak
 from gaia_mcp.cli.status import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class AddCommand(TyperCommand):
@@ -54,8 +58,8 @@ CwdOption = Annotated[Path | None, typer.Option("--cwd", help="The folder in whi
 RequestTimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--request-timeout", metavar="SECONDS", min=0.01, max=600, help="Saved: the time for each of its requests.",
-        show_default=False,
+        "--request-timeout", metavar="SECONDS", min=0.01, max=600, callback=a_number,
+        help="Saved: the time for each of its requests.", show_default=False,
     ),
 ]  # fmt: skip
 DisabledOption = Annotated[bool, typer.Option("--disabled", help="Save it as disabled.")]
@@ -95,8 +99,10 @@ def add(
     speak(as_json=as_json, debug=debug)
     check_server_name(name)
     new = _entry(name, words or [], url, entry)
+    read_entry(name, new)
     _complete(new, env or [], header or [], cwd, request_timeout, disabled=disabled)
-    store = open_store(config)
+    is_anchored = bool(words) and _anchor(new)
+    store = open_store(config, may_be_new=True)
     read = read_entry(name, new, store.path)
     if not force and name in store.names() and store.source_of(name) == store.path:
         raise ServerExistsError(name)
@@ -108,13 +114,15 @@ def add(
 
         with Waiting(f"starting {name}"), connected(read, within(timeout)) as session:
             peer = session.client.peer
-            found = session.client.fetch_tools(session.deadline()) if peer and "tools" in peer.capabilities else []
+            found = session.fetch_tools()
         info = peer.info if peer else {}
         facts = {"server": info, "version": peer.version if peer else "", "tools": len(found)}
         count = f"{len(found)} tool" + ("" if len(found) == 1 else "s")
         presented = f": {info.get('name', 'unnamed')} {info.get('version', '')}".rstrip() + f", {count}"
     store.add(name, new, replace=force)
-    _warn_of_secrets(new)
+    if is_anchored:
+        remark(f"the program is kept as {new['command']!r}")
+    _warn_of_secrets(read.env)
     done(f"added {name!r} to {shown(store.path)}{presented}", added=name, path=str(store.path), **facts)
 
 
@@ -124,7 +132,7 @@ def _entry(name: str, words: list[str], url: str | None, entry: str | None) -> d
         problem = f"{' and '.join(given)} exclude each other" if given else f"how is {name!r} started?"
         raise UsageError(problem, hint=f"gaia mcp add {name} -- COMMAND [ARG...], or --url URL, or --json '{{…}}'")
     if entry is not None:
-        return _from_json(entry)
+        return _from_json(name, entry)
     if url is not None:
         return {"url": url}
     command, *arguments = _command(name, words)
@@ -142,7 +150,7 @@ def _command(name: str, words: list[str]) -> list[str]:
     return words if shutil.which(words[0]) else split_command_line(name, words[0])
 
 
-def _from_json(text: str) -> dict[str, Any]:
+def _from_json(name: str, text: str) -> dict[str, Any]:
     from gaia_mcp.arguments import ArgumentSyntaxError, read_object
 
     try:
@@ -152,10 +160,13 @@ def _from_json(text: str) -> dict[str, Any]:
             str(problem), hint='an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
         ) from None
     wrapped = value.get("mcpServers", value.get("servers"))
-    if isinstance(wrapped, dict) and len(wrapped) == 1:
+    if isinstance(wrapped, dict):
         # The whole snippet, as READMEs show it.
-        (value,) = wrapped.values()
-    return dict(value) if isinstance(value, dict) else {}
+        if name not in wrapped and len(wrapped) != 1:
+            hint = "add them one by one, each by its name"
+            raise UsageError(f"--json holds {len(wrapped)} servers, and none is {name!r}", hint=hint)
+        value = wrapped[name] if name in wrapped else next(iter(wrapped.values()))
+    return value
 
 
 def _complete(
@@ -171,7 +182,7 @@ def _complete(
         key, equals, value = item.partition("=")
         if not key:
             raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME=VALUE, or --env NAME")
-        entry.setdefault("env", {})[key] = value if equals else f"${{{key}}}"
+        entry["env"] = {**(entry.get("env") or {}), key: value if equals else f"${{{key}}}"}
     for item in headers:
         key, colon, value = item.partition(":")
         if not colon or not key.strip() or "url" not in entry:
@@ -185,9 +196,21 @@ def _complete(
         entry["disabled"] = True
 
 
-def _warn_of_secrets(entry: dict[str, Any]) -> None:
+def _anchor(entry: dict[str, Any]) -> bool:
+    """A program that is named as seen from here must be found from everywhere. Whether that changed the entry."""
+    command = entry["command"]
+    if not os.path.dirname(command) or os.path.isabs(command) or command.startswith(("~", "${")):  # noqa: PTH117, PTH120
+        return False
+    if "cwd" in entry:
+        return False  # From there it is found.
+    # Without following links: a virtual environment's interpreter is one.
+    entry["command"] = os.path.abspath(command)  # noqa: PTH100
+    return True
+
+
+def _warn_of_secrets(env: Mapping[str, Any]) -> None:
     from gaia_mcp.safetext import MASK, looks_secret, masked
 
-    for key, value in entry.get("env", {}).items():
+    for key, value in env.items():
         if isinstance(value, str) and looks_secret(key) and masked(value) == MASK:
             remark(f"{key} is stored as plain text; --env {key} alone would store a reference to the variable instead")

@@ -5,15 +5,14 @@ A command's module is imported only when that command is meant, so each starts a
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from gaia_mcp.cli.guard import CommandLineError, guarded
-from gaia_mcp.cli.output import Form, fail
+from gaia_mcp.cli.guard import CommandLineError, guarded, refused
+from gaia_mcp.cli.output import Form, fail, say, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ COMMANDS = {
     "trust": "gaia_mcp.cli.trust:trust",
     "untrust": "gaia_mcp.cli.trust:untrust",
 }
+
+EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
 
 
 class CommandGroup(TyperGroup):
@@ -61,9 +62,10 @@ mcp = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Keep MCP servers, look inside them, call their tools, test them, and serve Python agents as one.",
+    help="Keep MCP servers, look inside, call and test them, and serve agents.",
+    epilog=EXAMPLE,
 )
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, epilog=EXAMPLE)
 app.add_typer(mcp, name="mcp")
 
 
@@ -71,7 +73,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from gaia_mcp._version import __version__
 
-        print(f"gaia-mcp {__version__}")
+        say(f"gaia-mcp {__version__}")
         raise typer.Exit
 
 
@@ -96,8 +98,11 @@ def run(words: Sequence[str]) -> int:
         status = _refuse(error, words)
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
-    except SystemExit as ended:  # Typer leaves so after a completion
-        status = ended.code
+    except SystemExit as ended:
+        # Typer leaves so after a completion, and when nobody reads its help to the end, which is no error.
+        status = ExitStatus.DONE if isinstance(ended.__context__, BrokenPipeError) else ended.code
+    except OSError as error:  # of Typer's own writing: a help text
+        status = fail(refused(error))
     return int(status or 0)
 
 
@@ -106,12 +111,17 @@ def _refuse(error: Any, words: list[str]) -> int:
     context = getattr(error, "ctx", None)
     # By name: the class lies in Typer's private copy of Click. Its message is the whole help page.
     if type(error).__name__ == "NoArgsIsHelpError":
-        print(error.format_message(), file=sys.stderr)
+        to_stderr(error.format_message())
         return ExitStatus.USAGE
     command = context.command_path if context is not None else "gaia mcp"
+    if words[1:] and words[1] in COMMANDS and not command.endswith(f" {words[1]}"):
+        # An option without its value is reported by the group.
+        command += f" {words[1]}"
     Form.as_json = Form.as_json or "--json" in words
     message = error.format_message().rstrip(".")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
         hint = "put -- before the server's own command: gaia mcp add NAME -- COMMAND [ARG...]"
+    elif command.endswith(" call") and message.startswith("No such option") and not error.possibilities:
+        hint = f"a tool's arguments have no dashes: write {error.option_name.lstrip('-')}=VALUE"
     return fail(UsageError(message[:1].lower() + message[1:], hint=hint))

@@ -30,9 +30,17 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
             remark(f"server {server!r} asked, and nobody is there to answer: {message}")
             return DECLINED
         typer.echo(f"server {server!r} asks: {message}", err=True)
-        if params.get("mode") == "url":
-            return _ask_to_open(str(params.get("url", "")))
-        return _ask_form(params.get("requestedSchema"))
+        try:
+            if params.get("mode") == "url":
+                return _ask_to_open(str(params.get("url", "")))
+            return _ask_form(params.get("requestedSchema"))
+        except typer.Abort as aborted:
+            # The terminal is still in the line of the question.
+            typer.echo(err=True)
+            if isinstance(aborted.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            # Ctrl-D.
+            return {"action": "cancel"}
 
     return ask
 

@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.complete import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
 from gaia_mcp.cli.output import remark, speak, stderr_shown
-from gaia_mcp.cli.status import ExitStatus, UsageError
+from gaia_mcp.cli.status import ExitStatus
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.plan import Plan
@@ -102,17 +102,13 @@ def _find(session: Session, name: str) -> MCPTool:
 
 def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     """The arguments as the tool's schema wants them, checked against it."""
-    from gaia_mcp.arguments import ArgumentSyntaxError, typed_arguments
     from gaia_mcp.cli.misfit import checked
-    from gaia_mcp.cli.plan import read_file
+    from gaia_mcp.cli.plan import typed
     from gaia_mcp.names import did_you_mean
     from gaia_mcp.schema import SchemaError, properties_of
 
     schema = tool.input_schema
-    try:
-        arguments = typed_arguments(plan.assignments, schema, read_file, plan.base)
-    except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE") from None
+    arguments = typed(plan.assignments, schema, plan.base)
     try:
         checked(session.entry.name, tool.name, schema, arguments)
     except SchemaError as problem:

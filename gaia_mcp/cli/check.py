@@ -9,12 +9,16 @@ import typer
 
 from gaia_mcp.cli.complete import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import columns, report, say, say_json, speak
-from gaia_mcp.cli.status import ExitStatus, UsageError
+from gaia_mcp.cli.output import columns, error_object, report, say, say_json, speak
+from gaia_mcp.cli.status import UsageError, status_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gaia_mcp.cli.examine import Check, Examination
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import MCPError
 
 Words = Annotated[
     list[str] | None,
@@ -42,56 +46,70 @@ def check(
     timeout: TimeoutOption = None,
     debug: DebugOption = False,
 ) -> None:
-    """Test servers step by step: start, negotiation, answer, tools and their schemas, prompts, resources, shutdown.
+    """Test servers, step by step.
 
-    Ends with an error if any check fails.
+    Start, negotiation, answer, tools and their schemas, prompts, resources, shutdown: ends with an error if any check
+    fails.
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
-    from gaia_mcp.arguments import ArgumentSyntaxError, read_assignment
-    from gaia_mcp.cli.examine import CallWanted, examine, examine_all
+    from gaia_mcp.cli.examine import CallWanted, examine_all
+    from gaia_mcp.cli.plan import assignment
     from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.errors import ConfigError
 
     speak(as_json=as_json, debug=debug)
     names = [word for word in words or [] if "=" not in word]
-    try:
-        arguments = [read_assignment(word) for word in words or [] if "=" in word]
-    except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="arguments are key=value or key:=JSON") from None
+    arguments = [assignment(word) for word in words or [] if "=" in word]
     if arguments and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
-    store = open_store(config)
-    names = _enabled(store) if every else list(dict.fromkeys(names))
-    if not names:
+    if not names and not every:
         raise UsageError("which server?", hint="name one, or test all of them with --all")
     wanted = CallWanted(call_tool, arguments) if call_tool is not None else None
-    entries = [store.entry(name) for name in names]
-    if len(entries) == 1:
-        if not as_json:
-            say(names[0])
-        results = [examine(entries[0], wanted, within(timeout), on_check=None if as_json else _show)]
-    else:
-        results = examine_all(entries, wanted, within(timeout))
-    if junit is not None:
-        _write_junit(junit, results)
-    status = next((result.status for result in results if result.status), ExitStatus.DONE)
+    store = open_store(config)
+    entries, unusable = _enabled(store) if every else _named(store, names)
+    if not entries and not unusable:
+        raise ConfigError(f"no server to test in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
+
+    is_watched = len(entries) == 1 and not unusable and not as_json
+    if is_watched:
+        say(entries[0].name)
+    results = [*unusable, *examine_all(entries, wanted, within(timeout), _show if is_watched else None)]
+    problem = _write_junit(junit, results) if junit is not None else None
+    status = next((result.status for result in results if result.status), problem and status_of(problem))
     if as_json:
-        ok = status == ExitStatus.DONE
-        say_json({"ok": ok, "servers": [result.as_object() for result in results], "exit": int(status)})
-    elif len(results) > 1:
+        answer = {"ok": not status, "servers": [result.as_object() for result in results], "exit": int(status or 0)}
+        say_json({**answer, "error": error_object(problem)} if problem is not None else answer)
+    elif not is_watched:
         for result in results:
             say(result.server)
             for item in result.checks:
                 _show(item)
-    for result in results:
-        if (error := result.error()) is not None:
-            report(error)
+    for failure in (*(result.error() for result in results), problem):
+        if failure is not None:
+            report(failure)
     if status:
         raise typer.Exit(status)
 
 
-def _enabled(store: ConfigStore) -> list[str]:
-    return [name for name in store.names() if not store.entry(name).disabled]
+def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Examination]]:
+    """The entries of these names, and what is to be said of those that make no sense."""
+    from gaia_mcp.cli.examine import Examination, untried
+    from gaia_mcp.errors import EntryError
+
+    entries: list[ServerEntry] = []
+    unusable: list[Examination] = []
+    for name in dict.fromkeys(names):
+        try:
+            entries.append(store.entry(name))
+        except EntryError as error:
+            unusable.append(Examination(name, [untried(error)]))
+    return entries, unusable
+
+
+def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Examination]]:
+    entries, unusable = _named(store, store.names())
+    return [entry for entry in entries if not entry.disabled], unusable
 
 
 def _show(item: Check) -> None:
@@ -99,7 +117,8 @@ def _show(item: Check) -> None:
     say(line)
 
 
-def _write_junit(path: Path, results: list[Examination]) -> None:
+def _write_junit(path: Path, results: list[Examination]) -> MCPError | None:
+    """What is wrong with a report that cannot be written: the checks are worth telling all the same."""
     from gaia_mcp.cli.junit import junit_xml
     from gaia_mcp.errors import MCPError
 
@@ -108,4 +127,5 @@ def _write_junit(path: Path, results: list[Examination]) -> None:
         path.write_bytes(junit_xml(results))
     except OSError as problem:
         hint = "choose another file with --junit"
-        raise MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint) from problem
+        return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
+    return None

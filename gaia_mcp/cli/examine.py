@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.arguments import Assignment, typed_arguments
+from gaia_mcp.arguments import Assignment
 from gaia_mcp.cli.fleet import visit_each
 from gaia_mcp.cli.listing import described
 from gaia_mcp.cli.misfit import checked
 from gaia_mcp.cli.output import error_object
+from gaia_mcp.cli.plan import typed
 from gaia_mcp.cli.sessions import Session
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS
-from gaia_mcp.errors import MCPError, RemoteProtocolError, ToolUnknownError
+from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import one_line
 from gaia_mcp.schema import SchemaError, check_schema, misfits
@@ -89,6 +90,12 @@ class Examination:
             self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint="tell its author"
         )
 
+    def add(self, check: Check, on_check: Callable[[Check], None] | None = None) -> None:
+        """One more check, of which `on_check` hears."""
+        self.checks.append(check)
+        if on_check is not None:
+            on_check(check)
+
     def as_object(self) -> dict[str, Any]:
         """This as JSON shows it."""
         shown = []
@@ -108,10 +115,10 @@ class Examination:
 class _Examiner:
     """Does the checks of one server, one after the other."""
 
-    def __init__(self, session: Session, on_check: Callable[[Check], None] | None) -> None:
+    def __init__(self, session: Session, result: Examination, on_check: Callable[[Check], None] | None) -> None:
         self.session = session
         self.client = session.client
-        self.result = Examination(session.entry.name)
+        self.result = result
         self._on_check = on_check
 
     def run(self, wanted: CallWanted | None) -> None:
@@ -136,18 +143,20 @@ class _Examiner:
     def end(self) -> None:
         """Stop the server, and say how that went and what it wrote beside the protocol."""
         began = time.monotonic()
+        was_open = self.client.peer is not None
         in_trouble = any(check.error is not None for check in self.result.checks)
         stopped = self.session.close(IMPATIENT_GRACE_SECONDS) if in_trouble else self.session.close()
         if stopped is not None:
             outcome, detail = OK, f"{stopped.how}, status {stopped.returncode}"
+            # Of a group that has got our signal, some are gone sooner than others; only who left in peace left them.
             if stopped.how in ("on SIGTERM", "on SIGKILL"):
                 outcome, detail = WARN, f"it stayed after its input had ended, and was stopped {stopped.how}"
-            if stopped.left_others:
+            elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self._add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
         if noise := self.client.host.noise():
             self._add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
-        elif self.client.peer is not None:
+        elif was_open:
             self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
 
     def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
@@ -161,9 +170,7 @@ class _Examiner:
         return error is None
 
     def _add(self, check: Check) -> None:
-        self.result.checks.append(check)
-        if self._on_check is not None:
-            self._on_check(check)
+        self.result.add(check, self._on_check)
 
     def _start(self) -> tuple[str, str]:
         self.client.transport.connect()
@@ -180,12 +187,13 @@ class _Examiner:
         return OK, "it answers"
 
     def _tools(self, tools: list[MCPTool]) -> tuple[str, str]:
-        if self.client.peer is not None and "tools" not in self.client.peer.capabilities:
-            return WARN, "it offers no tools"
-        tools += self.client.fetch_tools(self.session.deadline())
+        tools += self.session.fetch_tools()
         count = f"{len(tools)} tool" + ("" if len(tools) == 1 else "s")
-        problems = self.client.tool_problems
-        return (FAIL, f"{count}; {'; '.join(problems)}") if problems else (OK, count)
+        if problems := self.client.tool_problems:
+            return FAIL, f"{count}; {'; '.join(problems)}"
+        if self.client.peer is not None and "tools" not in self.client.peer.capabilities:
+            return WARN, f"{count}, which it does not declare" if tools else "it offers no tools"
+        return OK, count
 
     def _schemas(self, tools: list[MCPTool], member: str) -> tuple[str, str]:
         problems = []
@@ -216,8 +224,10 @@ class _Examiner:
         if tool is None:
             suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
             raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
-        arguments = typed_arguments(wanted.arguments, tool.input_schema, lambda name: name)
-        checked(self.session.entry.name, tool.name, tool.input_schema, arguments)
+        arguments = typed(wanted.arguments, tool.input_schema)
+        # Of a schema that cannot be used its own check tells; as with `call`, the tool is called all the same.
+        with suppress(SchemaError):
+            checked(self.session.entry.name, tool.name, tool.input_schema, arguments)
         result = self.client.call(tool.name, arguments, self.session.deadline())
         blocks = result.get("content")
         texts = (
@@ -226,47 +236,46 @@ class _Examiner:
         said = one_line(next((text for text in texts if isinstance(text, str)), ""), 120)
         if result.get("isError"):
             return FAIL, f"{tool.name} failed: {said}"
-        if tool.output_schema is not None and (found := misfits(tool.output_schema, result.get("structuredContent"))):
-            return FAIL, f"the result of {tool.name} does not fit its own schema: {found[0]}"
+        with suppress(SchemaError):
+            if tool.output_schema is not None and (
+                found := misfits(tool.output_schema, result.get("structuredContent"))
+            ):
+                return FAIL, f"the result of {tool.name} does not fit its own schema: {found[0]}"
         return OK, f"{tool.name}: {said}"
 
 
-def examine(
-    entry: ServerEntry,
+def examine_all(
+    entries: Sequence[ServerEntry],
     wanted: CallWanted | None,
     whole: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
-    started: Callable[[Session], None] | None = None,
-) -> Examination:
-    """Do every check with one server; `on_check` hears of each as it is done."""
-    session = Session(entry, whole, Host())
-    if started is not None:
-        started(session)
-    examiner = _Examiner(session, on_check)
-    try:
-        examiner.run(wanted)
-    except BaseException:
-        session.close(IMPATIENT_GRACE_SECONDS)
-        raise
-    examiner.end()
-    return examiner.result
+) -> list[Examination]:
+    """Do every check with all servers at once, in the order of `entries`; `on_check` hears of each as it is done."""
+    results = {entry.name: Examination(entry.name) for entry in entries}
 
-
-def examine_all(entries: Sequence[ServerEntry], wanted: CallWanted | None, whole: Deadline | None) -> list[Examination]:
-    """Do every check with all servers at once, in the order of `entries`."""
-    results: dict[str, Examination] = {}
-    lock = threading.Lock()
-
-    def work(entry: ServerEntry, started: Callable[[Session], None]) -> None:
+    def work(entry: ServerEntry, starting: Callable[[Session], None]) -> None:
+        result = results[entry.name]
         try:
-            result = examine(entry, wanted, whole, started=started)
-        except MCPError as error:  # an entry that cannot even be tried
-            result = Examination(entry.name, [Check("entry", FAIL, 0.0, error.message, error)])
-        with lock:
-            results[entry.name] = result
+            session = Session(entry, whole, Host())
+            starting(session)
+        except MCPError as error:
+            result.add(untried(error), on_check)
+            return
+        examiner = _Examiner(session, result, on_check)
+        try:
+            examiner.run(wanted)
+        except BaseException:
+            session.close(IMPATIENT_GRACE_SECONDS)
+            raise
+        examiner.end()
 
-    visit_each(entries, work)
-    return [results[entry.name] for entry in entries]
+    visit_each(entries, work, quiet=on_check is not None)
+    return list(results.values())
+
+
+def untried(error: MCPError) -> Check:
+    """The only check of a server that could not even be tried."""
+    return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)
 
 
 def _is_recommended(name: str) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gaia_mcp.cli.output import Form, fail
+from gaia_mcp.cli.output import Form, fail, on_terminal, to_stderr
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError
@@ -33,19 +32,16 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             command(*arguments, **options)
         except MCPError as error:
             raise typer.Exit(fail(error)) from None
-        except BrokenPipeError:
-            _drop_stdout()
-            raise typer.Exit(ExitStatus.DONE) from None
         except KeyboardInterrupt:
+            if on_terminal(sys.stderr):
+                to_stderr("")  # What is said next, by the shell, begins a line of its own.
             raise typer.Exit(ExitStatus.INTERRUPTED) from None
         except Terminated as terminated:
             raise typer.Exit(128 + terminated.number) from None
         except (typer.Exit, typer.Abort, CommandLineError):
             raise
         except OSError as error:
-            # What the operating system refuses is told in its words: a full disk behind stdout, for instance.
-            where = f" ({error.filename})" if error.filename else ""
-            raise typer.Exit(fail(MCPError(f"{error.strerror or error}{where}", hint="more with --debug"))) from None
+            raise typer.Exit(fail(refused(error))) from None
         except Exception as error:
             if Form.debug:
                 raise
@@ -58,8 +54,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _drop_stdout() -> None:
-    """The reader has gone, as `head` does: whatever is still buffered may go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def refused(error: OSError) -> MCPError:
+    """What the operating system refuses, told in its words: a full disk behind stdout, for instance."""
+    where = f" ({error.filename})" if error.filename else ""
+    return MCPError(f"{error.strerror or error}{where}", hint="more with --debug")

@@ -22,8 +22,8 @@ LEFT_OVER_GRACE_SECONDS = 0.3
 
 # Starting a process takes a few milliseconds; only a file system that hangs takes longer.
 START_SECONDS = 0.1
-# Less is no time. Typer refuses it, as everything that is no number.
-MIN_TIMEOUT_SECONDS = 0.01
+# Typer refuses less and more, as everything that is no number.
+MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 0.01, 86_400.0
 # The options of `call`. Whatever else looks like one, `--help` and `--debug` too, lets Typer come first.
 OPTIONS_WITH_VALUE = ("--args", "--config", "--output-dir", "--timeout")
 OPTIONS_WITHOUT = ("--json",)
@@ -87,7 +87,7 @@ def _entry_to_call(words: Sequence[str]) -> ServerEntry | None:
     if args in ("-", "@-"):
         return None  # Standard input is there once.
     try:
-        if not float(options.get("--timeout", MIN_TIMEOUT_SECONDS)) >= MIN_TIMEOUT_SECONDS:
+        if not MIN_TIMEOUT_SECONDS <= float(options.get("--timeout", MIN_TIMEOUT_SECONDS)) <= MAX_TIMEOUT_SECONDS:
             return None
         return planned(ConfigStore.locate(Path(config) if config is not None else None), target, rest, args).entry
     except (MCPError, ValueError):

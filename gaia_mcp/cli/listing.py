@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import columns, remark, say, say_json, speak
+from gaia_mcp.cli.output import columns, remark, report, say, say_json, speak
 from gaia_mcp.safetext import looks_secret, masked, masked_arguments, masked_url, one_line
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import MCPError
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every server that is not disabled.")]
 
@@ -26,9 +27,9 @@ def list_servers(
     timeout: TimeoutOption = None,
     debug: DebugOption = False,
 ) -> None:
-    """Show the configured servers: name, transport, command or address, state.
+    """Show the configured servers.
 
-    Never connects, unless told to. Secrets are not shown.
+    Name, transport, state, and command or address. Never connects, unless told to. Secrets are not shown.
 
     Example: gaia mcp list --check
     """
@@ -37,16 +38,17 @@ def list_servers(
     speak(as_json=as_json, debug=debug)
     store = open_store(config)
     rows = _rows(store)
-    status = _check(store, rows, timeout) if check else 0
+    errors = _check(store, rows, timeout) if check else []
     if as_json:
         say_json({"servers": rows, "path": str(store.path)})
     elif rows:
-        for line in columns([[row["name"], row["transport"], _state(row, store.path), row["target"]] for row in rows]):
+        for line in columns([_cells(row, store.path) for row in rows]):
             say(line)
     else:
         remark("no servers yet; add one with: gaia mcp add NAME -- COMMAND")
-    if status:
-        raise typer.Exit(status)
+    statuses = [report(error) for error in errors]
+    if statuses:
+        raise typer.Exit(statuses[0])
 
 
 def described(entry: ServerEntry) -> dict[str, Any]:
@@ -90,6 +92,10 @@ def _rows(store: ConfigStore) -> list[dict[str, Any]]:
     return rows
 
 
+def _cells(row: dict[str, Any], path: Path) -> list[str]:
+    return [one_line(row["name"]), row["transport"], _state(row, path), row["target"]]
+
+
 def _state(row: dict[str, Any], path: Path) -> str:
     if "invalid" in row:
         return "invalid"
@@ -100,24 +106,20 @@ def _state(row: dict[str, Any], path: Path) -> str:
     return "enabled" if row["source"] in (None, str(path)) else "project"
 
 
-def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None) -> int:
-    """Connect to all at once; add what was found to `rows`. The exit code of the first failure."""
+def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None) -> list[MCPError]:
+    """Connect to all at once; add what was found to `rows`. What failed comes back."""
     from gaia_mcp.cli.fleet import visit_all
     from gaia_mcp.cli.output import error_object
-    from gaia_mcp.cli.status import status_of
 
     wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
-    status = 0
-    visits = visit_all(
-        [store.entry(row["name"]) for row in wanted],
-        lambda visited: visited.client.fetch_tools(visited.deadline()),
-        within(timeout),
-    )
+    errors: list[MCPError] = []
+    entries = [store.entry(row["name"]) for row in wanted]
+    visits = visit_all(entries, lambda session: session.fetch_tools(), within(timeout))
     for row, visit in zip(wanted, visits, strict=True):
         if visit.error is not None:
             row["check"] = {"ok": False, "summary": "failed", "error": error_object(visit.error)}
             row["target"] = one_line(visit.error.message, 400)
-            status = status or int(status_of(visit.error))
+            errors.append(visit.error)
         else:
             peer, count = visit.peer, len(visit.value or [])
             tools = f"{count} tool" + ("" if count == 1 else "s")
@@ -129,7 +131,7 @@ def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None
                 "version": peer.version if peer else "",
                 "server": peer.info if peer else {},
             }
-    return status
+    return errors
 
 
 def _shown_value(value: Any) -> Any:

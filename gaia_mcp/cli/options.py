@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,17 @@ import typer
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
+
+# A slip of the finger; no build and no person waits that long.
+MAX_TIMEOUT_SECONDS = 86_400.0
+
+
+def a_number(seconds: float | None) -> float | None:
+    """`seconds`, unless it is the one number that no range refuses."""
+    if seconds is not None and math.isnan(seconds):
+        raise typer.BadParameter("nan is no number of seconds.")
+    return seconds
+
 
 ConfigOption = Annotated[
     Path | None,
@@ -21,7 +33,9 @@ TimeoutOption = Annotated[
         "--timeout",
         metavar="SECONDS",
         min=0.01,
-        help="Be done within this time, all steps together. Default: 30, or what the entry says, for each request.",
+        max=MAX_TIMEOUT_SECONDS,
+        callback=a_number,
+        help="Ask for no longer than this, all steps together. Default: 30, or what the entry says, for each request.",
         show_default=False,
     ),
 ]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -67,17 +68,36 @@ def done(text: str, **facts: Any) -> None:
 
 
 def write_text(text: str) -> None:
-    """Write to stdout as it is, but for what no encoding can carry, and make sure that it is out."""
-    if sys.stdout is None:
-        return
-    for start in range(0, len(text), PIECE_CHARS):
-        sys.stdout.write(encodable(text[start : start + PIECE_CHARS]))
-    sys.stdout.flush()
+    """Write to stdout as it is, but for what no encoding can carry, and make sure that it is out.
+
+    A reader that has gone, as `head` does, is no error, and what the exit code says does not hang on it.
+    """
+    try:
+        for start in range(0, len(text), PIECE_CHARS):
+            sys.stdout.write(encodable(text[start : start + PIECE_CHARS]))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+
+
+def drop_stdout() -> None:
+    """Let whatever is still buffered, and what comes, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def to_stderr(text: str) -> None:
+    """Lines that are not the answer."""
+    try:
+        print(encodable(text), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        return  # Nobody listens to stderr; the exit code still tells.
 
 
 def remark(text: str) -> None:
     """Something to know that is not the answer."""
-    _to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
+    to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
 
 
 def report(error: MCPError) -> ExitStatus:
@@ -85,9 +105,9 @@ def report(error: MCPError) -> ExitStatus:
     if Form.debug:
         import traceback
 
-        _to_stderr("".join(traceback.format_exception(error)).rstrip())
-    _to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
-    _to_stderr(f"hint: {one_line(error.hint or 'more with --debug', ERROR_CHARS)}")
+        to_stderr("".join(traceback.format_exception(error)).rstrip())
+    to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
+    to_stderr(f"hint: {one_line(error.hint or 'more with --debug', ERROR_CHARS)}")
     return status_of(error)
 
 
@@ -95,7 +115,10 @@ def fail(error: MCPError) -> ExitStatus:
     """Report the error that ends the command, with `--json` also as the answer."""
     status = report(error)
     if Form.as_json:
-        say_json({"error": error_object(error), "exit": int(status)})
+        try:
+            say_json({"error": error_object(error), "exit": int(status)})
+        except OSError:
+            drop_stdout()  # A full disk, perhaps the very error that stderr has told of already.
     return status
 
 
@@ -114,15 +137,15 @@ def stderr_shown(name: str) -> Callable[[bytes], None] | None:
 
     def show(data: bytes) -> None:
         for line in clean(data.decode("utf-8", "replace")).splitlines():
-            print(f"[{name}] {line}", file=sys.stderr)
+            to_stderr(f"[{name}] {line}")
 
     return show
 
 
-def on_terminal(stream: TextIO | None) -> bool:
+def on_terminal(stream: TextIO) -> bool:
     """Whether a person reads `stream` as it is written."""
     try:
-        return stream is not None and stream.isatty()
+        return stream.isatty()
     except ValueError:  # closed
         return False
 
@@ -131,21 +154,33 @@ def columns(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
     """`rows` in columns, the last one cut to the terminal's width where there is a terminal."""
     if not rows:
         return []
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["".join(cell.ljust(width + gap) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "".join(cell + " " * (width + gap - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
     if not on_terminal(sys.stdout):
         return lines
     import shutil
 
     # Names are the point of a list: on a narrow terminal the rest gives way, but never below a readable line.
     width = max(shutil.get_terminal_size().columns, widths[0] + 10)
-    return [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+    return [line if _width(line) <= width else _cut(line, width - 1) + "…" for line in lines]
 
 
-def _to_stderr(text: str) -> None:
-    if sys.stderr is None:
-        return
-    try:
-        print(encodable(text), file=sys.stderr, flush=True)
-    except (OSError, ValueError):
-        return  # Nobody listens to stderr; the exit code still tells.
+def _width(text: str) -> int:
+    """How many columns of a terminal `text` takes."""
+    if text.isascii():
+        return len(text)
+    # Only now: `list` is to start as fast as it can.
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _cut(text: str, width: int) -> str:
+    if text.isascii():
+        return text[:width]
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width)

@@ -6,13 +6,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_object
+from gaia_mcp.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_object, typed_arguments
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.names import split_tool_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+
+HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
 
 
 class Plan(NamedTuple):
@@ -30,7 +34,23 @@ def planned(store: ConfigStore, target: str, words: list[str], args: str | None)
     Raises `UsageError`, and as `ConfigStore.entry` does.
     """
     server, tool, given = _split(target, words, store.names())
-    return Plan(store.entry(server), tool, [_assignment(word) for word in given], _base(args))
+    return Plan(store.entry(server), tool, [assignment(word) for word in given], _base(args))
+
+
+def assignment(word: str) -> Assignment:
+    """The argument that `word` is. Raises `UsageError`."""
+    try:
+        return read_assignment(word)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+
+
+def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The arguments as a tool's schema wants them, over `base`; files are read. Raises `UsageError`."""
+    try:
+        return typed_arguments(assignments, schema, read_file, base)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
 
 
 def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
@@ -41,14 +61,10 @@ def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str,
         hint = f"see its tools with: gaia mcp tools {target}"
         raise UsageError(f"which tool of {target!r}?", hint=hint)
     # An unknown server is reported as such by the store, whatever follows.
+    if target not in servers and "." in target and (not words or "=" in words[0]):
+        server, _, tool = target.partition(".")
+        return server, tool, words
     return target, words[0] if words else "", words[1:]
-
-
-def _assignment(word: str) -> Assignment:
-    try:
-        return read_assignment(word)
-    except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="arguments are key=value, key:=JSON or key=@FILE, or --args JSON") from None
 
 
 def _base(args: str | None) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from gaia_mcp.cli.signals import Terminated, listen_to_signals
 
 def main() -> None:
     """Run the program and exit."""
-    _keep_standard_descriptors()
+    _open_what_was_closed()
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None and hasattr(stream, "reconfigure"):
+        if hasattr(stream, "reconfigure"):
             # What the terminal's encoding lacks is shown as an escape rather than ending in an exception.
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -48,17 +48,15 @@ def _leave(status: int) -> None:
     """Exit at once: threads that wait for a server's last words have nothing more to do."""
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except (OSError, ValueError):
             continue  # Nobody reads it any more.
     os._exit(status)
 
 
-def _keep_standard_descriptors() -> None:
-    """If 0, 1 or 2 were closed by our caller, the next pipe would take its number: give them to nobody instead."""
-    for number in (0, 1, 2):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
+def _open_what_was_closed() -> None:
+    """What our caller has closed reads and writes nothing from now on; else the next pipe would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # In this order each gets its own number, the lowest that is free.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open from now on)

@@ -42,6 +42,9 @@ def _watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[Ser
             replace(load())
         except MCPError as error:
             report(error)
+        except BaseException as cause:  # noqa: BLE001 (the agent's own code, which may even try to exit)
+            problem = f"the changed agent cannot be served: {type(cause).__name__}: {cause}"
+            report(MCPError(problem, hint="the version before stays in service; mend the file, and it is tried again"))
         else:
             remark("the agent has changed and was loaded anew")
 

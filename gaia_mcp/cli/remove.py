@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
 from gaia_mcp.cli.output import done, speak
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Servers to remove.", autocompletion=server_names)]
@@ -17,7 +17,6 @@ def remove(
     names: Names,
     config: ConfigOption = None,
     as_json: JsonOption = False,
-    timeout: TimeoutOption = None,  # noqa: ARG001 (every command has it; this one waits for nobody)
     debug: DebugOption = False,
 ) -> None:
     """Forget servers: all that are named, or none.

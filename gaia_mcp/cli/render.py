@@ -45,7 +45,7 @@ def show_result(server: str, tool: str, result: dict[str, Any], output_dir: Path
     if Form.as_json:
         if output_dir is not None:
             for _ in _pieces(tool, blocks, output_dir):
-                continue  # saved, and named below in the JSON's own terms
+                continue
         say_json(result)
     else:
         _write_pieces(_pieces(tool, blocks, output_dir or Path()), result)
@@ -110,6 +110,8 @@ def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path) -> str:
             f"{mime} of {len(decoded)} bytes cannot be saved in {folder}: {problem.strerror}",
             hint="choose another folder with --output-dir; the tool has run, calling it again runs it again",
         ) from problem
+    if Form.as_json:
+        remark(f"saved {path}")  # The result itself has no place for that.
     return f"{path}\n"
 
 
@@ -133,9 +135,15 @@ def _write_new(folder: Path, stem: str, suffix: str, data: bytes) -> Path:
     while True:
         path = folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}")
         try:
-            with path.open("xb") as file:
-                file.write(data)
+            file = path.open("xb")
         except FileExistsError:
             number += 1
-        else:
-            return path
+            continue
+        try:
+            with file:
+                file.write(data)
+        except BaseException:
+            # On a full disk, or at a Ctrl-C: half a picture is none.
+            path.unlink(missing_ok=True)
+            raise
+        return path

@@ -42,7 +42,12 @@ def serve(target: Target, kwarg: KwargOption = None, reload: ReloadOption = Fals
     Example: gaia mcp serve demo
     """
     speak(as_json=False, debug=debug)
-    keywords = dict(_keyword(item) for item in kwarg or [])
+    keywords: dict[str, Any] = {}
+    for item in kwarg or []:
+        key, value = _keyword(item)
+        if key in keywords:
+            raise UsageError(f"--kwarg {key!r} is given twice", hint="write a list as JSON: --kwarg name=[1,2]")
+        keywords[key] = value
     if on_terminal(sys.stdin):
         remark(f"serving {target} to whoever speaks MCP on standard input; Ctrl-C ends it")
 
@@ -61,13 +66,13 @@ def _load(target: str, keywords: dict[str, Any], reloading: StdioServer | None) 
     def load() -> ServedAgent:
         loaded = load_agent(target, keywords)
         try:
-            agent = ServedAgent(loaded, list_changes=reloading is not None)
+            agent = ServedAgent(
+                loaded, list_changes=reloading is not None, tell=lambda problem: remark(f"{target}: {problem}")
+            )
             agent.describe()
-        except Exception as cause:  # the agent's own code
+        except (Exception, SystemExit) as cause:  # the agent's own code
             problem = f"cannot say what it offers: {type(cause).__name__}: {cause}"
             raise AgentError(target, problem, hint="see the traceback with --debug") from cause
-        for problem in agent.problems:
-            remark(f"{target}: {problem}")
         return agent
 
     agent = load()

@@ -13,6 +13,7 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS, StdioTransport
 from gaia_mcp.client.verdicts import Verdicts
 from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.safetext import one_line
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gaia_mcp.client.host import Elicit
+    from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.child import Child, Stopped
     from gaia_mcp.config.entries import ServerEntry
 
@@ -53,10 +55,23 @@ class Session:
         """The time for connecting, which no progress extends."""
         return self._whole or Deadline(self.client.timeout)
 
+    def fetch_tools(self) -> list[MCPTool]:
+        """All tools, none from a server that offers none. Raises as the client's `open` does."""
+        try:
+            return self.client.fetch_tools(self.deadline())
+        except PeerError:
+            # Some forget to declare their tools, so all are asked; those that have none may answer with an error.
+            if self.client.peer is None or "tools" in self.client.peer.capabilities:
+                raise
+            return []
+
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
-        """End the server; how that went."""
+        """End the server for good; how that went."""
         transport = self.client.transport
-        return transport.close(grace_seconds) if isinstance(transport, StdioTransport) else None
+        stopped = transport.close(grace_seconds) if isinstance(transport, StdioTransport) else None
+        # Whoever is still at work with it, in another thread, must not start it again.
+        self.client.disconnect()
+        return stopped
 
 
 @contextmanager

@@ -34,9 +34,9 @@ def tools(
     timeout: TimeoutOption = None,
     debug: DebugOption = False,
 ) -> None:
-    """Show the tools of servers as signatures, required parameters first.
+    """Show the tools of servers, as signatures.
 
-    Without a name, all servers are asked at once.
+    Required parameters come first. Without a name, all servers are asked at once.
 
     Example: gaia mcp tools time --schema
     """
@@ -66,16 +66,10 @@ def tools(
 
 
 def _read(session: Session) -> tuple[list[MCPTool], list[str]]:
-    client = session.client
-    if client.peer is not None and "tools" not in client.peer.capabilities:
-        # Some servers forget to declare them; those that have none answer with an error.
-        from gaia_mcp.errors import PeerError
-
-        try:
-            return client.fetch_tools(session.deadline()), client.tool_problems
-        except PeerError:
-            return [], [f"offers no tools, only {', '.join(client.peer.capabilities) or 'nothing'}"]
-    return client.fetch_tools(session.deadline()), client.tool_problems
+    found, peer = session.fetch_tools(), session.client.peer
+    if not found and peer is not None and "tools" not in peer.capabilities:
+        return [], [f"offers no tools, only {', '.join(peer.capabilities) or 'nothing'}"]
+    return found, session.client.tool_problems
 
 
 def _enabled(store: ConfigStore) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from gaia_mcp.cli.options import DebugOption, JsonOption
 from gaia_mcp.cli.output import done, say, speak
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.config.trust import ProjectFile
@@ -20,13 +22,12 @@ Folder = Annotated[
 
 
 def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
-    """Approve the servers that a project brings along, as they are written now.
+    """Approve the servers that a project brings along.
 
-    They are shown first. A later change of the file has to be approved again.
+    They are shown as they are written now. A later change of the file has to be approved again.
 
     Example: gaia mcp trust
     """
-    from gaia_mcp.cli.listing import described
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.files import parse_object
     from gaia_mcp.config.store import servers_in
@@ -37,13 +38,14 @@ def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption
     project = _project(folder)
     # From the very bytes that are approved, not from the file as it may be a moment later.
     servers = servers_in(parse_object(project.data, project.path), project.path)
-    rows = [described(read_entry(name, entry, project.path)) for name, entry in servers.items()]
+    for name, entry in servers.items():
+        read_entry(name, entry, project.path)
+        if not as_json:
+            # Unmasked and uncut: whoever approves has to see all that would be run. As JSON it stays on its line.
+            say(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
     approve(project)
-    if not as_json:
-        for row in rows:
-            say(f"  {row['name']}: {row['target']}")
-    listed = f"{len(rows)} server" + ("" if len(rows) == 1 else "s")
-    done(f"trusted {shown(project.path)} with {listed}", trusted=str(project.path), servers=rows)
+    listed = f"{len(servers)} server" + ("" if len(servers) == 1 else "s")
+    done(f"trusted {shown(project.path)} with {listed}", trusted=str(project.path), servers=servers)
 
 
 def untrust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
@@ -70,8 +72,12 @@ def _project(folder: Path | None) -> ProjectFile:
     from gaia_mcp.paths import PROJECT_FILES
 
     place = (folder or Path.cwd()).absolute()
-    project = find_project_file(place.parent if place.is_file() else place)
+    folder = place.parent if place.is_file() else place
+    project = find_project_file(folder)
     if project is None:
         problem = f"holds no {' and no '.join(PROJECT_FILES)}"
-        raise ConfigFileError(place, problem, hint="name the project's folder: gaia mcp trust FOLDER")
+        raise ConfigFileError(folder, problem, hint="name the project's folder: gaia mcp trust FOLDER")
+    if place not in (folder, project.path):
+        problem = f"is not the file that is used there; that is {project.path.name}"
+        raise ConfigFileError(place, problem, hint="read that one, and approve it by its folder: gaia mcp trust FOLDER")
     return project

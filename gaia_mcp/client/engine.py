@@ -11,13 +11,22 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from gaia_mcp.client.host import Host, UnsupportedError
+from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import Conversation, MCPTransport, PlainConversation
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import DeadlineError, NotConnectedError, ProtocolError, RemoteProtocolError
+from gaia_mcp.errors import (
+    CancelledError,
+    DeadlineError,
+    MCPError,
+    NotConnectedError,
+    PeerError,
+    ProtocolError,
+    RemoteProtocolError,
+    ServerExitedError,
+)
 from gaia_mcp.protocol.paging import Pages
-from gaia_mcp.protocol.rounds import MAX_ROUNDS, input_required, pause_before, retried
+from gaia_mcp.protocol.rounds import MAX_ROUNDS, input_required, pause_before, retried, type_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +45,8 @@ DEFAULT_TIMEOUT_SECONDS = 30
 class ClientEngine:
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
 
-    May be used from several threads at once.
+    May be used from several threads at once. `server_info` is what the server last said about itself, also when it has
+    been let go of; `peer` is there as long as the connection.
     """
 
     def __init__(
@@ -60,7 +70,8 @@ class ClientEngine:
         self._verdicts = verdicts
         self._tools: list[MCPTool] | None = None
         self._wanted = False
-        self._disconnects = 0
+        # Another one for each disconnect(), so that whoever connects meanwhile can tell.
+        self._disconnects = object()
         self._lock = threading.RLock()
         self._conversation = transport if isinstance(transport, Conversation) else PlainConversation(transport)
         self._conversation.name = name
@@ -81,7 +92,9 @@ class ClientEngine:
 
     @property
     def peer(self) -> Peer | None:
-        """The server as it presented itself: version, information, capabilities, instructions."""
+        """The server as it presented itself: version, information, capabilities, instructions. None before `open()` and
+        after `disconnect()`.
+        """
         return self._conversation.peer
 
     def deadline(self) -> Deadline:
@@ -90,10 +103,11 @@ class ClientEngine:
 
     def disconnect(self) -> None:
         """Let go of the server and forget its tools. May be called twice."""
-        self._disconnects += 1
+        self._disconnects = object()
         self._wanted = False
         self._tools = None
         self._conversation.disconnect()
+        self._conversation.peer = None
 
     def is_connected(self) -> bool:
         """Whether the server is there."""
@@ -106,27 +120,40 @@ class ClientEngine:
         """
         return self._open(deadline or Deadline(self.timeout), self._disconnects)
 
-    def _open(self, deadline: Deadline, disconnects: int) -> Peer:
+    def _open(self, deadline: Deadline, disconnects: object) -> Peer:
         with self._alone(deadline):
             self._tools = None
             known = self._verdicts.lookup() if self._verdicts is not None else None
             try:
                 peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
-            except ProtocolError:
+            except MCPError as error:
                 if self._verdicts is None or known != "handshake":
                     raise
-                # It may have been updated since: find out anew.
+                # It may have been updated since: find out anew, the next time if there is no time left now.
                 self._verdicts.forget()
+                if not isinstance(error, (ProtocolError, ServerExitedError)):
+                    raise
                 peer = self._conversation.open(probe=True, deadline=deadline)
-            if self._disconnects != disconnects:
-                # Another thread has disconnected meanwhile, and would not expect to find a server running.
-                self._conversation.disconnect()
-                raise NotConnectedError(self.name)
             if self._verdicts is not None and peer.era != known:
                 self._verdicts.remember(peer.era)
-            self._wanted = True
             self.server_info = peer.info
+            self._wanted = True
+            # Last of all: a disconnect() that comes after this finds everything in place that it has to undo.
+            if self._disconnects is not disconnects:
+                # Another thread has disconnected meanwhile, and would not expect to find a server running.
+                self._wanted = False
+                self._conversation.disconnect()
+                self._conversation.peer = None
+                raise NotConnectedError(self.name)
+            self._opened(deadline)
             return peer
+
+    def _opened(self, deadline: Deadline) -> None:
+        """A connection is there, perhaps in place of one that has gone."""
+
+    def known_tools(self) -> list[MCPTool]:
+        """The tools that have been listed last, without asking; empty if none have."""
+        return list(self._tools or ())
 
     def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
         """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`.
@@ -135,12 +162,13 @@ class ClientEngine:
         """
         deadline = deadline or self.deadline()
         with self._alone(deadline):
-            if "tools" in self.host.list_changes:
+            changes = self._conversation.list_changes
+            if "tools" in changes:
                 self._tools = None
             if self._tools is None or refresh:
                 self._ready(deadline)
-                self.host.list_changes.discard("tools")
-                self._conversation.watch_lists()
+                changes.discard("tools")
+                self._conversation.watch_lists(deadline)
                 definitions = list(self.items("tools/list", deadline))
                 self._tools, problems = read_tools(definitions)
                 self.tool_problems.extend(problems)
@@ -150,11 +178,11 @@ class ClientEngine:
         """The tool of that name, without reading further pages than needed; None if the server has none."""
         deadline = deadline or self.deadline()
         with self._alone(deadline):
-            if self._tools is not None and "tools" not in self.host.list_changes:
+            if self._tools is not None and "tools" not in self._conversation.list_changes:
                 return next((tool for tool in self._tools if tool.name == name), None)
             for definition in self.items("tools/list", deadline):
                 if isinstance(definition, dict) and definition.get("name") == name:
-                    return read_tools([definition])[0][0]
+                    return next(iter(read_tools([definition])[0]), None)
         return None
 
     def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
@@ -166,7 +194,13 @@ class ClientEngine:
         pages = Pages(method)
         self.tool_problems = []
         while not pages.done:
-            yield from pages.take(self.request(method, pages.params, deadline))
+            try:
+                page = self.request(method, pages.params, deadline)
+            except PeerError:
+                if not pages.refused():
+                    raise
+            else:
+                yield from pages.take(page)
         self.tool_problems.extend(pages.problems)
 
     def call(
@@ -180,10 +214,10 @@ class ClientEngine:
         """The tool's result as the server sent it, also one that reports a failure (`isError`).
 
         Asks the host whatever the server wants to know first. A call that may have left is never sent again.
-        Raises as `open` does.
+        Raises as `open` does, and `ArgumentsError` for arguments that JSON cannot say.
         """
         params = {"name": tool_name, "arguments": arguments}
-        return self._in_rounds("tools/call", params, deadline or self.deadline(), on_progress)
+        return self.request("tools/call", params, deadline, on_progress=on_progress)
 
     def request(
         self,
@@ -193,10 +227,28 @@ class ClientEngine:
         *,
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """Any request's result. Connects again first if the server has gone since. Raises as `open` does."""
+        """Any request's result. Connects again if the server has gone since, and asks the host whatever the server
+        wants to know. Raises as `open` does.
+        """
         deadline = deadline or self.deadline()
-        self._ready(deadline)
-        return self._conversation.request(method, params, deadline, on_progress=on_progress)
+        asking = params
+        for round_number in range(1, MAX_ROUNDS + 1):
+            self._ready(deadline)
+            result = self._conversation.request(method, asking, deadline, on_progress=on_progress)
+            wanted = input_required(result)
+            if wanted is None:
+                return result
+            if (problem := type_problem(method, result)) is not None:
+                raise RemoteProtocolError(self.name, f"{problem} (asked for {method})")
+            if isinstance(wanted, str):
+                raise RemoteProtocolError(self.name, wanted)
+            if not wanted.questions:
+                pause = pause_before(round_number)
+                if pause > deadline.remaining():
+                    raise DeadlineError(self.name, method, deadline.allowed)
+                time.sleep(pause)
+            asking = retried(params or {}, wanted, self._answers(wanted.questions, deadline))
+        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUNDS} rounds")
 
     def check_alive(self, deadline: Deadline | None = None) -> None:
         """Ask whether the server is there. Raises as `open` does."""
@@ -214,7 +266,7 @@ class ClientEngine:
         if self._conversation.is_open:
             return
         disconnects = self._disconnects
-        if not self._wanted or isinstance(self._conversation, PlainConversation):
+        if not self._wanted or not self._conversation.reconnects:
             raise NotConnectedError(self.name)
         with self._alone(deadline):
             # It has ended since: nothing of this request has left yet, so it may be started anew.
@@ -225,30 +277,11 @@ class ClientEngine:
     @contextmanager
     def _alone(self, deadline: Deadline) -> Iterator[None]:
         if not self._lock.acquire(timeout=deadline.remaining()):
-            raise DeadlineError(self.name, "another thread's request", deadline.seconds)
+            raise DeadlineError(self.name, "another thread's request", deadline.allowed)
         try:
             yield
         finally:
             self._lock.release()
-
-    def _in_rounds(
-        self, method: str, params: dict[str, Any], deadline: Deadline, on_progress: OnProgress | None
-    ) -> dict[str, Any]:
-        asking = params
-        for round_number in range(1, MAX_ROUNDS + 1):
-            result = self.request(method, asking, deadline, on_progress=on_progress)
-            wanted = input_required(result)
-            if wanted is None:
-                return result
-            if isinstance(wanted, str):
-                raise RemoteProtocolError(self.name, wanted)
-            if not wanted.questions:
-                pause = pause_before(round_number)
-                if pause > deadline.remaining():
-                    raise DeadlineError(self.name, method, deadline.seconds)
-                time.sleep(pause)
-            asking = retried(params, wanted, self._answers(wanted.questions, deadline))
-        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUNDS} rounds")
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
         answers: dict[str, Any] = {}
@@ -259,6 +292,9 @@ class ClientEngine:
         except UnsupportedError as unsupported:
             problem = f"asked for {unsupported}, which this client did not declare"
             raise RemoteProtocolError(self.name, problem) from None
+        except DeclinedError as declined:
+            # There is no way to tell the server; it waits for nothing.
+            raise CancelledError(self.name, str(declined) or "what the server wanted to know") from None
         finally:
             deadline.release()
         return answers

@@ -15,50 +15,68 @@ if TYPE_CHECKING:
 
     # Takes the question's `params`, gives `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
     Elicit = Callable[[dict[str, Any]], dict[str, Any]]
+    # Takes the `params` of `sampling/createMessage`, gives `{"role", "content", "model", "stopReason"?}`.
+    Sample = Callable[[dict[str, Any]], dict[str, Any]]
+    Roots = Sequence[dict[str, str]] | Callable[[], Sequence[dict[str, str]]]
     OnLog = Callable[[str, str, Any], None]
 
 # What a person is kept waiting for is theirs alone to say; a list of folders is not.
-ASKS_A_PERSON = frozenset({"elicitation/create"})
+ASKS_A_PERSON = frozenset({"elicitation/create", "sampling/createMessage"})
 
 STRAYS_KEPT = 1000
+# For one of them and for several.
+_STRAYS = ("line to stdout that is not MCP", "lines to stdout that are not MCP")
+_BREACHES = ("message that breaks the rules of MCP", "messages that break the rules of MCP")
 
 
 class UnsupportedError(Exception):
     """The server asked for something that this host did not declare."""
 
 
-class Host:
-    """Answers servers. `roots` are folders as `{"uri": "file:///…", "name"?: …}`.
+class DeclinedError(Exception):
+    """Raised by a host's `sample` when the person does not want the model to be asked."""
 
-    Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there.
+
+class Host:
+    """Answers servers. `roots` are folders as `{"uri": "file:///…", "name"?: …}`, or what returns them when asked;
+    `sample` asks a language model, and is declared to servers only where it is given (specification, client features).
+
+    Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there. What
+    a server wrote beside the protocol is kept: `strays` are lines that are no messages, `breaches` say what was wrong
+    with messages.
     """
 
     def __init__(
         self,
         *,
         elicit: Elicit | None = None,
-        roots: Sequence[dict[str, str]] = (),
+        roots: Roots = (),
+        sample: Sample | None = None,
         on_log: OnLog | None = None,
     ) -> None:
         self._elicit = elicit
-        self._roots = list(roots)
+        self._roots = roots
+        self._sample = sample
         self._on_log = on_log
         self.strays: list[str] = []
-        self.list_changes: set[str] = set()
+        self.breaches: list[str] = []
 
     def capabilities(self) -> dict[str, Any]:
         """What is declared to every server, person or no person: what it offers must not depend on that."""
-        return {"elicitation": {"form": {}, "url": {}}, "roots": {}}
+        declared: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "roots": {}}
+        return declared if self._sample is None else {**declared, "sampling": {}}
 
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result for a server's question.
 
-        Raises `UnsupportedError` for anything that was not declared.
+        Raises `UnsupportedError` for anything that was not declared, `DeclinedError`, and what the host's code does.
         """
         if method == "elicitation/create":
             return self._elicit(params) if self._elicit is not None else {"action": "decline"}
         if method == "roots/list":
-            return {"roots": self._roots}
+            return {"roots": list(self._roots() if callable(self._roots) else self._roots)}
+        if method == "sampling/createMessage" and self._sample is not None:
+            return self._sample(params)
         raise UnsupportedError(method)
 
     def logged(self, level: str, logger: str, data: Any) -> None:
@@ -66,20 +84,26 @@ class Host:
         if self._on_log is not None:
             self._on_log(level, logger, data)
 
-    def list_changed(self, kind: str) -> None:
-        """The server's "tools", "prompts" or "resources" are no longer what they were."""
-        self.list_changes.add(kind)
-
     def strayed(self, problem: str, excerpt: str) -> None:
-        """The server wrote something to its protocol stream that does not belong there."""
+        """The server wrote something to its protocol stream that does not belong there: a line that begins with
+        `excerpt`, or a message, with an excerpt that says so or none.
+        """
+        is_message = not excerpt or '"jsonrpc"' in excerpt
+        kept = self.breaches if is_message else self.strays
         # A server that floods its stdout must not fill our memory too.
-        if len(self.strays) < STRAYS_KEPT:
-            self.strays.append(one_line(excerpt) or problem)
+        if len(kept) < STRAYS_KEPT:
+            kept.append((not is_message and one_line(excerpt)) or one_line(problem))
 
     def noise(self) -> str:
         """What strayed, in words for an error or a remark; empty if nothing did."""
-        if not self.strays:
-            return ""
-        count = len(self.strays)
-        lines = "1 line" if count == 1 else f"{count} lines" if count < STRAYS_KEPT else f"{count} lines and more"
-        return f"{lines} to stdout that are not MCP, the first: {self.strays[0]!r}"
+        told = [_counted(self.strays, *_STRAYS), _counted(self.breaches, *_BREACHES)]
+        return ", and ".join(filter(None, told))
+
+
+def _counted(kept: list[str], one: str, several: str) -> str:
+    if not kept:
+        return ""
+    if len(kept) == 1:
+        return f"1 {one}: {kept[0]!r}"
+    more = " or more" if len(kept) == STRAYS_KEPT else ""
+    return f"{len(kept)}{more} {several}, the first: {kept[0]!r}"

@@ -9,7 +9,8 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS, ClientEngine
+from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.client.offers import OffersClient
 from gaia_mcp.client.tool import MCPTool  # noqa: TC001 (the documents import it from here)
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gaia_mcp.client.host import Host
+    from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.child import Child
     from gaia_mcp.client.verdicts import Verdicts
+    from gaia_mcp.deadline import Deadline
 
 logger = logging.getLogger("gaia_mcp")
 
+# What is told instead of being raised. Anything else is a mistake in a program, and for its author to see.
+_TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
-class MCPClient(ClientEngine):
+
+class MCPClient(OffersClient):
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
 
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
@@ -85,9 +91,9 @@ class MCPClient(ClientEngine):
         self.last_error = None
         try:
             self.open()
-        except (MCPError, OSError, RuntimeError, ValueError) as error:
+        except _TOLD as error:
             self.last_error = str(error)
-            logger.warning("MCP server %r: %s", self.name, error)
+            logger.warning("MCP server %r: %s", self.name, self.last_error)
             return False
         return True
 
@@ -98,18 +104,27 @@ class MCPClient(ClientEngine):
         """
         try:
             return self.fetch_tools(refresh=refresh)
-        except (MCPError, OSError, RuntimeError, ValueError) as error:
+        except _TOLD as error:
             self.last_error = str(error)
-            logger.error("failed to list the tools of %r: %s", self.name, error)
+            logger.error("failed to list the tools of %r: %s", self.name, self.last_error)
             return []
 
-    def call_tool(self, tool_name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call_tool(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        *,
+        deadline: Deadline | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
         """The tool's result as the server sent it, or `{"error": "…"}` when there is none.
 
-        Raises `NotConnectedError` (a `RuntimeError`) without a connection.
+        `on_progress` is called with a `Progressed` (`progress`, `total`, `text`) for each that the server sends;
+        `deadline.cancel()`, in another thread, gives the call up. Raises `NotConnectedError` (a `RuntimeError`)
+        without a connection.
         """
         try:
-            return self.call(tool_name, arguments)
+            return self.call(tool_name, arguments, deadline, on_progress=on_progress)
         except NotConnectedError:
             raise
         except PeerError as error:
@@ -117,7 +132,7 @@ class MCPClient(ClientEngine):
             if error.code == INVALID_PARAMS:
                 text = self._explained(tool_name, text, arguments)
             return {"error": text}
-        except MCPError as error:
+        except _TOLD as error:
             return {"error": str(error)}
 
     def create_tool_wrapper(self, tool: MCPTool) -> Callable[..., dict[str, Any]]:
@@ -129,7 +144,8 @@ class MCPClient(ClientEngine):
         return wrapper
 
     def _explained(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
-        tool = next((tool for tool in self.list_tools() if tool.name == tool_name), None)
+        # What is not known yet is not asked for: the call has had its time.
+        tool = next((tool for tool in self.known_tools() if tool.name == tool_name), None)
         if tool is None:
             return text
         return "\n".join(
@@ -140,9 +156,16 @@ class MCPClient(ClientEngine):
                 text,
                 "",
                 "Expected tool schema:",
-                json.dumps(tool.input_schema, indent=2),
+                _shown(tool.input_schema),
                 "",
                 "Your arguments:",
-                json.dumps(arguments, indent=2),
+                _shown(arguments),
             ]
         )
+
+
+def _shown(value: Any) -> str:
+    try:
+        return json.dumps(value, indent=2, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return "(it cannot be shown as JSON)"

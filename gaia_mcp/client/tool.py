@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
+
+from gaia_mcp.schema import parts_of, properties_of, required_of
+
+# The parts of a name such as `delete_file`, `deleteFile` or `delete-file`.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# A tool whose name has one of these changes something, whatever its server claims. One too many costs a question.
+_WRITING_VERBS = frozenset({
+    "add", "append", "apply", "archive", "assign", "cancel", "clear", "close", "commit", "copy", "create", "delete",
+    "deploy", "disable", "drop", "edit", "enable", "execute", "grant", "import", "insert", "install", "invite",
+    "kill", "merge", "modify", "move", "patch", "pay", "post", "publish", "purge", "push", "put", "remove", "rename",
+    "replace", "reset", "restart", "restore", "revoke", "run", "save", "send", "set", "start", "stop", "submit",
+    "sync", "truncate", "uninstall", "unlock", "update", "upload", "upsert", "write",
+})  # fmt: skip
 
 
 @dataclass
@@ -30,27 +44,48 @@ class MCPTool:
         """The schema of the structured result, None without one."""
         return self.definition.get("outputSchema")
 
+    @property
+    def only_reads(self) -> bool:
+        """Whether the server says so and the name does not deny it. A server that says nothing may do anything."""
+        if self.annotations.get("readOnlyHint") is not True:
+            return False
+        words = _WORD.findall(self.name.replace("_", "-"))
+        return _WRITING_VERBS.isdisjoint(word.lower() for word in words)
+
     def to_gaia_format(self, server_name: str) -> dict[str, Any]:
         """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`."""
-        properties = self.input_schema.get("properties")
-        required = self.input_schema.get("required")
-        required = required if isinstance(required, list) else []
-        parameters = {}
-        for name, schema in (properties if isinstance(properties, dict) else {}).items():
-            described = schema if isinstance(schema, dict) else {}
-            parameters[name] = {
-                "type": described.get("type", "string"),
-                "required": name in required,
-                "description": described.get("description", ""),
-            }
+        required = required_of(self.input_schema)
+        parameters = {
+            name: _parameter(schema, self.input_schema, is_required=name in required)
+            for name, schema in properties_of(self.input_schema).items()
+        }
         return {
             "name": f"mcp_{server_name}_{self.name}",
+            "display_name": self.title,
             "description": f"[MCP:{server_name}] {self.description}",
             "parameters": parameters,
             "atomic": True,
+            "requires_confirmation": not self.only_reads,
             "_mcp_server": server_name,
             "_mcp_tool_name": self.name,
         }
+
+
+def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
+    """A parameter as GAIA describes it: one type or several, and the choices where a schema names them."""
+    parts = parts_of(schema, root, ("anyOf", "oneOf", "allOf"))
+    said = [part["type"] for part in parts if "type" in part]
+    kinds = [kind for found in said for kind in (found if isinstance(found, list) else [found])]
+    types = list(dict.fromkeys(kind for kind in kinds if isinstance(kind, str)))
+    described = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
+    parameter = {
+        "type": types[0] if len(types) == 1 else types or "string",
+        "required": is_required,
+        "description": described,
+    }
+    if (choices := next((part["enum"] for part in parts if isinstance(part.get("enum"), list)), None)) is not None:
+        parameter["enum"] = choices
+    return parameter
 
 
 def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:

@@ -58,7 +58,7 @@ class ServerEntry(NamedTuple):
             raise EntryError(
                 self.name,
                 f"servers of type {self.transport!r} cannot be reached by this version, only those with a 'command'",
-                hint="it can be kept with: gaia mcp add NAME --url URL --no-check",
+                hint="such an entry is only kept (add --no-check), for a version that can use it",
             )
 
         def value(text: str, where: str) -> str:

@@ -28,8 +28,3 @@ def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) 
         return environ[name]
 
     return _REFERENCE.sub(value, text)
-
-
-def references(text: str) -> list[str]:
-    """The names of the variables that `text` refers to."""
-    return [match["name"] for match in _REFERENCE.finditer(text)]

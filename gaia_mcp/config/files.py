@@ -53,7 +53,7 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
         column = cause.start - (data.rfind(b"\n", 0, cause.start) + 1) + 1
         raise ConfigFileError(path, "not UTF-8", line=line, column=column, hint="save it as UTF-8") from cause
     if not text.strip():
-        raise ConfigFileError(path, "is empty", hint='delete it, or write {"mcpServers": {}} into it')
+        raise ConfigFileError(path, "is empty", hint='it should hold at least {"mcpServers": {}}')
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
     except json.JSONDecodeError as cause:

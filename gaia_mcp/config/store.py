@@ -42,7 +42,10 @@ class ConfigStore:
         if path is not None:
             return cls(home_expanded(path))
         user = servers_file(environ)
-        cwd = cwd or Path.cwd()
+        try:
+            cwd = cwd or Path.cwd()
+        except OSError:
+            return cls(user)  # The working folder has been removed, and every project with it.
         if cwd.resolve() == user.parent.resolve():
             return cls(user)
         return cls(user, find_project_file(cwd, environ))
@@ -94,6 +97,8 @@ class ConfigStore:
 
         Raises `ServerUnknownError` for the first that is not there, `ConfigFileError`.
         """
+        if names and not self.path.exists():
+            raise self._not_removable(names[0], {})  # Nor is a folder made for it.
         removed: list[dict[str, Any]] = []
 
         def change(servers: dict[str, Any]) -> None:

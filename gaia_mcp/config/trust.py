@@ -47,6 +47,8 @@ def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> N
 
 def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
     """Forget an approval; whether there was one. Raises `ConfigFileError`."""
+    if not approvals_file(environ).exists():
+        return False  # Nor need its folder be made for that.
     return _change(str(path.resolve()), None, environ)
 
 

@@ -1,49 +1,34 @@
-"""The client's end of a conversation, in both eras.
+"""The client's end of a conversation, in both eras: asking, answering what servers ask, and hearing what changes.
 
-Opening: `server/discover` first; what is not a stateless answer falls back to `initialize` on the same pipe. Rules and
-numbers are those of the specification 2026-07-28, basic/versioning, and of the measured servers behind it.
+How the two agree on a version is `opening`'s to say.
 """
 
 from __future__ import annotations
 
-import re
-from enum import Enum
 from typing import Any
 
-from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Connection
-from gaia_mcp.protocol.envelope import (
-    CAPABILITIES_KEY,
-    INFO_KEY,
-    LOG_LEVEL_KEY,
-    SERVER_INFO_KEY,
-    VERSION_KEY,
-    with_meta,
+from gaia_mcp.protocol.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
+from gaia_mcp.protocol.events import (
+    Answered,
+    Asked,
+    Caller,
+    Cancelled,
+    ListChanged,
+    Opened,
+    Peer,
+    ResourceUpdated,
+    SubscriptionEnded,
 )
-from gaia_mcp.protocol.events import Asked, Caller, Cancelled, Opened, OpeningFailed, Peer
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.shapes import capabilities_for, info_for
-from gaia_mcp.protocol.versions import (
-    ALL_VERSIONS,
-    BATCH_VERSION,
-    HANDSHAKE_VERSIONS,
-    STATELESS_VERSIONS,
-    Era,
-    best_of,
-)
+from gaia_mcp.protocol.opening import Agreed, Ask, Opening, Step
+from gaia_mcp.protocol.rounds import type_problem
+from gaia_mcp.protocol.versions import BATCH_VERSION
 
-_NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
-# A server that refuses our version with these may still speak an older one, though it ought to have offered it.
-_REFUSED_VERSION_CODES = (jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST)
-
-
-class _State(Enum):
-    NEW = "new"
-    PROBING = "waiting for the answer to server/discover"
-    INITIALIZING = "waiting for the answer to initialize"
-    OPEN = "open"
-    FAILED = "failed"
+# A server may end what it has granted and be asked again; one that always does so at once must not keep us asking.
+# This lasts a day if it ends one every quarter of an hour.
+MAX_WATCHES = 100
 
 
 class ClientConnection(Connection):
@@ -52,43 +37,35 @@ class ClientConnection(Connection):
     def __init__(self, server: str, *, info: dict[str, Any], capabilities: dict[str, Any], probe: bool = True) -> None:
         super().__init__()
         self.peer: Peer | None = None
-        self._server = server
-        self._info = info
-        self._capabilities = capabilities
-        self._probe = probe
-        self._state = _State.NEW
-        self._probes = 0
+        self._opening = Opening(server, info, capabilities, probe=probe)
         self._opening_id: RequestId | None = None
-        self._proposed = HANDSHAKE_VERSIONS[0]
+        self._probe_ids: set[RequestId] = set()
+        # What every stateless request carries; None before the opening and in the handshake era.
         self._meta: dict[str, Any] | None = None
         self._listening: RequestId | None = None
+        self._watched: list[str] = []
+        self._is_watch_granted = False
+        self._watches_left = MAX_WATCHES
+        # Resources by the request that subscribed to them, and which of those have been granted.
+        self._subscriptions: dict[RequestId, str] = {}
+        self._granted: set[RequestId] = set()
         self._questions: set[RequestId] = set()
-
-    @property
-    def stage(self) -> str:
-        """What the opening is waiting for, in words."""
-        return self._state.value
 
     @property
     def is_probing(self) -> bool:
         """Whether the server has not answered anything yet, so that it may be one that ends on an unknown request."""
-        return self._state is _State.PROBING
+        return self._opening.is_probing
 
     def open(self) -> None:
         """Begin. `Opened` or `OpeningFailed` follows."""
-        if self._state is not _State.NEW:
-            raise LocalProtocolError("a connection can be opened only once")
-        if self._probe:
-            self._discover(STATELESS_VERSIONS[0])
-        else:
-            self._initialize(self._proposed)
+        self._go_on(self._opening.begin())
 
     def probe_timed_out(self) -> None:
         """The server has not answered the probe: try `initialize` on the same pipe, whose answer decides."""
-        if self._state is _State.PROBING:
+        if self._opening.is_probing:
             assert self._opening_id is not None  # noqa: S101 (the probe has one)
             self.abandon(self._opening_id, "no answer")
-            self._initialize(self._proposed)
+            self._go_on(self._opening.go_on_without_probe())
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
         """Ask; `Answered`, `Refused` or `Broken` with this id follows. `progress` asks for `Progressed` on the way."""
@@ -113,15 +90,41 @@ class ClientConnection(Connection):
 
     def watch_lists(self) -> None:
         """See to it that changed lists are announced, where the server offers that."""
-        if self._meta is None or self.peer is None or self._listening is not None:
+        if self._meta is None or self.peer is None:
             return  # The handshake era announces them unasked.
-        wanted = {
-            f"{kind}ListChanged": True
+        if self._listening is not None or self._watches_left == 0:
+            return
+        self._watched = [
+            kind
             for kind in ("tools", "prompts", "resources")
             if isinstance(offer := self.peer.capabilities.get(kind), dict) and offer.get("listChanged") is True
-        }
-        if wanted:
+        ]
+        if self._watched:
+            self._watches_left -= 1
+            self._is_watch_granted = False
+            wanted = {f"{kind}ListChanged": True for kind in self._watched}
             self._listening = self.request("subscriptions/listen", {"notifications": wanted})
+
+    def subscribe(self, uri: str) -> RequestId:
+        """Ask to be told of every change of a resource. Once that is granted, `ResourceUpdated` follows for each."""
+        if self._meta is None:
+            return self.request("resources/subscribe", {"uri": uri})
+        request_id = self.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
+        self._subscriptions[request_id] = uri
+        return request_id
+
+    def unsubscribe(self, uri: str) -> RequestId | None:
+        """Ask to be told no more; an id when that takes a request of its own."""
+        if self._meta is None:
+            return self.request("resources/unsubscribe", {"uri": uri})
+        for request_id in [known for known, subscribed in self._subscriptions.items() if subscribed == uri]:
+            self.abandon(request_id, "no longer wanted")
+        return None
+
+    def abandon(self, request_id: RequestId, reason: str) -> None:
+        self._subscriptions.pop(request_id, None)
+        self._granted.discard(request_id)
+        super().abandon(request_id, reason)
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
         """Answer a server's request. Nothing is sent for one that was cancelled."""
@@ -138,126 +141,81 @@ class ClientConnection(Connection):
 
     # Opening.
 
-    def _discover(self, version: str) -> None:
-        self._state = _State.PROBING
-        self._probes += 1
-        self._meta = {VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities}
-        self._opening_id = _probe_id(self._probes)
-        self._send_request(self._opening_id, "server/discover", {"_meta": dict(self._meta)})
+    def _go_on(self, step: Step) -> None:
+        if isinstance(step, Ask):
+            self._opening_id = self._new_probe_id() if self._opening.is_probing else self._new_id()
+            self._send_request(self._opening_id, step.method, step.params)
+            return
+        self._opening_id = None
+        if isinstance(step, Agreed):
+            self.peer, self._meta = step
+            if self._meta is None:
+                self.notify("notifications/initialized")
+            self._events.append(Opened(self.peer))
+        else:
+            self._events.append(step)
 
-    def _initialize(self, version: str) -> None:
-        self._state = _State.INITIALIZING
-        self._meta = None
-        self._proposed = version
-        self._opening_id = self._new_id()
-        params = {
-            "protocolVersion": version,
-            "capabilities": capabilities_for(version, self._capabilities),
-            "clientInfo": info_for(version, self._info),
-        }
-        self._send_request(self._opening_id, "initialize", params)
+    def _new_probe_id(self) -> str:
+        # A string, which no later request uses: a late answer can never be taken for another.
+        probe_id = f"discover-{len(self._probe_ids) + 1}"
+        self._probe_ids.add(probe_id)
+        return probe_id
+
+    # Answers.
 
     def _receive_answer(self, method: str, answer: Result | Error) -> None:
-        if answer.id != self._opening_id or self._state in (_State.OPEN, _State.FAILED):
-            if answer.id == self._listening:
-                self._listening = None  # Ended by the server; the owner asks again when it next needs the lists.
-                return
-            super()._receive_answer(method, answer)
-        elif self._state is _State.PROBING:
-            self._judge_probe(answer)
+        if answer.id == self._opening_id:
+            self._go_on(self._opening.judge(answer))
+        elif answer.id == self._listening:
+            self._stop_watching()
+        elif answer.id in self._granted:
+            self._stop_subscription(answer.id)
+        elif answer.id in self._subscriptions and isinstance(answer, Result):
+            self._receive_broken(answer.id, "ended a subscription that it had not granted")
+        elif isinstance(answer, Result) and "resultType" in answer.result:
+            self._receive_typed(method, answer)
         else:
-            self._judge_handshake(answer)
+            super()._receive_answer(method, answer)
+
+    def _receive_typed(self, method: str, answer: Result) -> None:
+        if self._meta is None:
+            # Before 2026-07-28 it says nothing; nobody who reads the result shall have to know that.
+            bare = {key: value for key, value in answer.result.items() if key != "resultType"}
+            super()._receive_answer(method, Result(answer.id, bare))
+        elif (problem := type_problem(method, answer.result)) is not None:
+            self._receive_broken(answer.id, problem)
+        else:
+            super()._receive_answer(method, answer)
 
     def _match_answer(self, answer: Result | Error) -> None:
-        given_up = _probe_id(self._probes)
-        if isinstance(answer, Error) and answer.id is None and given_up in self._abandoned:
-            # Servers answer in order: this is about the probe, which was sent before whatever is open now.
-            answer = answer._replace(id=given_up)
+        if isinstance(answer, Error) and answer.id is None:
+            given_up = self._probe_ids & self._abandoned.keys()
+            if given_up:
+                # Servers answer in order: this is about the probe, which was sent before whatever is open now.
+                answer = answer._replace(id=given_up.pop())
         super()._match_answer(answer)
 
-    def _judge_probe(self, answer: Result | Error) -> None:
-        if isinstance(answer, Result):
-            offered = answer.result.get("supportedVersions")
-            version = best_of(offered, STATELESS_VERSIONS) if isinstance(offered, list) else None
-            if version is None:
-                self._initialize(self._proposed)  # A legacy advertisement, or no DiscoverResult at all.
-            else:
-                self._open_stateless(version, answer.result)
-        elif answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
-            self._follow_supported(supported)
+    def _receive_broken(self, request_id: RequestId, problem: str) -> None:
+        if request_id == self._opening_id:
+            self._go_on(self._opening.judge_broken(problem))
+        elif request_id == self._listening:
+            self._stop_watching()
+        elif request_id in self._granted:
+            self._stop_subscription(request_id)
         else:
-            # Never tied to one code: servers answer -32601, -32602, -32600, -32000 and others.
-            self._initialize(self._proposed)
+            self._subscriptions.pop(request_id, None)
+            super()._receive_broken(request_id, problem)
 
-    def _follow_supported(self, supported: list[str]) -> None:
-        version = best_of(supported, STATELESS_VERSIONS)
-        # A handshake that was refused is only ever tried again with an older version.
-        legacy = best_of(supported, HANDSHAKE_VERSIONS if self._state is _State.PROBING else self._older_versions())
-        if version is not None and self._probes < 2:
-            self._discover(version)
-        elif legacy is not None:
-            self._initialize(legacy)
-        else:
-            self._fail(VersionError(self._server, supported, ALL_VERSIONS))
+    def _stop_watching(self) -> None:
+        """The server has ended the watch: what changes from now on is not announced, so the lists must be asked for."""
+        self._listening = None
+        if not self._is_watch_granted:
+            self._watches_left = 0  # It was refused, in whatever form: servers do so with an error or an empty result.
+        self._events += [ListChanged(kind) for kind in self._watched]
 
-    def _judge_handshake(self, answer: Result | Error) -> None:
-        if isinstance(answer, Result):
-            # Some answer without a version; they mean the one they were asked for.
-            version = answer.result.get("protocolVersion", self._proposed)
-            if version not in HANDSHAKE_VERSIONS:
-                self._fail(VersionError(self._server, [str(version)], HANDSHAKE_VERSIONS))
-            else:
-                self._open_handshake(version, answer.result)
-        elif answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
-            self._follow_supported(supported)
-        elif answer.code in _REFUSED_VERSION_CODES and (older := self._older_version(answer)) is not None:
-            self._initialize(older)
-        else:
-            self._fail(
-                PeerError(
-                    self._server,
-                    "initialize",
-                    answer.code,
-                    answer.message,
-                    answer.data,
-                    hint=f"see each step with: gaia mcp test-client {self._server}",
-                )
-            )
-
-    def _older_versions(self) -> tuple[str, ...]:
-        return HANDSHAKE_VERSIONS[HANDSHAKE_VERSIONS.index(self._proposed) + 1 :]
-
-    def _older_version(self, refusal: Error) -> str | None:
-        """The next version to propose: the newest older one that the refusal names, else simply the next older."""
-        rest = self._older_versions()
-        named = best_of(_NAMED_VERSION.findall(f"{refusal.message} {refusal.data}"), rest)
-        return named or (rest[0] if rest else None)
-
-    def _open_stateless(self, version: str, found: dict[str, Any]) -> None:
-        meta = found.get("_meta")
-        info = meta.get(SERVER_INFO_KEY) if isinstance(meta, dict) else None
-        self._meta = {**(self._meta or {}), VERSION_KEY: version}
-        self._open(version, Era.STATELESS, info, found)
-
-    def _open_handshake(self, version: str, found: dict[str, Any]) -> None:
-        self.notify("notifications/initialized")
-        self._open(version, Era.HANDSHAKE, found.get("serverInfo"), found)
-
-    def _open(self, version: str, era: Era, info: object, found: dict[str, Any]) -> None:
-        self._state = _State.OPEN
-        capabilities, instructions = found.get("capabilities"), found.get("instructions")
-        self.peer = Peer(
-            version,
-            info if isinstance(info, dict) else {},
-            capabilities if isinstance(capabilities, dict) else {},
-            instructions if isinstance(instructions, str) else "",
-            era.value,
-        )
-        self._events.append(Opened(self.peer))
-
-    def _fail(self, error: PeerError | VersionError | RemoteProtocolError) -> None:
-        self._state = _State.FAILED
-        self._events.append(OpeningFailed(error))
+    def _stop_subscription(self, request_id: RequestId) -> None:
+        self._granted.remove(request_id)
+        self._events.append(SubscriptionEnded(self._subscriptions.pop(request_id)))
 
     # What the server sends of its own accord.
 
@@ -265,41 +223,55 @@ class ClientConnection(Connection):
         return self.peer is not None and self.peer.version == BATCH_VERSION
 
     def _receive_request(self, request: Request) -> None:
-        if self._state is _State.OPEN and self._meta is not None:
+        if self._meta is not None:
             # Stateless servers send no requests and clients write no responses: say so and go on.
             self._stray(f"asked {request.method}, which a server of this revision may not", b"")
         elif request.method == "ping":
             self._outgoing.append(jsonrpc.result(request.id, {}))
         else:
             self._questions.add(request.id)
-            caller = Caller(self.peer.version if self.peer else self._proposed, {}, {}, None, None)
+            caller = Caller(self.peer.version if self.peer else self._opening.proposed, {}, {}, None, None)
             self._events.append(Asked(request.id, request.method, request.params, caller))
 
     def _receive_notification(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":
-            cancelled = notification.params.get("requestId")
-            if not jsonrpc.is_id(cancelled):
-                return
-            if cancelled == self._listening:
-                # The result may follow, or not: servers read the specification both ways.
-                self._pending.pop(cancelled, None)
-                self._ignore_answers_to(cancelled)
-                self._listening = None
-            elif cancelled in self._questions:
-                self._questions.remove(cancelled)
-                self._events.append(Cancelled(cancelled, str(notification.params.get("reason", ""))))
-        else:
-            super()._receive_notification(notification)
+            self._receive_cancelled(notification.params)
+        elif notification.method == "notifications/subscriptions/acknowledged":
+            self._receive_grant(notification.params)
+        elif notification.method == "notifications/resources/updated" and isinstance(
+            uri := notification.params.get("uri"), str
+        ):
+            self._events.append(ResourceUpdated(uri))
 
-    def _receive_broken(self, request_id: RequestId, problem: str) -> None:
-        if request_id == self._listening:
-            self._listening = None
-        if request_id != self._opening_id:
-            super()._receive_broken(request_id, problem)
-        elif self._state is _State.PROBING:
-            self._initialize(self._proposed)
+    def _receive_grant(self, params: dict[str, Any]) -> None:
+        request_id, granted = meta_of(params).get(SUBSCRIPTION_KEY), params.get("notifications")
+        if not jsonrpc.is_id(request_id) or request_id not in self._subscriptions:
+            self._is_watch_granted = True  # There is only one that it can mean.
+            return
+        uris = granted.get("resourceSubscriptions") if isinstance(granted, dict) else None
+        if isinstance(uris, list) and self._subscriptions[request_id] in uris:
+            if request_id not in self._granted:
+                self._granted.add(request_id)
+                self._events.append(Answered(request_id, {}))
         else:
-            self._fail(RemoteProtocolError(self._server, f"{problem}, when asked to initialize"))
+            self.abandon(request_id, "it was not granted")
+            super()._receive_broken(request_id, "granted a subscription without the resource that it was for")
+
+    def _receive_cancelled(self, params: dict[str, Any]) -> None:
+        cancelled = params.get("requestId")
+        if not jsonrpc.is_id(cancelled):
+            return
+        if cancelled == self._listening or cancelled in self._subscriptions:
+            # The result may follow, or not: servers read the specification both ways.
+            self._pending.pop(cancelled, None)
+            self._ignore_answers_to(cancelled)
+            if cancelled == self._listening:
+                self._stop_watching()
+            else:
+                self._receive_broken(cancelled, "cancelled a subscription that it had not granted")
+        elif cancelled in self._questions:
+            self._questions.remove(cancelled)
+            self._events.append(Cancelled(cancelled, jsonrpc.in_words(params.get("reason", ""))))
 
     def _receive_garbage(self, record: bytes) -> None:
         start = record.lstrip()[:64]
@@ -319,22 +291,8 @@ class ClientConnection(Connection):
             super()._receive_malformed(message, record)
 
     def _was_asked(self, request_id: RequestId) -> bool:
-        return super()._was_asked(request_id) or request_id in {
-            _probe_id(number) for number in range(1, self._probes + 1)
-        }
+        return super()._was_asked(request_id) or request_id in self._probe_ids
 
     def _may_lack_id(self, error: Error) -> bool:
         # At the start nothing but the opening has been sent, so that there is nothing else that it could be about.
-        return self._state in (_State.PROBING, _State.INITIALIZING) or super()._may_lack_id(error)
-
-
-def _probe_id(number: int) -> str:
-    # A string, which no later request uses: a late answer can never be taken for another.
-    return f"discover-{number}"
-
-
-def _supported(data: Any) -> list[str] | None:
-    supported = data.get("supported") if isinstance(data, dict) else None
-    if not isinstance(supported, list):
-        return None
-    return [version for version in supported if isinstance(version, str)]
+        return self._opening_id is not None or super()._may_lack_id(error)

@@ -16,7 +16,6 @@ from gaia_mcp.protocol.events import (
     Event,
     ListChanged,
     Logged,
-    Notified,
     Progressed,
     Refused,
     Strayed,
@@ -95,7 +94,7 @@ class Connection:
         raise NotImplementedError
 
     def _receive_notification(self, notification: Notification) -> None:
-        self._events.append(Notified(*notification))
+        raise NotImplementedError
 
     def _receive_garbage(self, record: bytes) -> None:
         self._stray("not JSON", record)
@@ -152,10 +151,10 @@ class Connection:
         answered = answer.id
         if isinstance(answer, Error) and answered is None:
             # It can only be about the one thing that was asked, if at all.
-            if len(self._pending) != 1 or not self._may_lack_id(answer):
+            answered = self._only_waiting() if self._may_lack_id(answer) else None
+            if answered is None:
                 self._stray(f"an error without an id: {answer.message}", b"")
                 return
-            answered = next(iter(self._pending))
             answer = answer._replace(id=answered)
         assert answered is not None  # noqa: S101 (a result always has one)
         method = self._pending.pop(answered, None)
@@ -174,13 +173,19 @@ class Connection:
         # Any other code comes from servers that answer notifications, and says nothing of what was asked.
         return error.code in (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
+    def _only_waiting(self) -> RequestId | None:
+        """The request that waits for an answer, if there is exactly one."""
+        # A subscription is meant to stay open, and would make every other request one of several.
+        waiting = [request_id for request_id, method in self._pending.items() if method != "subscriptions/listen"]
+        return waiting[0] if len(waiting) == 1 else None
+
     def _break_pending(self, request_id: RequestId | None, problem: str) -> None:
-        """Blame `problem` on a request, or on the only one that is open; with several, nobody can say whose it was."""
+        """Blame `problem` on a request, or on the only one that waits; with several, nobody can say whose it was."""
         if request_id in self._abandoned:
             del self._abandoned[request_id]
             return
-        if request_id not in self._pending and len(self._pending) == 1:
-            request_id = next(iter(self._pending))
+        if request_id not in self._pending:
+            request_id = self._only_waiting()
         if request_id is not None and self._pending.pop(request_id, None) is not None:
             self._ignore_answers_to(request_id)
             self._receive_broken(request_id, problem)

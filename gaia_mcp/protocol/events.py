@@ -108,11 +108,16 @@ class ListChanged(NamedTuple):
     kind: str
 
 
-class Notified(NamedTuple):
-    """Any other notification."""
+class ResourceUpdated(NamedTuple):
+    """A resource that was subscribed to, or a part of it, is no longer what it was."""
 
-    method: str
-    params: dict[str, Any]
+    uri: str
+
+
+class SubscriptionEnded(NamedTuple):
+    """The peer no longer tells of this resource. What changed meanwhile, and changes from now on, nobody hears."""
+
+    uri: str
 
 
 class Strayed(NamedTuple):
@@ -133,6 +138,7 @@ Event: TypeAlias = (
     | Progressed
     | Logged
     | ListChanged
-    | Notified
+    | ResourceUpdated
+    | SubscriptionEnded
     | Strayed
 )

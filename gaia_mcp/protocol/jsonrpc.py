@@ -17,7 +17,6 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 # MCP's own: 2026-07-28 reserves -32020 to -32099 for the specification.
-MISSING_CLIENT_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 # Up to 2025-11-25 only; newer servers say INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
@@ -90,6 +89,14 @@ def is_id(value: object) -> TypeGuard[RequestId]:
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
+def in_words(value: object) -> str:
+    """What stands where a text should, for a person to read; empty when it is nested too deeply to write out."""
+    try:
+        return str(value)
+    except RecursionError:
+        return ""
+
+
 def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
     """What a JSON value is. A server's request differs from a response by `method` alone, never by its id."""
     if not isinstance(value, dict):
@@ -115,7 +122,7 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
     if isinstance(error, dict) and result is None:
         code = error.get("code")
         code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
-        return Error(known_id, code, str(error.get("message", "")), error.get("data"))
+        return Error(known_id, code, in_words(error.get("message", "")), error.get("data"))
     return Malformed("neither a request nor a response", known_id, _meant(value))
 
 

@@ -57,6 +57,14 @@ class Pages:
             self.params = {"cursor": cursor}
         return items
 
+    def refused(self) -> bool:
+        """Whether the refusal of the last request may be taken for the end of the list, which is a problem noted."""
+        # An old server that means "end" by an empty string may well not know it as a cursor.
+        if self.params != {"cursor": ""}:
+            return False
+        self._stop("the cursor '' given and then refused")
+        return True
+
     def _stop(self, problem: str) -> None:
         self.done = True
         if problem:

@@ -255,7 +255,7 @@ class ServerConnection(Connection):
             return
         self._progress.pop(cancelled, None)
         self._finish_in_batch(cancelled, None)
-        self._events.append(Cancelled(cancelled, str(notification.params.get("reason", ""))))
+        self._events.append(Cancelled(cancelled, jsonrpc.in_words(notification.params.get("reason", ""))))
 
     def _accepts_batches(self) -> bool:
         return self._version == BATCH_VERSION

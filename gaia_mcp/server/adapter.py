@@ -5,13 +5,16 @@ Knows nothing of connections. Everything here runs an agent's own code and may r
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.schema import Checker, SchemaError
 from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result, unsayable
 from gaia_mcp.toolcall import CallCancelledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Wire = dict[str, Any]
 
@@ -33,11 +36,14 @@ class _Tool(NamedTuple):
 
 
 class ServedAgent:
-    """`agent`, ours or not: whatever has the two methods."""
+    """`agent`, ours or not: whatever has the two methods. `tell` is given what is wrong with its definitions, each
+    thing once, when it is met: a schema when it is first used. `problems` keeps that.
+    """
 
-    def __init__(self, agent: Any, *, list_changes: bool = False) -> None:
+    def __init__(self, agent: Any, *, list_changes: bool = False, tell: Callable[[str], None] = lambda _: None) -> None:
         self.agent = agent
         self._list_changes = list_changes
+        self._tell = tell
         self._tools: dict[str, _Tool] = {}
         self.problems: list[str] = []
         self._read_tools()
@@ -82,20 +88,24 @@ class ServedAgent:
 
     def _read_tools(self) -> None:
         tools: dict[str, _Tool] = {}
-        problems: list[str] = []
         for number, definition in enumerate(self.agent.get_mcp_tool_definitions() or [], 1):
             name = definition.get("name") if isinstance(definition, dict) else None
             if not isinstance(name, str) or not name:
-                problems.append(f"tool {number} has no name and is left out")
+                self._note(f"tool {number} has no name and is left out")
             elif name in tools:
-                problems.append(f"tool {name!r} is defined twice; the first counts")
+                self._note(f"tool {name!r} is defined twice; the first counts")
             elif (problem := unsayable(definition)) is not None:
-                problems.append(f"tool {name!r} is left out, JSON cannot say its definition: {problem}")
+                self._note(f"tool {name!r} is left out, JSON cannot say its definition: {problem}")
             else:
                 shown = _presentable(definition)
                 tools[name] = _Tool(shown, Checker(shown["inputSchema"]))
         # Replaced as a whole: calls in other threads look things up meanwhile.
-        self._tools, self.problems = tools, problems
+        self._tools = tools
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+            self._tell(problem)
 
     def _call(self, params: Wire) -> Wire:
         name, arguments = params.get("name"), params.get("arguments", {})
@@ -115,7 +125,7 @@ class ServedAgent:
             return call_result(self.agent.execute_mcp_tool(name, arguments))
         except CallCancelledError:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (a tool's own failure, whatever it is, is a result)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
             import traceback
 
             traceback.print_exc()
@@ -125,9 +135,7 @@ class ServedAgent:
         try:
             found = tool.checker.misfits(arguments)
         except SchemaError as unusable:
-            problem = f"the schema of {name!r} cannot be used: {unusable}"
-            if problem not in self.problems:
-                self.problems.append(problem)
+            self._note(f"the schema of {name!r} cannot be used: {unusable}")
             return None
         if not found:
             return None
@@ -195,9 +203,12 @@ class ServedAgent:
                 raise RefusedError(f"the agent describes {uri} but has no read_mcp_resource()", data={"uri": uri})
             return resource_result(blob if text is None else text, uri, mime_type)
         try:
-            return resource_result(read(uri), uri, mime_type)
+            value = read(uri)
         except (ValueError, KeyError, FileNotFoundError) as error:
+            if resource is not None:
+                raise  # It is there: this is something else, and worth a traceback.
             raise RefusedError(f"Resource not found: {error}", RESOURCE_NOT_FOUND, {"uri": uri}) from error
+        return resource_result(value, uri, mime_type)
 
     def _optional(self, name: str) -> Any:
         method = getattr(self.agent, name, None)

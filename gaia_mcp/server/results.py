@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from types import CoroutineType
 from typing import Any
 
 Wire = dict[str, Any]
@@ -26,6 +27,9 @@ def call_result(value: Any) -> Wire:
     try:
         text = _DUMP(value)
     except (TypeError, ValueError, RecursionError) as problem:
+        if isinstance(value, CoroutineType):
+            value.close()
+            return failure("tools are not async: execute_mcp_tool() has to return the result itself")
         return failure(f"the tool returned something that JSON cannot say: {problem}")
     return {"content": [_text(text)], "structuredContent": value, "isError": _reports_failure(value)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import io
 import os
 import sys
 import threading
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 READ_BYTES = 64 * 1024
 # After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
 FINISH_SECONDS = 1.0
+# An agent may save something, or remove its temporary files.
+EXIT_SECONDS = 1.0
 
 
 class GuardedPipes:
@@ -26,7 +30,9 @@ class GuardedPipes:
     """
 
     def __init__(self) -> None:
-        sys.stdout.flush()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # An agent's prints now go to a log: line by line they are there when it is killed, and precede its errors.
+            sys.stdout.reconfigure(line_buffering=True)
         self._input = os.dup(0)
         self._output = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -71,8 +77,11 @@ class StdioServer:
         """Serve until the client closes our input. What `load` raises ends it too."""
         self._server.start()
         self._closer.start()
-        self._server.set_agent(load())
-        self._closer.join()
+        try:
+            self._server.set_agent(load())
+            self._closer.join()
+        finally:
+            _run_exit_functions()
 
     def replace_agent(self, agent: ServedAgent) -> None:
         """Serve another agent from now on, and say so."""
@@ -84,5 +93,15 @@ class StdioServer:
         # An agent that cannot be loaded is given the time to say why.
         if not self._server.has_loaded_within(FINISH_SECONDS):
             # Nobody waits for it any more, and an import cannot be called off.
+            _run_exit_functions()
             sys.stderr.flush()
             os._exit(0)
+
+
+def _run_exit_functions() -> None:
+    """Do what an agent has left for the exit of its process. In a thread, because it may hang: whoever started us may
+    then end the process without any ceremony, and would end it so in any case.
+    """
+    leaving = threading.Thread(target=atexit._run_exitfuncs, name="exit", daemon=True)
+    leaving.start()
+    leaving.join(EXIT_SECONDS)

@@ -206,6 +206,7 @@ def test_a_file_that_is_no_agent_or_holds_several_asks_for_a_name(write: Write) 
     several = _problem("two.py")
     assert "Agent, Second" in str(several)
     assert several.hint == "name one: two.py:Agent"
+    assert _problem("two.py:").hint == "name one: two.py:Agent"
 
 
 def test_a_class_that_lacks_a_method_says_which(write: Write) -> None:
@@ -213,6 +214,16 @@ def test_a_class_that_lacks_a_method_says_which(write: Write) -> None:
     write("lacking.py", "class Agent:\n    def execute_mcp_tool(self, name, arguments): pass\n")
 
     assert str(_problem("lacking.py:Agent")).endswith("has no get_mcp_tool_definitions()")
+
+
+def test_a_class_that_is_still_abstract_says_what_it_lacks(write: Write) -> None:
+    """Ours: no argument would help."""
+    write("unfinished.py", "from gaia_mcp.agents.base import MCPAgent\nclass Agent(MCPAgent): pass\n")
+
+    problem = _problem("unfinished.py:Agent")
+
+    assert str(problem).endswith("has no execute_mcp_tool() and no get_mcp_tool_definitions()")
+    assert "--kwarg" not in problem.hint
 
 
 # Making.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -100,6 +102,32 @@ def entry_of(name: str, *arguments: str, **options: Any) -> dict[str, Any]:
     script = SERVERS / f"{name.replace('-', '_')}.py"
     assert script.exists(), script
     return {"command": sys.executable, "args": [str(script), *arguments], **options}
+
+
+def run_on_terminal(gaia: Gaia, *arguments: str, typed: bytes = b"", after: bytes = b"") -> tuple[str, int]:
+    """Run with a terminal as stdin, stdout and stderr; type something once `after` has been printed."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(gaia.cwd)
+        os.execve(BIN / "gaia", ["gaia", "mcp", *arguments], {**gaia.environ, "TERM": "xterm"})
+    seen = b""
+    pending = typed
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 15)
+        assert ready, seen
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # the terminal's other side has been closed
+            break
+        if not data:
+            break
+        seen += data
+        if pending and after in seen:
+            os.write(terminal, pending)
+            pending = b""
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    return seen.decode(), os.waitstatus_to_exitcode(status)
 
 
 def descendants() -> dict[int, str]:

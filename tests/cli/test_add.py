@@ -143,6 +143,61 @@ def test_a_name_that_no_shell_could_carry_is_refused(gaia: Gaia) -> None:
         assert gaia("add", "--no-check", "--", name, "prog").code == 3, name
 
 
+def test_an_entry_with_odd_members_is_completed_or_refused(gaia: Gaia) -> None:
+    """Ours: what makes no sense is named before it meets the options; nothing is saved and then called failed."""
+    null = '{"command": "prog", "env": null}'
+
+    assert gaia("add", "a", "--no-check", "--json", null).code == 0
+    assert gaia("add", "b", "--no-check", "--json", null, "--env", "A=1").code == 0
+    for entry, option in (
+        ('{"command": "prog", "env": []}', ("--env", "A=1")),
+        ('{"url": "https://example.com", "headers": "q"}', ("--header", "A: b")),
+        ('{"mcpServers": {"c": 5}}', ("--cwd", ".")),
+    ):
+        ran = gaia("add", "c", "--no-check", "--json", entry, *option)
+        assert (ran.code, len(ran.errors)) == (3, 2), ran
+    assert saved(gaia) == {"a": {"command": "prog", "env": None}, "b": {"command": "prog", "env": {"A": "1"}}}
+
+
+def test_of_several_servers_the_one_that_is_named_is_taken(gaia: Gaia) -> None:
+    """Ours: READMEs also show whole files."""
+    two = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}})
+
+    assert gaia("add", "b", "--no-check", "--json", two).code == 0
+    assert saved(gaia) == {"b": {"command": "y"}}
+    for entry, told in ((two, "holds 2 servers"), ('{"mcpServers": {}}', "holds 0 servers")):
+        ran = gaia("add", "c", "--no-check", "--json", entry)
+        assert (ran.code, len(ran.errors)) == (2, 2), ran
+        assert told in ran.errors[0]
+
+
+def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
+    """Ours: the working folder of today is not that of tomorrow. Links are not followed, and what is no path of this
+    folder stays as it is.
+    """
+    (gaia.cwd / "real").mkdir()
+    (gaia.cwd / "sub").symlink_to("real")
+
+    ran = gaia("add", "a", "--no-check", "--", "sub/../sub/run.sh", "x/y")
+    gaia("add", "b", "--no-check", "./run.sh x")
+    for name, command in (("c", "prog"), ("d", "~/run.sh"), ("e", "${HOME}/run.sh"), ("f", "/opt/../run")):
+        kept = gaia("add", name, "--no-check", "--", command)
+        assert kept.stderr == ""
+    gaia("add", "g", "--no-check", "--cwd", "sub", "--", "./run.sh")
+
+    assert ran.stderr == f"note: the program is kept as {str(gaia.cwd / 'sub/run.sh')!r}\n"
+    assert {name: entry["command"] for name, entry in saved(gaia).items()} == {
+        "a": str(gaia.cwd / "sub/run.sh"),
+        "b": str(gaia.cwd / "run.sh"),
+        "c": "prog",
+        "d": "~/run.sh",
+        "e": "${HOME}/run.sh",
+        "f": "/opt/../run",
+        "g": "./run.sh",
+    }
+    assert saved(gaia)["a"]["args"] == ["x/y"]
+
+
 def test_servers_are_forgotten_all_or_none(gaia: Gaia) -> None:
     """Ours."""
     gaia.write({"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}})

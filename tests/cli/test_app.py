@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.status import MEANINGS, ExitStatus
@@ -38,6 +40,18 @@ def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
         assert ran.code == 0
         assert f"Example: gaia mcp {command}" in ran.stdout
         assert f"  {command} " in gaia("--help").stdout
+
+
+@pytest.mark.parametrize("words", [(), ("mcp",)])
+def test_the_list_of_commands_is_whole_and_ends_with_an_example(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: no summary is cut, on a terminal of the usual width."""
+    environ = {**gaia.environ, "COLUMNS": "80"}
+
+    ran = subprocess.run([BIN / "gaia", *words, "--help"], capture_output=True, env=environ, check=True)
+
+    printed = ran.stdout.decode()
+    assert "..." not in printed.partition("Commands:")[2]
+    assert "Example: gaia mcp " in printed.splitlines()[-1]
 
 
 def test_a_wrong_command_is_two_lines_too(gaia: Gaia) -> None:
@@ -159,3 +173,54 @@ def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) ->
     assert ran.errors[0] == "error: ZeroDivisionError: oops"
     assert len(ran.errors) == 2
     assert "Traceback" in gaia("list", "--debug", PYTHONPATH=str(tmp_path)).stderr
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "-1", "0", "soon"])
+def test_a_time_that_is_none_is_refused(demo: Gaia, seconds: str) -> None:
+    """Ours, bad input."""
+    for command in (("list", "--check"), ("call", "demo", "greet", "name=Ada"), ("tools",), ("test-client", "demo")):
+        ran = demo(*command, "--timeout", seconds)
+        assert (ran.code, len(ran.errors)) == (2, 2), command
+        assert "--timeout" in ran.errors[0]
+    assert demo("add", "x", "--no-check", "--request-timeout", seconds, "--", "y").code == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("list",),
+        ("list", "--check"),
+        ("tools",),
+        ("tools", "a"),
+        ("call", "a", "b"),
+        ("test-client", "--all"),
+        ("remove", "a"),
+    ],
+)
+def test_a_file_that_is_named_must_be_there(demo: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: a build that tests an empty list by a slip of the finger tests nothing."""
+    ran = demo(*command, "--config", "nowhere.json")
+
+    assert ran.code == 3
+    assert "nowhere.json: is not there" in ran.errors[0]
+    assert not (demo.cwd / "nowhere.json").exists()
+
+
+def test_the_first_server_begins_a_file(gaia: Gaia) -> None:
+    """Ours: only `add` makes one."""
+    assert gaia("add", "x", "--config", "new.json", "--no-check", "--", "y").code == 0
+    assert gaia("list", "--config", "new.json").stdout.startswith("x ")
+
+
+def test_a_working_folder_that_is_gone_has_no_project(gaia: Gaia) -> None:
+    """Ours, bad input: what the person keeps in their own file works from nowhere, too."""
+    gaia.use("good-handshake")
+    for command in ("list", "call good-handshake echo", "tools good-handshake"):
+        ran = subprocess.run(
+            ["bash", "-c", f"mkdir gone; cd gone; rmdir ../gone; {BIN}/gaia mcp {command}"],
+            capture_output=True,
+            cwd=gaia.cwd,
+            env=gaia.environ,
+            check=False,
+        )
+        assert (ran.returncode, ran.stderr) == (0, b""), command

@@ -90,6 +90,7 @@ def test_json_and_an_output_folder_give_both(demo: Gaia) -> None:
 
     (block,) = ran.json["content"]
     assert (demo.cwd / "out/picture.png").read_bytes() == base64.b64decode(block["data"])
+    assert ran.stderr == "note: saved out/picture.png\n"
 
 
 def test_a_folder_that_cannot_be_written_is_told_and_the_call_not_repeated(demo: Gaia) -> None:
@@ -140,6 +141,25 @@ def test_unknown_names_get_a_suggestion(demo: Gaia) -> None:
     assert argument.code == 7
     assert "did you mean 'name'?" in argument.errors[0]
     assert (server.code, server.errors[1]) == (3, "hint: did you mean 'demo'?")
+
+
+def test_a_server_that_is_mistyped_before_a_dot_gets_a_suggestion_too(demo: Gaia) -> None:
+    """Ours: whichever of the two forms was typed."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "my.server": {"command": "x"}})
+    for words in (("dmeo.greet",), ("dmeo.greet", "name=x"), ("dmeo.a.b",)):
+        ran = demo("call", *words)
+        assert (ran.code, ran.errors[1]) == (3, "hint: did you mean 'demo'?"), ran
+    assert demo("call", "my.sever", "x").errors[1] == "hint: did you mean 'my.server'?"
+
+
+def test_an_argument_with_dashes_is_told_how_it_is_written(demo: Gaia) -> None:
+    """Ours: unless it was one of our own options that was meant."""
+    for given in (("--name", "Ada"), ("--name=Ada",)):
+        ran = demo("call", "demo", "greet", *given)
+        assert (ran.code, ran.errors[1]) == (2, "hint: a tool's arguments have no dashes: write name=VALUE")
+    assert "mcp call --help" in demo("call", "demo", "greet", "--timeou", "3").errors[1]
+    assert "mcp call --help" in demo("call", "demo", "greet", "--args").errors[1]
 
 
 def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:

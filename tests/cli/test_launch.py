@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from gaia_mcp.cli.app import app
-from gaia_mcp.cli.launch import MIN_TIMEOUT_SECONDS, OPTIONS_WITH_VALUE, OPTIONS_WITHOUT
+from gaia_mcp.cli.launch import MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS, OPTIONS_WITH_VALUE, OPTIONS_WITHOUT
 from tests.cli.conftest import BIN
 from tests.waiting import wait_until
 
@@ -113,6 +113,8 @@ def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str,
         (("demo", "greet", "--timeout"), 2),
         (("demo", "greet", "--timeout", "soon"), 2),
         (("demo", "greet", "--timeout", "0"), 2),
+        (("demo", "greet", "--timeout", "inf"), 2),
+        (("demo", "greet", "--timeout", "nan"), 2),
         (("demo", "greet", "name"), 2),
         (("demo", "greet", "--args", "{"), 2),
         (("demo", "greet", "--args", "@nowhere"), 2),
@@ -155,4 +157,5 @@ def test_the_options_that_are_known_ahead_are_those_of_the_command() -> None:
 
     assert {name for name, parameter in options.items() if not parameter.is_flag} == set(OPTIONS_WITH_VALUE)
     assert {name for name, parameter in options.items() if parameter.is_flag} == set(OPTIONS_WITHOUT)
-    assert options["--timeout"].type.min == MIN_TIMEOUT_SECONDS
+    seconds = options["--timeout"].type
+    assert (seconds.min, seconds.max) == (MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import entry_of
+from tests.cli.conftest import entry_of, run_on_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -57,6 +57,73 @@ def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
     assert checks["gone"]["error"]["kind"] == "spawn"
     assert checks["hangs"]["error"]["kind"] == "timeout"
     assert ran.code == 4
+    assert [line[:6] for line in ran.errors] == ["error:", "hint: "] * 2
+
+
+@pytest.mark.parametrize("command", [("list", "--check"), ("tools",), ("test-client", "--all")])
+def test_a_server_without_tools_is_no_failure(gaia: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: all commands agree on it, `add` too."""
+    bare, forgetful = entry_of("declares-no-tools"), entry_of("declares-no-tools", "all the same")
+    gaia.write({"bare": bare, "forgetful": forgetful})
+
+    ran = gaia(*command)
+
+    assert (ran.code, ran.errors) == (0, [])
+    assert gaia("add", "x", "--", bare["command"], *bare["args"]).stdout.endswith(", 0 tools\n")
+    assert gaia("add", "y", "--", forgetful["command"], *forgetful["args"]).stdout.endswith(", 1 tool\n")
+
+
+def test_tools_that_are_not_declared_are_shown(gaia: Gaia) -> None:
+    """Ours: some servers forget to. Where there are none, it is said what there is."""
+    gaia.write({"bare": entry_of("declares-no-tools"), "forgetful": entry_of("declares-no-tools", "all the same")})
+
+    ran = gaia("tools")
+
+    assert ran.stdout.splitlines() == [
+        "bare (declares-no-tools 1)",
+        "forgetful (declares-no-tools 1)",
+        "  echo()",
+        "      echo",
+    ]
+    assert ran.stderr == "note: bare: offers no tools, only prompts\n"
+
+
+def test_the_reason_of_a_failure_is_told_whole(gaia: Gaia) -> None:
+    """Ours: a table that is cut to the terminal's width has no room for it."""
+    gaia.write({"gone": {"command": "no-such-program-anywhere", "args": ["x" * 100]}})
+
+    seen, code = run_on_terminal(gaia, "list", "--check")
+
+    assert code == 4
+    assert "error: server 'gone' could not be started: 'no-such-program-anywhere'" in seen
+    assert "hint: " in seen
+
+
+def test_servers_that_time_ran_out_for_say_that_they_were_not_started(gaia: Gaia) -> None:
+    """Ours: more time helps, and nothing is wrong with them."""
+    gaia.write({f"s{number}": entry_of("hangs-at-start") for number in range(18)})
+
+    ran = gaia("tools", "--json", "--timeout", "1")
+
+    told = [server["error"]["message"] for server in ran.json["servers"]]
+    assert sum("it was not started: 16 others were in line before it" in message for message in told) == 2
+    assert {server["error"]["kind"] for server in ran.json["servers"]} == {"timeout"}
+    assert ran.code == 5
+
+    alone = gaia("test-client", "s0", "--timeout", "0.01")
+    assert "at its start" in alone.errors[0]
+    assert alone.code == 5
+
+
+def test_no_name_breaks_the_table(gaia: Gaia) -> None:
+    """Ours: one line for each server, and columns below one another in every script."""
+    gaia.write({name: {"command": "prog"} for name in ("a\nb", "日本語", "plain")})
+
+    assert gaia("list").stdout.splitlines() == [
+        "a b     stdio  enabled  prog",
+        "日本語  stdio  enabled  prog",
+        "plain   stdio  enabled  prog",
+    ]
 
 
 def test_tools_are_shown_as_signatures(demo: Gaia) -> None:

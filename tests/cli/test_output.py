@@ -42,6 +42,16 @@ def test_on_a_terminal_lines_are_cut_to_its_width(monkeypatch: pytest.MonkeyPatc
     assert columns([["name", "c" * 300]])[0].startswith("name  c")
 
 
+def test_wide_characters_count_as_the_cells_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: in the columns, and where a line is cut."""
+    assert columns([["日本", "x"], ["a", "x"]]) == ["日本  x", "a     x"]
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "20")
+
+    assert columns([["日本", "日" * 7]]) == ["日本  " + "日" * 7]
+    assert columns([["日本", "日" * 8]]) == ["日本  " + "日" * 6 + " …"]
+
+
 def test_an_error_is_two_lines_and_an_object(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
     speak(as_json=True, debug=False)
@@ -81,13 +91,3 @@ def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str
     speak(as_json=True, debug=False)
     done("did it", what="it")
     assert json.loads(capsys.readouterr().out) == {"what": "it"}
-
-
-def test_without_standard_streams_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours, bad input: a program without a console."""
-    monkeypatch.setattr("sys.stdout", None)
-    monkeypatch.setattr("sys.stderr", None)
-
-    say("x")
-    remark("x")
-    assert columns([["a"]]) == ["a"]

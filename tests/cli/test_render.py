@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import resource
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -107,6 +108,21 @@ def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
         show_result("s", "t", {"content": [{"type": "image", "data": PIXEL}]}, tmp_path / "out")
 
     assert "has run" in caught.value.hint
+
+
+def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
+    """Ours: a limit on the size of files stands for the disk."""
+    picture = base64.b64encode(bytes(9000)).decode()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        with pytest.raises(MCPError) as caught:
+            show_result("s", "t", {"content": [{"type": "image", "data": picture}]}, tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert "cannot be saved" in caught.value.message
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -105,6 +107,77 @@ def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
         assert len(ran.errors) == 2, (target, ran)
     assert gaia("serve", "demo", "--kwarg", "no-equals").code == 2
     assert "Traceback" in gaia("serve", "broken.py:Agent", "--debug").stderr
+
+
+def test_an_agent_that_exits_instead_of_saying_what_it_offers_is_told_in_its_words(gaia: Gaia) -> None:
+    """Ours."""
+    (gaia.cwd / "leaving.py").write_text(
+        AGENT.format(word="x", tool="t").replace("return [", "raise SystemExit('no model') or [")
+    )
+
+    ran = gaia("serve", "leaving.py:Agent")
+
+    assert (ran.code, len(ran.errors)) == (3, 2), ran
+    assert "SystemExit: no model" in ran.errors[0]
+
+
+@pytest.mark.parametrize("way_out", ["SystemExit('away')", "KeyboardInterrupt"])
+def test_no_version_of_an_agent_ends_the_watching(gaia: Gaia, way_out: str) -> None:
+    """Ours, `--reload`: whatever a version does, it is told, and the next one is looked for."""
+    path = gaia.cwd / "agent.py"
+    path.write_text(AGENT.format(word="one", tool="first"))
+    log = (gaia.cwd / "log").open("wb")
+    process = gaia.popen("serve", "agent.py:Agent", "--reload", stderr=log)
+    initialize(process)
+
+    path.write_text(AGENT.format(word="x", tool="t").replace("return [", f"raise {way_out} or ["))
+    wait_until(lambda: b"error: " in (gaia.cwd / "log").read_bytes())
+    path.write_text(AGENT.format(word="two", tool="second"))
+    wait_until(lambda: b"loaded anew" in (gaia.cwd / "log").read_bytes())
+
+    assert ask(process, "tools/list", 2)["result"]["tools"][0]["name"] == "second"
+    process.communicate(timeout=10)
+    log.close()
+    assert way_out.partition("(")[0] in (gaia.cwd / "log").read_text()
+
+
+def test_a_schema_that_cannot_be_used_is_told_once_to_who_serves_it(gaia: Gaia) -> None:
+    """Ours: when it is used first."""
+    schema = '{"properties": {"n": {"type": "nope"}}}'
+    (gaia.cwd / "agent.py").write_text(AGENT.format(word="hi", tool="t").replace("{}}]", schema + "}]"))
+    process = gaia.popen("serve", "agent.py:Agent")
+    initialize(process)
+
+    for number in (2, 3):
+        ask(process, "tools/list", number * 10)
+        assert ask(process, "tools/call", number, name="t", arguments={"n": 1})["result"]["isError"] is False
+
+    _, err = process.communicate(timeout=10)
+    (note,) = [line for line in err.decode().splitlines() if line.startswith("note: ")]
+    assert note.startswith("note: agent.py:Agent: the schema of 't' cannot be used: ")
+
+
+def test_what_an_agent_leaves_for_its_exit_is_done(gaia: Gaia) -> None:
+    """Ours: the program ends at once, but not before an agent could save its things."""
+    (gaia.cwd / "agent.py").write_text(
+        "import atexit, pathlib\natexit.register(pathlib.Path('done').touch)\n" + AGENT.format(word="hi", tool="t")
+    )
+
+    assert gaia("serve", "agent.py:Agent").code == 0
+    (gaia.cwd / "done").unlink()
+    process = gaia.popen("serve", "agent.py:Agent")
+    initialize(process)
+    process.terminate()
+    assert process.wait(10) == 143
+    (gaia.cwd / "done").unlink()
+
+
+def test_a_keyword_is_given_once(gaia: Gaia) -> None:
+    """Ours: neither of the two is passed over in silence."""
+    ran = gaia("serve", "demo", "--kwarg", "n=1", "--kwarg", "n=2")
+
+    assert (ran.code, len(ran.errors)) == (2, 2)
+    assert "'n'" in ran.errors[0]
 
 
 def test_requests_may_be_piped_in(gaia: Gaia) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pty
 import select
 import signal
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import BIN, entry_of
+from tests.cli.conftest import BIN, entry_of, run_on_terminal
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -71,6 +72,40 @@ def test_a_second_signal_does_not_leave_a_stubborn_server(gaia: Gaia) -> None:
     assert process.returncode in (0, 7, 130)
 
 
+@pytest.mark.parametrize("command", [("tools",), ("test-client", "--all")])
+@pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)])
+def test_more_signals_leave_none_of_many_stubborn_servers(
+    gaia: Gaia, command: tuple[str, ...], numbers: tuple[int, ...]
+) -> None:
+    """Ours: whoever is impatient may say so as often as they like; the first signal decides the exit code."""
+    notes = gaia.cwd / "notes"
+    gaia.write({f"s{number}": entry_of("stubborn", env={"NOTES": str(notes)}) for number in range(6)})
+    process = gaia.popen(*command)
+    wait_until(lambda: notes.exists() and notes.read_text().count("server/discover") == 6)
+
+    for number in numbers:
+        process.send_signal(number)
+        select.select([], [], [], 0.1)
+
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == (130 if numbers[0] == signal.SIGINT else 143)
+    assert b"Traceback" not in err
+
+
+def test_after_a_ctrl_c_no_further_server_is_started(gaia: Gaia) -> None:
+    """Ours: those that still waited for their turn must not come up while the others are being stopped."""
+    notes = gaia.cwd / "notes"
+    gaia.write({f"s{number}": entry_of("hangs-at-start", env={"NOTES": str(notes)}) for number in range(24)})
+    process = gaia.popen("tools")
+    wait_until(lambda: notes.exists() and notes.read_text().count("server/discover") == 16)
+
+    process.send_signal(signal.SIGINT)
+
+    process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert notes.read_text().count("server/discover") == 16
+
+
 def test_a_reader_that_goes_away_is_no_error(demo: Gaia) -> None:
     """Ours: `| head` is not an error."""
     demo.write({"huge": entry_of("huge-result", "3"), "many": entry_of("many-pages")})
@@ -86,56 +121,105 @@ def test_a_reader_that_goes_away_is_no_error(demo: Gaia) -> None:
         assert (ran.stdout, ran.stderr) == (b"0\n", b""), command
 
 
-def test_closed_standard_streams_do_no_harm(demo: Gaia) -> None:
+CLOSED = pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+
+
+def run_in_shell(gaia: Gaia, command: str) -> subprocess.CompletedProcess[bytes]:
+    """`gaia mcp …` with redirections. The outer streams are pipes, so that a test would see what goes astray."""
+    return subprocess.run(
+        ["bash", "-c", f"{BIN}/gaia mcp {command}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=gaia.cwd,
+        env=gaia.environ,
+        timeout=30,
+        check=False,
+    )
+
+
+@CLOSED
+def test_closed_standard_streams_do_no_harm(demo: Gaia, closed: str) -> None:
     """Ours, bad input: a closed stdout, stdin or stderr."""
-    for closed in (">&-", "<&-", "2>&-", "<&- >&- 2>&-"):
-        ran = subprocess.run(
-            ["bash", "-c", f"{BIN}/gaia mcp call demo greet name=Ada {closed}"],
-            capture_output=True,
-            cwd=demo.cwd,
-            env=demo.environ,
-            timeout=30,
-            check=False,
-        )
-        assert ran.returncode == 0, (closed, ran)
-        assert ran.stderr == b""
+    ran = run_in_shell(demo, f"call demo greet name=Ada {closed}")
+
+    assert (ran.returncode, ran.stderr) == (0, b"")
 
 
-def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia) -> None:
-    """Ours, bad input: what could not be written must not look like success."""
+@pytest.mark.parametrize("arguments", ["--args -", "name=@-"])
+def test_a_closed_standard_input_is_an_empty_one(demo: Gaia, arguments: str) -> None:
+    """Ours, bad input: told as the mistake that it is."""
+    ran = run_in_shell(demo, f"call demo greet {arguments} <&-")
+
+    assert ran.returncode in (2, 7)
+    assert len(ran.stderr.splitlines()) == 2
+
+
+@CLOSED
+def test_an_agent_is_served_to_nobody_without_a_word(gaia: Gaia, closed: str) -> None:
+    """Ours, bad input: where a stream is closed there is no client."""
+    ran = run_in_shell(gaia, f"serve demo {closed}")
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_a_servers_log_does_not_get_into_the_answer_where_stderr_is_closed(gaia: Gaia) -> None:
+    """Ours, bad input: `--debug` shows it on stderr or nowhere."""
+    gaia.use("floods-stderr")
+
+    ran = run_in_shell(gaia, "call floods-stderr echo --debug 2>&-")
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{}", b"")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (("call", "demo", "greet", "name=Ada"), 1, "No space left on device"),
+        (("list",), 1, "No space left on device"),
+        (("list", "--json"), 1, "No space left on device"),
+        (("--help",), 1, "No space left on device"),
+        (("list", "--help"), 1, "No space left on device"),
+        (("remove", "nobody", "--json"), 3, "no server 'nobody'"),
+        (("lsit", "--json"), 2, "no such command 'lsit'"),
+    ],
+)
+def test_a_full_disk_behind_stdout_is_an_error(demo: Gaia, command: tuple[str, ...], code: int, told: str) -> None:
+    """Ours, bad input: what could not be written must not look like success, and what failed before counts first."""
     with open("/dev/full", "wb") as full:  # noqa: PTH123
-        process = demo.popen("call", "demo", "greet", "name=Ada", stdout=full)
+        process = demo.popen(*command, stdout=full)
         _, err = process.communicate(timeout=30)
 
-    assert process.returncode == 1
-    assert err.decode().splitlines()[0] == "error: No space left on device"
-    assert b"bug of ours" not in err
+    assert process.returncode == code
+    error, _ = err.decode().splitlines()
+    assert error.lower().startswith(f"error: {told}".lower())
 
 
-def run_on_terminal(gaia: Gaia, *arguments: str, typed: bytes = b"", after: bytes = b"") -> tuple[str, int]:
-    """Run with a terminal as stdin, stdout and stderr; type something once `after` has been printed."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(gaia.cwd)
-        os.execve(BIN / "gaia", ["gaia", "mcp", *arguments], {**gaia.environ, "TERM": "xterm"})
-    seen = b""
-    pending = typed
-    while True:
-        ready, _, _ = select.select([terminal], [], [], 15)
-        assert ready, seen
-        try:
-            data = os.read(terminal, 4096)
-        except OSError:  # the terminal's other side has been closed
-            break
-        if not data:
-            break
-        seen += data
-        if pending and after in seen:
-            os.write(terminal, pending)
-            pending = b""
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    return seen.decode(), os.waitstatus_to_exitcode(status)
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("call", "demo", "greet", "name=Ada"), 0),
+        (("call", "demo", "fail"), 9),
+        (("list", "--json"), 0),
+        (("remove", "nobody", "--json"), 3),
+        (("test-client", "gone"), 4),
+        (("--help",), 0),
+    ],
+)
+def test_a_reader_that_has_gone_changes_no_exit_code(demo: Gaia, command: tuple[str, ...], code: int) -> None:
+    """Ours: `| true` is no error, and hides none."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}})
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        process = demo.popen(*command, stdout=writing)
+    finally:
+        os.close(writing)
+
+    _, err = process.communicate(timeout=30)
+
+    assert process.returncode == code
+    assert len(err.splitlines()) == (2 if code else 0)
 
 
 def test_a_question_is_asked_on_a_terminal(gaia: Gaia) -> None:
@@ -160,11 +244,12 @@ def test_a_question_may_be_refused(gaia: Gaia) -> None:
     assert "decline" in seen
 
 
-def test_ctrl_c_at_a_question_stops_the_server(gaia: Gaia) -> None:
+@pytest.mark.parametrize("server", ["good-handshake", "good-stateless"])
+def test_ctrl_c_at_a_question_stops_the_server(gaia: Gaia, server: str) -> None:
     """Ours."""
-    gaia.use("good-handshake")
+    gaia.use(server)
 
-    _, code = run_on_terminal(gaia, "call", "good-handshake", "ask", typed=b"\x03", after=b"Answer?")
+    _, code = run_on_terminal(gaia, "call", server, "ask", typed=b"\x03", after=b"Answer?")
 
     assert code == 130
 
@@ -178,6 +263,16 @@ def test_progress_is_shown_on_a_terminal(demo: Gaia) -> None:
     assert "counted down from 4\r\n" in seen
 
 
+def test_who_is_waited_for_is_shown_on_a_terminal(gaia: Gaia) -> None:
+    """Ours: by name where it is one."""
+    gaia.use("hangs-at-start")
+
+    seen, code = run_on_terminal(gaia, "tools", "--timeout", "1.5")
+
+    assert code == 5
+    assert "asking hangs-at-start" in seen
+
+
 def test_text_is_cleaned_for_a_terminal(gaia: Gaia) -> None:
     """Ours: no control character of a server's reaches the terminal."""
     gaia.use("good-handshake")
@@ -186,3 +281,26 @@ def test_text_is_cleaned_for_a_terminal(gaia: Gaia) -> None:
 
     assert "\x1b[2J" not in seen
     assert "\\x1b[2J" in seen or "\\u001b[2J" in seen
+
+
+def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path: Path) -> None:
+    """Ours: what is raised in a callback of a weak reference, as imports make them, goes nowhere by itself."""
+    program = (
+        "import os, signal, sys, time, weakref\n"
+        "from gaia_mcp.cli.signals import Terminated, listen_to_signals\n"
+        "class Thing: pass\n"
+        "listen_to_signals()\n"
+        "def fall(_): os.kill(os.getpid(), int(sys.argv[1])); time.sleep(0)\n"
+        "try:\n"
+        "    thing = Thing()\n"
+        "    reference = weakref.ref(thing, fall)\n"
+        "    del thing\n"
+        "    time.sleep(20)\n"
+        "except (Terminated, KeyboardInterrupt) as caught:\n"
+        "    print(type(caught).__name__)\n"
+    )
+
+    for number, name in ((signal.SIGTERM, "Terminated"), (signal.SIGINT, "KeyboardInterrupt")):
+        words = [sys.executable, "-c", program, str(int(number))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+        assert (done.stdout, done.stderr) == (f"{name}\n", "")

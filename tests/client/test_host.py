@@ -52,9 +52,35 @@ def test_what_was_not_declared_is_refused(method: str) -> None:
     assert str(caught.value) == method
 
 
-def test_only_elicitation_keeps_a_person_waiting() -> None:
-    """Ours: a deadline stands still for people alone."""
-    assert frozenset({"elicitation/create"}) == ASKS_A_PERSON
+def test_roots_may_be_looked_up_when_they_are_asked_for() -> None:
+    """Ours: a program's folders change while it runs."""
+    folders: list[dict[str, str]] = []
+    host = Host(roots=lambda: folders)
+    assert host.answer("roots/list", {}) == {"roots": []}
+
+    folders.append({"uri": "file:///a"})
+
+    assert host.answer("roots/list", {}) == {"roots": [{"uri": "file:///a"}]}
+
+
+def test_a_model_is_asked_where_there_is_one() -> None:
+    """Spec, sampling: declared only where it is given; the parameters go to it as they are."""
+    asked: list[dict[str, Any]] = []
+
+    def sample(params: dict[str, Any]) -> dict[str, Any]:
+        asked.append(params)
+        return {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
+
+    host = Host(sample=sample)
+
+    assert host.capabilities() == {**Host().capabilities(), "sampling": {}}
+    assert host.answer("sampling/createMessage", {"maxTokens": 5})["model"] == "m"
+    assert asked == [{"maxTokens": 5}]
+
+
+def test_what_goes_to_a_person_or_a_model_keeps_a_request_waiting() -> None:
+    """Ours: a deadline stands still for them alone; a list of folders takes no time."""
+    assert frozenset({"elicitation/create", "sampling/createMessage"}) == ASKS_A_PERSON
 
 
 def test_log_messages_go_to_the_callback_or_nowhere() -> None:
@@ -67,25 +93,16 @@ def test_log_messages_go_to_the_callback_or_nowhere() -> None:
     assert heard == [("error", "db", {"rows": 1})]
 
 
-def test_changed_lists_are_remembered_by_kind() -> None:
-    """Ours: a client looks here before it trusts what it knows."""
-    host = Host()
-
-    host.list_changed("tools")
-    host.list_changed("tools")
-    host.list_changed("prompts")
-
-    assert host.list_changes == {"tools", "prompts"}
-
-
 def test_stray_output_is_kept_clean_or_described_when_there_is_nothing_to_show() -> None:
     """Ours: it meets a terminal later, so that no control character may survive."""
     host = Host()
 
     host.strayed("not JSON", "hello\x1b[31m")
-    host.strayed("an error without an id", "")
+    host.strayed("not JSON", "  ")
+    host.strayed("an error without an id: \x1b[31m", "")
 
-    assert host.strays == ["hello\\x1b[31m", "an error without an id"]
+    assert host.strays == ["hello\\x1b[31m", "not JSON"]
+    assert host.breaches == ["an error without an id: \\x1b[31m"]
 
 
 def test_a_flood_of_stray_output_is_not_kept_without_end() -> None:
@@ -94,9 +111,10 @@ def test_a_flood_of_stray_output_is_not_kept_without_end() -> None:
 
     for number in range(1500):
         host.strayed("not JSON", str(number))
+        host.strayed(str(number), "")
 
-    assert len(host.strays) == 1000
-    assert host.strays[-1] == "999"
+    assert len(host.strays) == len(host.breaches) == 1000
+    assert host.strays[-1] == host.breaches[-1] == "999"
 
 
 def test_what_strayed_is_counted_in_words() -> None:
@@ -104,8 +122,24 @@ def test_what_strayed_is_counted_in_words() -> None:
     host = Host()
     assert host.noise() == ""
     host.strayed("not JSON", "hello")
-    assert host.noise() == "1 line to stdout that are not MCP, the first: 'hello'"
+    assert host.noise() == "1 line to stdout that is not MCP: 'hello'"
+    host.strayed("not JSON", "again")
+    assert host.noise() == "2 lines to stdout that are not MCP, the first: 'hello'"
     for _ in range(5000):
         host.strayed("not JSON", "again")
 
-    assert host.noise() == "1000 lines and more to stdout that are not MCP, the first: 'hello'"
+    assert host.noise() == "1000 or more lines to stdout that are not MCP, the first: 'hello'"
+
+
+def test_messages_that_break_the_rules_are_counted_apart() -> None:
+    """Ours: they are MCP, and whoever mends the server looks for something else."""
+    host = Host()
+    host.strayed("a second answer to id 3", "")
+    assert host.noise() == "1 message that breaks the rules of MCP: 'a second answer to id 3'"
+    host.strayed("an id that is neither a string nor an integer", '{"jsonrpc": "2.0", "id": 1.5')
+    host.strayed("not JSON", "hello")
+
+    assert host.noise() == (
+        "1 line to stdout that is not MCP: 'hello', "
+        "and 2 messages that break the rules of MCP, the first: 'a second answer to id 3'"
+    )

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +14,13 @@ import gaia_mcp.client
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.tool import MCPTool
+from gaia_mcp.client.transports.base import MCPTransport
 from gaia_mcp.client.transports.stdio import StdioTransport
 from gaia_mcp.client.verdicts import Verdicts
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
+    ArgumentsError,
     DeadlineError,
     EntryError,
     NotConnectedError,
@@ -28,7 +32,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.rounds import MAX_ROUNDS
 from tests.client.conftest import SERVERS, Started
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,6 +71,22 @@ def test_a_client_connects_lists_calls_and_lets_go(start_server: Started, server
         client.call_tool("echo", {})
     assert client.list_tools() == []
     assert "Not connected" in str(client.last_error)
+
+
+@pytest.mark.parametrize("server", ERAS)
+def test_the_peer_goes_with_the_connection_and_what_it_said_stays(start_server: Started, server: str) -> None:
+    """Ours for `peer`; GAIA's documents: server_info is an attribute that connect() fills."""
+    client = start_server(server, is_open=False)
+    assert (client.peer, client.server_info) == (None, {})
+    client.open()
+    info = client.server_info
+    client.disconnect()
+
+    assert client.peer is None
+    assert client.server_info is info
+    assert info["version"] == "1"
+    client.open()
+    assert client.peer is not None
 
 
 @pytest.mark.parametrize("server", ERAS)
@@ -193,6 +213,43 @@ def test_an_announced_change_is_heeded(start_server: Started) -> None:
     assert start_server.notes("list_changes").count("tools/list") == 2
 
 
+def test_a_change_is_not_hidden_by_another_client_of_the_same_host(start_server: Started) -> None:
+    """Ours: one person may stand behind several servers."""
+    host = Host()
+    changed, other = start_server("list_changes", host=host), start_server("list_changes", host=host)
+    for client in (changed, other):
+        client.fetch_tools()
+    changed.call("echo", {})
+
+    assert [tool.name for tool in other.fetch_tools()] == ["echo"]
+    assert [tool.name for tool in changed.fetch_tools()] == ["echo", "new1"]
+
+
+def test_whoever_wants_to_hears_of_a_change_at_once(start_server: Started) -> None:
+    """Ours: an agent's registry follows."""
+    client = start_server("list_changes")
+    heard: list[str] = []
+    assert client.on_list_changed is None
+    client.on_list_changed = heard.append
+
+    client.call("echo", {})
+
+    assert heard == ["tools"]
+    assert client.on_list_changed is not None
+
+
+def test_the_known_tools_are_those_of_the_last_list(start_server: Started) -> None:
+    """Ours: nothing is asked."""
+    client = start_server("good_handshake")
+    assert client.known_tools() == []
+    client.fetch_tools()
+
+    client.known_tools().clear()
+    assert [tool.name for tool in client.known_tools()][:2] == ["echo", "slow"]
+    client.disconnect()
+    assert client.known_tools() == []
+
+
 def test_changes_are_listened_for_before_the_list_is_read(start_server: Started) -> None:
     """Spec 2026-07-28, subscriptions: a change between the two would be missed."""
     start_server("good_stateless").fetch_tools()
@@ -226,6 +283,20 @@ def test_an_empty_cursor_may_mean_the_end(start_server: Started) -> None:
     assert client.tool_problems == []
 
 
+def test_an_empty_cursor_that_is_refused_was_the_end(start_server: Started) -> None:
+    """Ours: an older server says it so, and does not know its own cursor."""
+    client = start_server("refuses_empty_cursor")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert len(client.tool_problems) == 1
+
+
+def test_any_other_cursor_that_is_refused_is_an_error(start_server: Started) -> None:
+    """Spec, pagination: half a list is not the list."""
+    with pytest.raises(PeerError):
+        start_server("refuses_empty_cursor", "real").fetch_tools()
+
+
 def test_bad_tools_do_not_hide_the_good_ones(start_server: Started) -> None:
     """Ours."""
     client = start_server("bad_tools")
@@ -244,6 +315,36 @@ def test_a_single_tool_is_found_without_reading_on(start_server: Started) -> Non
     assert found.name == "tool150"
     assert start_server.notes("many_pages").count("tools/list") == 2
     assert client.find_tool("nothing") is None
+
+
+class Scripted(MCPTransport):
+    """Somebody's own, which answers each method with the same result."""
+
+    def __init__(self, **results: Any) -> None:
+        self.results = {name.replace("_", "/"): result for name, result in results.items()}
+        self.connected = False
+
+    def connect(self) -> bool:
+        self.connected = True
+        return True
+
+    def disconnect(self) -> None:
+        self.connected = False
+
+    def is_connected(self) -> bool:
+        return self.connected
+
+    def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {"result": self.results.get(method, {})}
+
+
+def test_a_tool_without_a_name_is_found_by_no_name() -> None:
+    """Ours: it cannot be called."""
+    client = MCPClient("own", Scripted(tools_list={"tools": [{"name": "", "inputSchema": {}}]}))
+    client.open()
+
+    assert client.find_tool("") is None
+    assert client.fetch_tools() == []
 
 
 def test_a_known_tool_is_found_without_asking(start_server: Started) -> None:
@@ -277,6 +378,7 @@ def test_a_wrapper_calls_its_tool(start_server: Started) -> None:
 def test_invalid_parameters_are_explained_with_the_schema(start_server: Started) -> None:
     """GAIA's documents, Error Handling: validation errors are enhanced with schema context."""
     client = start_server("good_handshake")
+    client.list_tools()
     error = client.call_tool("refuse", {"encoding": "utf-8"})["error"]
 
     for words in ("'refuse' input validation failed", "no such luck", "Expected tool schema:", "Your arguments:"):
@@ -287,10 +389,48 @@ def test_invalid_parameters_are_explained_with_the_schema(start_server: Started)
 def test_an_unknown_tool_has_no_schema_to_show(start_server: Started) -> None:
     """Ours."""
     client = start_server("good_handshake")
-    client.fetch_tools()[0].name = "x"
-    client._tools = []
 
     assert client.call_tool("refuse", {}) == {"error": "no such luck"}
+    assert start_server.notes("good_handshake").count("tools/list") == 0, "the call has had its time"
+    assert client.last_error is None
+
+
+def deep() -> Any:
+    value: Any = 1
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [math.nan, {1, 2}, object(), deep()], ids=["nan", "set", "object", "deep"])
+def test_arguments_that_json_cannot_say_are_an_error_in_the_answer(start_server: Started, value: Any) -> None:
+    """GAIA's documents: an error key, no exception. Ours: nothing is sent."""
+    client = start_server("good_handshake")
+
+    assert "cannot be written as JSON" in client.call_tool("echo", {"x": value})["error"]
+    with pytest.raises(ArgumentsError):
+        client.call("echo", {"x": value})
+    assert calls(start_server, "good_handshake") == []
+    client.check_alive()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [({1}, '"{1}"'), (math.nan, "NaN"), (deep(), "cannot be shown")], ids=["set", "nan", "deep"]
+)
+def test_what_json_cannot_say_does_not_stop_the_explanation(value: Any, shown: str) -> None:
+    """Ours: somebody's own transport may carry more than JSON."""
+
+    class Refusing(Scripted):
+        def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+            if method == "tools/call":
+                return {"error": {"code": -32602, "message": "no"}}
+            return super().send_request(method, params)
+
+    client = MCPClient("own", Refusing(tools_list={"tools": [{"name": "t", "inputSchema": {}}]}))
+    client.open()
+    client.list_tools()
+
+    assert shown in client.call_tool("t", {"x": value})["error"]
 
 
 def test_another_refusal_is_told_as_it_came(start_server: Started) -> None:
@@ -338,6 +478,29 @@ def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Star
     assert caught.value.stage == "tools/call 'slow'"
     wait_until(lambda: "cancelled slow" in start_server.notes("good_handshake"))
     assert text_of(client.call("echo", {})) == {}
+
+
+def test_a_server_that_pings_and_does_not_read_holds_nobody_up(start_server: Started) -> None:
+    """Ours: every request ends by its own deadline, whatever the server would like to hear from us meanwhile."""
+    client = start_server("pings_without_reading")
+
+    with ThreadPoolExecutor(1) as pool:
+        outcome = pool.submit(client.call, "echo", {}, Deadline(0.5))
+        assert isinstance(outcome.exception(PATIENCE_SECONDS), DeadlineError)
+
+
+def test_a_server_that_no_longer_reads_is_told_so_and_connected_to_again(start_server: Started) -> None:
+    """Ours: it would be of no use for ever."""
+    client = start_server("closes_stdin")
+    client.call("echo", {"a": 1})
+    wait_until(lambda: "heard enough" in client.transport.stderr_tail())  # type: ignore[attr-defined]
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {"a": 2})
+
+    assert "no longer reads its input" in caught.value.message
+    assert (caught.value.returncode, caught.value.last_words) == (None, "I have heard enough")
+    assert text_of(client.call("echo", {"a": 3})) == {"a": 3}
 
 
 def test_one_deadline_covers_connecting_again_and_the_call(start_server: Started) -> None:
@@ -432,6 +595,38 @@ def test_a_server_started_while_another_thread_disconnected_is_let_go_of(start_s
     with pytest.raises(NotConnectedError):
         client._open(Deadline(20), seen)
     assert client.is_connected() is False
+
+
+class Slow:
+    """Verdicts on a slow disk: something else happens while they are written."""
+
+    def __init__(self, meanwhile: Any) -> None:
+        self.meanwhile = meanwhile
+
+    def lookup(self) -> str | None:
+        return None
+
+    def forget(self) -> None:
+        raise NotImplementedError
+
+    def remember(self, era: str) -> None:
+        thread = threading.Thread(target=self.meanwhile)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+
+
+def test_a_disconnect_while_the_verdict_is_written_is_not_undone(start_server: Started) -> None:
+    """Ours: who disconnects means it, also in the last moment of connecting."""
+    client = start_server("good_handshake", is_open=False)
+    client._verdicts = Slow(client.disconnect)  # type: ignore[assignment]
+
+    with pytest.raises(NotConnectedError):
+        client.open()
+
+    assert (client.is_connected(), client.peer) == (False, None)
+    with pytest.raises(NotConnectedError):
+        client.call("echo", {})
+    assert start_server.notes("good_handshake").count("initialize") == 1
 
 
 @pytest.mark.parametrize("server", ERAS)
@@ -537,6 +732,34 @@ def test_a_person_may_take_longer_than_the_deadline_between_two_rounds(start_ser
     assert text_of(client.call("ask", {}, Deadline(1)))[0]["q"]["action"] == "accept"
 
 
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("tools/call", {"name": "t"}), ("prompts/get", {"name": "p"}), ("resources/read", {"uri": "file:///a"})],
+)
+def test_three_requests_may_be_answered_with_questions(
+    start_server: Started, method: str, params: dict[str, Any]
+) -> None:
+    """Spec 2026-07-28, multi-round-trip requests: these and no others."""
+    roots = [{"uri": "file:///a"}]
+    client = start_server("asks_everywhere", host=Host(roots=roots))
+
+    own = text_of(client.request(method, params))
+
+    assert own == {**params, "inputResponses": {"r": {"roots": roots}}, "requestState": "s"}
+
+
+@pytest.mark.parametrize("method", ["tools/list", "completion/complete"])
+def test_no_other_request_may_be_answered_with_questions(start_server: Started, method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests: whoever asks must not take it for a result."""
+    client = start_server("asks_everywhere")
+    own = MCPClient("own", Scripted(**{method: {"resultType": "input_required", "requestState": "s"}}))
+    own.open()
+
+    for asked in (client, own):
+        with pytest.raises(RemoteProtocolError, match="asked for input"):
+            asked.request(method)
+
+
 def test_a_server_that_only_wants_to_be_asked_again_is(start_server: Started) -> None:
     """Spec 2026-07-28: a state without questions."""
     client = start_server("good_stateless")
@@ -615,6 +838,29 @@ def test_a_verdict_that_has_become_wrong_is_found_out(start_server: Started, tmp
     assert client.peer is not None
     assert client.peer.era == "stateless"
     assert the_verdicts(tmp_path).lookup() == "stateless"
+
+
+def test_a_verdict_that_ends_the_server_is_found_out_at_once(start_server: Started, tmp_path: Path) -> None:
+    """Ours: some end on a request that they do not know."""
+    the_verdicts(tmp_path).remember("handshake")
+
+    start_server("no_initialize", verdicts=the_verdicts(tmp_path))
+
+    assert start_server.notes("no_initialize") == ["initialize", "server/discover"]
+    assert the_verdicts(tmp_path).lookup() == "stateless"
+
+
+def test_a_verdict_that_costs_all_the_time_is_forgotten(start_server: Started, tmp_path: Path) -> None:
+    """Ours: the next start finds out anew."""
+    the_verdicts(tmp_path).remember("handshake")
+    client = start_server("no_initialize", "silent", verdicts=the_verdicts(tmp_path), is_open=False)
+
+    with pytest.raises(DeadlineError):
+        client.open(Deadline(0.5))
+
+    assert start_server.notes("no_initialize") == ["initialize"]
+    assert the_verdicts(tmp_path).lookup() is None
+    assert client.open(Deadline(20)).era == "stateless"
 
 
 def test_without_a_verdict_a_broken_server_is_started_only_once(start_server: Started, tmp_path: Path) -> None:

@@ -19,12 +19,14 @@ def test_a_tool_becomes_an_entry_of_gaias_registry() -> None:
 
     assert entry == {
         "name": "mcp_filesystem_read_file",
+        "display_name": "read_file",
         "description": "[MCP:filesystem] Read file contents",
         "parameters": {
             "path": {"type": "string", "required": True, "description": "File path"},
             "encoding": {"type": "string", "required": False, "description": ""},
         },
         "atomic": True,
+        "requires_confirmation": True,
         "_mcp_server": "filesystem",
         "_mcp_tool_name": "read_file",
     }
@@ -48,6 +50,57 @@ def test_a_tool_becomes_an_entry_of_gaias_registry() -> None:
 def test_an_odd_schema_still_becomes_an_entry(schema: dict[str, Any], parameters: dict[str, Any]) -> None:
     """Ours: servers send all of these; union types survive."""
     assert MCPTool("t", "", schema).to_gaia_format("s")["parameters"] == parameters
+
+
+@pytest.mark.parametrize(
+    ("schema", "parameter"),
+    [
+        ({"type": "string", "enum": ["a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"type": ["integer", "null"]}),
+        ({"oneOf": [{"type": ["string", "number"]}, {"type": "string"}]}, {"type": ["string", "number"]}),
+        ({"$ref": "#/$defs/colour"}, {"type": "string", "enum": ["red"], "description": "A colour"}),
+        ({"$ref": "#"}, {"type": "object"}),
+        (True, {"type": "string"}),
+        ({"type": None}, {"type": "string"}),
+        ({"type": [{}, "integer"]}, {"type": "integer"}),
+    ],
+)
+def test_unions_choices_and_references_survive(schema: Any, parameter: dict[str, Any]) -> None:
+    """Ours: a model must not be told less than the server said."""
+    root = {
+        "type": "object",
+        "properties": {"p": schema},
+        "$defs": {"colour": {"type": "string", "enum": ["red"], "description": "A colour"}},
+    }
+
+    entry = MCPTool("t", "", root).to_gaia_format("s")
+
+    assert entry["parameters"]["p"] == {"required": False, "description": "", **parameter}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint", "only_reads"),
+    [
+        ("read_file", True, True),
+        ("listAll", True, True),
+        ("address-book", True, True),
+        ("read_file", False, False),
+        ("read_file", "true", False),
+        ("read_file", None, False),
+        ("delete_file", True, False),
+        ("deleteFile", True, False),
+        ("file-write", True, False),
+        ("PUTObject", True, False),
+    ],
+)
+def test_a_tool_only_reads_if_its_server_says_so_and_its_name_does_not_deny_it(
+    name: str, hint: Any, only_reads: bool
+) -> None:
+    """GAIA: everything else is to be confirmed by a person."""
+    tool = MCPTool(name, "", {}, {"readOnlyHint": hint})
+
+    assert tool.only_reads is only_reads
+    assert tool.to_gaia_format("s")["requires_confirmation"] is not only_reads
 
 
 @pytest.mark.parametrize(

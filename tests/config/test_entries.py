@@ -212,8 +212,9 @@ class TestResolved:
     )
     def test_a_server_that_cannot_be_reached_yet_says_so(self, config: Any) -> None:
         """Ours: this version speaks to commands only."""
-        with pytest.raises(EntryError, match="cannot be reached by this version"):
+        with pytest.raises(EntryError, match="cannot be reached by this version") as caught:
             self.resolved(**config)
+        assert "mcp add" not in caught.value.hint  # As often as not it is kept already.
 
     def test_a_foreign_keyring_entry_is_refused(self) -> None:
         """Ours: an entry must not read other programs' secrets."""

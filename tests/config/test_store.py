@@ -412,6 +412,16 @@ class TestLocate:
         for cwd in (user.parent, tmp_path / "link"):
             assert ConfigStore.locate(environ=environ, cwd=cwd).project is None
 
+    def test_a_working_folder_that_is_gone_holds_no_project(
+        self, user: Path, tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Ours, bad input."""
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        monkeypatch.chdir(gone)
+        gone.rmdir()
+        assert ConfigStore.locate(environ=environ).project is None
+
     def test_a_shared_file_counts_as_well(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: `.mcp.json`."""
         (project / "mcp_servers.json").rename(project / ".mcp.json")

@@ -107,6 +107,7 @@ def test_an_approval_can_be_withdrawn(project: Path, environ: dict[str, str]) ->
     """Ours: `gaia mcp untrust`; also when the file has gone."""
     path = project / "mcp_servers.json"
     assert not withdraw(path, environ)
+    assert not approvals_file(environ).parent.exists()
     found = find_project_file(project, environ)
     assert found is not None
     approve(found, environ)

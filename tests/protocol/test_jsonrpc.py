@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.protocol import jsonrpc
-from gaia_mcp.protocol.jsonrpc import Error, Malformed, Notification, Request, Result, classify, encode, is_id, parse
+from gaia_mcp.protocol.jsonrpc import (
+    Error,
+    Malformed,
+    Notification,
+    Request,
+    Result,
+    classify,
+    encode,
+    in_words,
+    is_id,
+    parse,
+)
 from tests.protocol_support import steady
 
 JSON = st.recursive(
@@ -158,6 +169,15 @@ def test_an_error_text_that_is_no_text_is_written_out() -> None:
     assert classify({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": {"a": 1}}}) == Error(
         1, 1, "{'a': 1}", None
     )
+
+
+def test_what_is_too_deep_to_write_out_is_left_out() -> None:
+    """Ours: it must not cost the connection."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    assert in_words(deep) == ""
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", True, [], [{"jsonrpc": "2.0", "method": "n"}]])

@@ -86,6 +86,31 @@ def test_an_old_server_that_means_the_end_of_several_pages_by_it_is_understood()
     assert walk(server.__getitem__) == (["a", "b"], [None, "p2", ""], [])
 
 
+def test_an_old_server_that_refuses_its_own_empty_cursor_is_understood() -> None:
+    """Ours, B-6: it meant the end by it; what has come is kept, and the odd thing is told."""
+    pages = Pages("tools/list")
+    assert pages.take(page("a", nextCursor="")) == ["a"]
+    assert not pages.done
+
+    assert pages.refused()
+
+    assert pages.done
+    assert pages.problems == ["the cursor '' given and then refused"]
+
+
+@pytest.mark.parametrize("cursor", [None, "p2"])
+def test_any_other_refusal_is_one(cursor: str | None) -> None:
+    """Spec: of the first page, or of a cursor that has a meaning."""
+    pages = Pages("tools/list")
+    if cursor is not None:
+        pages.take(page("a", nextCursor=cursor))
+
+    assert not pages.refused()
+
+    assert not pages.done
+    assert pages.problems == []
+
+
 @pytest.mark.parametrize("cursor", ["p2", "p1"])
 def test_a_cursor_seen_before_ends_the_walk_and_is_reported(cursor: str) -> None:
     """Ours, B-6: a list that goes in circles; what came with it is kept."""

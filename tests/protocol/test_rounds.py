@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.protocol.rounds import MAX_ROUNDS, InputRequired, input_required, pause_before, retried
+from gaia_mcp.protocol.rounds import MAX_ROUNDS, InputRequired, input_required, pause_before, retried, type_problem
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Sure?"}}
 
@@ -53,6 +53,34 @@ def test_questions_or_state_alone_are_enough() -> None:
 def test_a_result_that_makes_no_sense_is_told_in_words(result: dict[str, Any]) -> None:
     """Spec 2026-07-28, MC-2 and MS-8: an unknown type is an invalid response."""
     assert isinstance(input_required(result), str)
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read", "tools/list"])
+@pytest.mark.parametrize("result", [{}, {"resultType": "complete"}])
+def test_every_request_may_be_answered_completely(method: str, result: dict[str, Any]) -> None:
+    """Spec 2026-07-28, MC-2."""
+    assert type_problem(method, result) is None
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
+def test_three_requests_may_be_answered_with_questions(method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests."""
+    assert type_problem(method, {"resultType": "input_required"}) is None
+
+
+@pytest.mark.parametrize("method", ["tools/list", "completion/complete", "server/discover", "com.example/own"])
+def test_no_other_request_may_be_answered_with_questions(method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests."""
+    assert type_problem(method, {"resultType": "input_required"}) is not None
+
+
+@pytest.mark.parametrize("kind", ["task", "", None, 5, ["complete"]])
+def test_no_request_may_be_answered_with_a_result_of_an_unknown_type(kind: object) -> None:
+    """Spec 2026-07-28, MC-2."""
+    for method in ("tools/call", "tools/list"):
+        problem = type_problem(method, {"resultType": kind})
+        assert problem is not None
+        assert repr(str(kind)) in problem
 
 
 def test_the_next_round_is_the_same_request_with_answers_and_state() -> None:

@@ -270,7 +270,24 @@ def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
     assert "'a' cannot be used" in problem
 
 
-@pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken")])
+def test_every_problem_is_told_once_when_it_is_met() -> None:
+    """Ours: whoever serves an agent is its author more often than not. A list that is read again tells nothing anew."""
+    told: list[str] = []
+    agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"type": "int"}}}}, {})
+    served = ServedAgent(agent, tell=told.append)
+    assert told == ["tool 2 has no name and is left out"]
+
+    agent.tools.append({"name": "b", "x": object()})
+    for _ in range(2):
+        served.answer("tools/list", {})
+        served.answer("tools/call", {"name": "a", "arguments": {"n": 1}})
+
+    assert len(told) == 3
+    assert "'b' is left out" in told[1]
+    assert "'a' cannot be used" in told[2]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken"), KeyboardInterrupt("broken")])
 def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
     error: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -441,6 +458,27 @@ def test_a_resource_that_the_agent_does_not_find_is_refused(librarian: Full, err
     librarian.read_mcp_resource = read  # type: ignore[attr-defined]
 
     assert _refusal(librarian, "resources/read", {"uri": "x://gone"}).data == {"uri": "x://gone"}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
+def test_a_bug_in_reading_a_resource_that_is_listed_is_told_as_one(librarian: Full, error: Exception) -> None:
+    """Ours: it is there, so "not found" would hide what is wrong."""
+
+    def read(_: str) -> str:
+        raise error
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    with pytest.raises(type(error)):
+        ServedAgent(librarian).answer("resources/read", {"uri": "x://text"})
+
+
+def test_a_content_that_json_cannot_say_is_no_missing_resource(librarian: Full) -> None:
+    """Ours."""
+    librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
+
+    with pytest.raises(ValueError, match="JSON"):
+        ServedAgent(librarian).answer("resources/read", {"uri": "x://new"})
 
 
 def test_an_agent_without_resources_lists_none() -> None:

@@ -106,6 +106,18 @@ def test_a_result_that_json_cannot_say_is_a_failure(value: Any) -> None:
     assert unsayable(value) is not None
 
 
+def test_a_tool_that_is_async_is_told_so() -> None:
+    """Ours: what it returns has not even begun to run."""
+
+    async def tool() -> str:
+        return "never"
+
+    result = call_result(tool())
+
+    assert result["isError"] is True
+    assert "not async" in _text_of(result)
+
+
 def test_what_json_can_say_has_nothing_wrong() -> None:
     """Ours."""
     assert unsayable({"a": [1, None, "x"]}) is None

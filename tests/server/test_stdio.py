@@ -171,11 +171,17 @@ def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_p
 
 def test_the_end_of_input_ends_a_process_that_still_imports(start_process: Start, tmp_path: Path) -> None:
     """Spec, IO-6: an import cannot be called off, but nobody waits for it any more."""
-    (tmp_path / "endless.py").write_text("import sys, threading\nsys.stderr.write('begun')\nthreading.Event().wait()\n")
+    (tmp_path / "endless.py").write_text(
+        "import atexit, pathlib, sys, threading\n"
+        "atexit.register(pathlib.Path('done').touch)\n"
+        "sys.stderr.write('begun')\n"
+        "threading.Event().wait()\n"
+    )
     talk = start_process("endless.py", cwd=tmp_path)
     talk.wait_for_stderr("begun")
 
     assert talk.close() == 0
+    assert (tmp_path / "done").exists()
 
 
 def test_an_agent_that_cannot_be_imported_ends_the_process(start_process: Start, tmp_path: Path) -> None:
@@ -232,6 +238,45 @@ def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
     assert process.wait(5) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+@pytest.mark.parametrize("at_exit", ["pathlib.Path('done').touch()", "threading.Event().wait()", "1 / 0"])
+def test_what_an_agent_leaves_for_its_exit_is_done_and_never_keeps_the_process(
+    start_process: Start, tmp_path: Path, at_exit: str
+) -> None:
+    """Ours: whoever ends the process at once afterwards must not lose it, and one that hangs gets a second."""
+    (tmp_path / "leaving.py").write_text(
+        f"import atexit, pathlib, threading\natexit.register(lambda: {at_exit})\n{LOUD}"
+    )
+    program = tmp_path / "ending.py"
+    program.write_text(
+        f"import os, runpy, sys\nsys.argv = ['serve', 'leaving.py']\nrunpy.run_path({str(SERVE)!r})\nos._exit(7)\n"
+    )
+    talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
+    talk.result(DISCOVER)
+    talk.result(plain(1, "ping"))
+
+    assert talk.close() == 7
+    assert (tmp_path / "done").exists() == ("done" in at_exit)
+    assert ("ZeroDivisionError" in talk.stderr) == (at_exit == "1 / 0")
+
+
+def test_what_an_agent_prints_is_out_at_once(start_process: Start, tmp_path: Path) -> None:
+    """Ours: also when it is killed the moment after, and in order with what it writes to stderr."""
+    (tmp_path / "steps.py").write_text(
+        "import os, sys\n"
+        "class Steps:\n"
+        "    def get_mcp_tool_definitions(self): return [{'name': 'step'}]\n"
+        "    def execute_mcp_tool(self, name, arguments):\n"
+        "        print('step 1')\n"
+        "        print('step 2', file=sys.stderr)\n"
+        "        os.kill(os.getpid(), 9)\n"
+    )
+    talk = start_process("steps.py", cwd=tmp_path)
+    talk.send(call(1, "step"))
+
+    assert talk.wait() == -9
+    assert talk.stderr.splitlines() == ["step 1", "step 2"]
 
 
 def test_another_agent_may_take_its_place(start_process: Start, tmp_path: Path) -> None:

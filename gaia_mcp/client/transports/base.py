@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.errors import PeerError, RemoteProtocolError
+from gaia_mcp.errors import (
+    ConnectError,
+    DeadlineError,
+    MCPError,
+    NotOfferedError,
+    PeerError,
+    ProtocolError,
+    RemoteProtocolError,
+    VersionError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.protocol.events import Peer, Progressed
+    from gaia_mcp.protocol.events import ListChanged, Peer, Progressed, ResourceUpdated, SubscriptionEnded
 
     OnProgress = Callable[[Progressed], None]
+    OnChange = Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]
+
+
+# GAIA's documents have a client ask for this version. No server speaks it, but transports made after them echo it.
+DOCUMENTED_VERSION = "1.0.0"
 
 
 class MCPTransport(ABC):
@@ -46,13 +62,21 @@ class MCPTransport(ABC):
 class Conversation(MCPTransport):
     """A transport that holds the conversation itself: negotiates, matches answers, answers the server.
 
-    `name` is the server's, for messages; `host` answers it. All methods may be called from several threads.
+    `name` is the server's, for messages; `host` answers it. `list_changes` holds what the server has announced to have
+    changed, "tools", "prompts" or "resources"; `on_change` hears at once of that, and of resources with a
+    subscription, where it must not ask anything.
+    All methods may be called from several threads.
     """
+
+    # Whether `open` may be called again by somebody who was not asked to, when the server has gone.
+    reconnects: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self.name = "server"
         self.host: Host | None = None
         self.peer: Peer | None = None
+        self.list_changes: set[str] = set()
+        self.on_change: OnChange | None = None
 
     @property
     def is_open(self) -> bool:
@@ -90,12 +114,23 @@ class Conversation(MCPTransport):
         """Ask for log messages from `level` upwards, if the server offers them. Raises as `request` does."""
 
     @abstractmethod
-    def watch_lists(self) -> None:
-        """See to it that `host.list_changed` is told, if the server announces changes."""
+    def watch_lists(self, deadline: Deadline) -> None:
+        """See to it that the server announces changes, if it does so at all. Raises as `request` does."""
+
+    @abstractmethod
+    def subscribe(self, uri: str, deadline: Deadline) -> None:
+        """Have `on_change` told of every change of a resource, from when this returns. Raises as `request` does."""
+
+    @abstractmethod
+    def unsubscribe(self, uri: str, deadline: Deadline) -> None:
+        """Have it told no more. Raises as `request` does."""
 
 
 class PlainConversation(Conversation):
-    """Somebody's own transport, with nothing but the four methods, spoken to by handshake."""
+    """Somebody's own transport, with nothing but the four methods, spoken to by handshake. It keeps its own time."""
+
+    # The documents promise a RuntimeError when it is not connected.
+    reconnects = False
 
     def __init__(self, transport: MCPTransport) -> None:
         super().__init__()
@@ -114,26 +149,33 @@ class PlainConversation(Conversation):
     def is_connected(self) -> bool:
         return bool(self._transport.is_connected())
 
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002 (these transports keep their own time)
+    def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002
         from gaia_mcp.client.identity import CLIENT_INFO
-        from gaia_mcp.errors import ConnectError
         from gaia_mcp.protocol.events import Peer
+        from gaia_mcp.protocol.jsonrpc import in_words
         from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 
-        if not self.connect():
-            raise ConnectError(f"Failed to establish transport connection to {self.name!r}", server=self.name)
+        with self._own_code("at its start"):
+            if not self.connect():
+                raise ConnectError(f"Failed to establish transport connection to {self.name!r}", server=self.name)
         params = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
         try:
             found = self.request("initialize", params, deadline)
-            self._transport.send_notification("notifications/initialized")
+            version = found.get("protocolVersion", HANDSHAKE_VERSIONS[0])
+            if version not in (*HANDSHAKE_VERSIONS, DOCUMENTED_VERSION):
+                raise VersionError(self.name, [in_words(version)], HANDSHAKE_VERSIONS)
+            with self._own_code("at its start"):
+                self._transport.send_notification("notifications/initialized")
         except BaseException:
             self.disconnect()
             raise
+        info, capabilities = found.get("serverInfo"), found.get("capabilities")
+        instructions = found.get("instructions")
         self.peer = Peer(
-            str(found.get("protocolVersion", HANDSHAKE_VERSIONS[0])),
-            found.get("serverInfo", {}),
-            found.get("capabilities", {}),
-            found.get("instructions", ""),
+            version,
+            info if isinstance(info, dict) else {},
+            capabilities if isinstance(capabilities, dict) else {},
+            instructions if isinstance(instructions, str) else "",
             "handshake",
         )
         return self.peer
@@ -146,20 +188,13 @@ class PlainConversation(Conversation):
         *,
         on_progress: OnProgress | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        response = self.send_request(method, params)
+        with self._own_code(method):
+            response = self.send_request(method, params)
         if not isinstance(response, dict):
             raise RemoteProtocolError(self.name, f"answered {method} with something that is no response")
         error = response.get("error")
         if error is not None:
-            if not isinstance(error, dict):
-                error = {"message": str(error)}
-            raise PeerError(
-                self.name,
-                method,
-                error.get("code", 0),
-                error.get("message", "Unknown error"),
-                error.get("data"),
-            )
+            raise self._refusal(method, error if isinstance(error, dict) else {"message": str(error)})
         result = response.get("result", {})
         if not isinstance(result, dict):
             raise RemoteProtocolError(self.name, f"answered {method} with a result that is no object")
@@ -172,5 +207,40 @@ class PlainConversation(Conversation):
         if self.peer is not None and "logging" in self.peer.capabilities:
             self.request("logging/setLevel", {"level": level}, deadline)
 
-    def watch_lists(self) -> None:
+    def watch_lists(self, deadline: Deadline) -> None:
         """Such a transport hears nothing that it did not ask for."""
+
+    def subscribe(self, uri: str, deadline: Deadline) -> None:  # noqa: ARG002
+        """Always a `NotOfferedError`: nobody would hear of the changes."""
+        raise NotOfferedError(self.name, "subscriptions")
+
+    unsubscribe = subscribe
+
+    def _refusal(self, method: str, error: dict[str, Any]) -> PeerError:
+        code, text = error.get("code"), error.get("message")
+        return PeerError(
+            self.name,
+            method,
+            code if isinstance(code, int) else 0,
+            text if isinstance(text, str) else "Unknown error",
+            error.get("data"),
+        )
+
+    @contextmanager
+    def _own_code(self, stage: str) -> Iterator[None]:
+        """Gives the errors that a transport may raise their place in our tree; any other is a mistake in it."""
+        began = time.monotonic()
+        try:
+            yield
+        except MCPError:
+            raise
+        except TimeoutError as cause:
+            seconds = round(time.monotonic() - began, 1)
+            raise DeadlineError(self.name, stage, seconds, noise=str(cause)) from cause
+        except (OSError, RuntimeError) as cause:
+            raise ConnectError(self._failed(stage, cause), server=self.name) from cause
+        except ValueError as cause:
+            raise ProtocolError(self._failed(stage, cause), server=self.name) from cause
+
+    def _failed(self, stage: str, cause: Exception) -> str:
+        return f"the transport to server {self.name!r} failed ({stage}): {str(cause) or type(cause).__name__}"

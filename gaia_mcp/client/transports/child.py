@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.commands import child_environment, command_for_system, command_words, find_program
+from gaia_mcp.client.transports.drain import Drain
+from gaia_mcp.client.transports.groups import KILL_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, end_group, signal_group
 from gaia_mcp.errors import NotConnectedError, SpawnError
 
 if TYPE_CHECKING:
@@ -25,17 +25,14 @@ if TYPE_CHECKING:
 
 # Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
 CLOSE_GRACE_SECONDS = 2.0
-TERMINATE_GRACE_SECONDS = 2.0
-# After a SIGKILL only the kernel is waited for.
-KILL_GRACE_SECONDS = 5.0
-# Enough of stderr for the last words and a traceback; a flood is dropped from its start.
-STDERR_KEPT_BYTES = 64 * 1024
 # As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
 READ_BYTES = 64 * 1024
-# How often the members of a group that outlived their leader are looked for.
-GROUP_POLL_SECONDS = 0.02
 # How soon a writer that waits for the child to read notices that it is to stop.
 WRITE_SLICE_SECONDS = 0.1
+# A writer that has not stopped by then is one that Windows holds in its writing.
+WRITER_GRACE_SECONDS = 1.0
+# What the child has written before it ended has arrived; only whoever listens to it may take this long.
+STDERR_GRACE_SECONDS = 0.2
 
 
 class Stopped(NamedTuple):
@@ -69,7 +66,7 @@ class Child:
         self._arguments = list(arguments)
         self._environment = dict(environment)
         self._cwd = cwd
-        self._on_stderr = on_stderr
+        self._stderr = Drain(server, on_stderr)
         self._process: subprocess.Popen[bytes] | None = None
         self._stdin = -1
         self._stdin_lock = threading.Lock()
@@ -77,10 +74,6 @@ class Child:
         self._is_cut = False
         self._start_lock = threading.Lock()
         self._failure: SpawnError | None = None
-        self._stderr_lock = threading.Lock()
-        self._stderr_kept: deque[bytes] = deque()
-        self._stderr_size = 0
-        self._stderr_thread: threading.Thread | None = None
         self._stop_lock = threading.Lock()
         self._stopped: Stopped | None = None
 
@@ -131,11 +124,8 @@ class Child:
             except SpawnError as failure:
                 self._failure = failure
                 raise
-            thread = threading.Thread(target=self._drain_stderr, name=f"{self._server} stderr", daemon=True)
-            thread.start()
-            self._stderr_thread = thread
             if self._closing:
-                self._kill_group(force=True)
+                self._kill()
 
     def _spawn(self) -> None:
         if self._cwd is not None and not os.path.isdir(self._cwd):  # noqa: PTH112
@@ -163,6 +153,8 @@ class Child:
         self._stdin = self._process.stdin.fileno()
         if os.name != "nt":
             os.set_blocking(self._stdin, False)
+        assert self._process.stderr is not None  # noqa: S101
+        self._stderr.start(self._process.stderr)
 
     @property
     def stdout(self) -> int:
@@ -219,9 +211,13 @@ class Child:
         """Tell it that nothing more will come."""
         self._closing = True  # A writer that is waiting sees this and lets go of the lock.
         process = self._process
-        if process is not None and process.stdin is not None:
-            with self._stdin_lock, contextlib.suppress(OSError):
+        if process is None or process.stdin is None or not self._stdin_lock.acquire(timeout=WRITER_GRACE_SECONDS):
+            return
+        try:
+            with contextlib.suppress(OSError):
                 process.stdin.close()
+        finally:
+            self._stdin_lock.release()
 
     def poll(self) -> int | None:
         """Its exit status (negative for a signal), None while it runs."""
@@ -236,16 +232,13 @@ class Child:
         except subprocess.TimeoutExpired:
             return None
 
-    def stderr_tail(self) -> str:
-        """The end of what it has written to stderr."""
-        with self._stderr_lock:
-            kept = b"".join(self._stderr_kept)
-        return kept[-STDERR_KEPT_BYTES:].decode("utf-8", "replace")
+    def stderr_tail(self, secrets: Sequence[str] = ()) -> str:
+        """The end of what it has written to stderr, without `secrets`."""
+        return self._stderr.tail(secrets)
 
     def settle_stderr(self, seconds: float) -> None:
         """Give the last words up to `seconds` to arrive."""
-        if self._stderr_thread is not None:
-            self._stderr_thread.join(seconds)
+        self._stderr.settle(seconds)
 
     def stop(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped:
         """End it: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap. May be called again; never raises,
@@ -257,8 +250,7 @@ class Child:
                     self._stopped = self._stop(grace_seconds)
                 except BaseException:
                     # A second Ctrl-C while we wait: no more patience, but nothing left behind either.
-                    self._kill_group(force=True)
-                    self.wait(KILL_GRACE_SECONDS)
+                    self._kill()
                     raise
             return self._stopped
 
@@ -269,55 +261,25 @@ class Child:
             process = self._process
         if process is None:
             return Stopped("by itself", None, 0.0, left_others=False)
+        assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
         how = "by itself" if process.poll() is not None else "on closed input"
         self.close_stdin()
-        if self.wait(grace_seconds) is None:
+        # If a stuck writer keeps its input open, it does not hear of an end, and would be waited for in vain.
+        if self.wait(grace_seconds if process.stdin.closed else 0.0) is None:
             how = "on SIGTERM"
-            self._kill_group(force=False)
+            signal_group(process.pid, force=False)
             if self.wait(min(grace_seconds, TERMINATE_GRACE_SECONDS)) is None:
                 how = "on SIGKILL"
-                self._kill_group(force=True)
-                self.wait(KILL_GRACE_SECONDS)
-        left_others = self._end_group(grace_seconds)
-        self.settle_stderr(0.2)
+                self._kill()
+            self.close_stdin()
+        left_others = process.returncode is not None and end_group(process.pid, grace_seconds)
+        self._stderr.stop(STDERR_GRACE_SECONDS)
         return Stopped(how, process.returncode, time.monotonic() - began, left_others)
 
-    def _end_group(self, grace_seconds: float) -> bool:
-        """End what the leader started and left behind; whether there was anything."""
-        if not self._group_lives():
-            return False
-        self._kill_group(force=False)
-        end = time.monotonic() + min(grace_seconds, TERMINATE_GRACE_SECONDS)
-        while self._group_lives():
-            if time.monotonic() > end:
-                self._kill_group(force=True)
-                break
-            time.sleep(GROUP_POLL_SECONDS)
-        return True
-
-    def _group_lives(self) -> bool:
-        # Its id is that of the leader, which has been reaped: what answers now are the others. (That the number was
-        # given to a new group within this moment is possible in theory; numbers are handed out in rising order.)
-        if os.name == "nt" or self._process is None:
-            return False
-        try:
-            os.killpg(self._process.pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
-
-    def _kill_group(self, *, force: bool) -> None:
-        process = self._process
-        if process is None:
-            return
-        if os.name == "nt":
-            # /T takes the children too; a console program has no gentler signal that reaches them.
-            taskkill = ["taskkill", "/T", "/F", "/PID", str(process.pid)]
-            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(taskkill, capture_output=True, timeout=KILL_GRACE_SECONDS, check=False)
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL if force else signal.SIGTERM)
+    def _kill(self) -> None:
+        if self._process is not None:
+            signal_group(self._process.pid, force=True)
+            self.wait(KILL_GRACE_SECONDS)
 
     def _is_writable_by(self, deadline: Deadline) -> bool:
         """Wait a moment for room; False when there is none and no time is left."""
@@ -334,6 +296,8 @@ class Child:
         def write() -> None:
             try:
                 with self._stdin_lock:
+                    if self._closing:
+                        raise BrokenPipeError("its stdin is closed")
                     view = memoryview(data)
                     while view:
                         view = view[os.write(self._stdin, view) :]
@@ -347,25 +311,3 @@ class Child:
             raise CutError("it does not read its stdin")
         if failed:
             raise BrokenPipeError(str(failed[0])) from failed[0]
-
-    def _drain_stderr(self) -> None:
-        assert self._process is not None  # noqa: S101
-        assert self._process.stderr is not None  # noqa: S101
-        pipe = self._process.stderr
-        with pipe:
-            while data := os.read(pipe.fileno(), 65536):
-                with self._stderr_lock:
-                    self._stderr_kept.append(data)
-                    self._stderr_size += len(data)
-                    while self._stderr_size - len(self._stderr_kept[0]) >= STDERR_KEPT_BYTES:
-                        self._stderr_size -= len(self._stderr_kept.popleft())
-                if self._on_stderr is not None:
-                    try:
-                        self._on_stderr(data)
-                    except Exception:  # somebody else's code; undrained, the child would stop at its next words
-                        import logging
-
-                        logging.getLogger("gaia_mcp").exception(
-                            "what listens to the log of MCP server %r failed", self._server
-                        )
-                        self._on_stderr = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.host import ASKS_A_PERSON, Host, UnsupportedError
+from gaia_mcp.client.host import ASKS_A_PERSON, DeclinedError, Host, UnsupportedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, encode
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 # Each question has a thread while it is being answered; a server that asks without end must not take the machine.
 MAX_QUESTIONS = 32
+# What the specification has a client answer when the person refuses that a model be asked.
+DECLINED = -1
 
 
 class Questions:
-    """Answers questions. `lock` is the one that guards an exchange's connection; `send` writes and never raises."""
+    """Answers questions. `lock` is the one that guards an exchange's connection; `send` neither waits nor raises."""
 
     def __init__(self, lock: threading.Lock, send: Send) -> None:
         self._lock = lock
@@ -53,6 +55,8 @@ class Questions:
             encode(answer)
         except UnsupportedError:
             code, text = METHOD_NOT_FOUND, f"Method not found: {asked.method}"
+        except DeclinedError as declined:
+            code, text = DECLINED, str(declined) or "declined"
         except Exception as error:  # noqa: BLE001 (the host's own code; the server must hear something)
             answer, code, text = None, INTERNAL_ERROR, f"{type(error).__name__} in the client"
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from gaia_mcp.client.transports.child import CLOSE_GRACE_SECONDS, Child, Stopped
@@ -16,11 +17,12 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
+from gaia_mcp.protocol.jsonrpc import parse
 from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
-from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gaia_mcp.client.transports.exchange import Exchange
     from gaia_mcp.protocol.events import Peer
@@ -63,6 +65,8 @@ class StdioTransport(WireConversation):
         self.stopped: Stopped | None = None
         self._on_stderr = on_stderr
         self._prepared = child
+        self._opening = threading.Lock()
+        self._disconnects = 0
 
     def __repr__(self) -> str:
         state = "connected" if self.is_connected() else "not connected"
@@ -82,34 +86,33 @@ class StdioTransport(WireConversation):
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without the secrets it was given."""
         child = self._child
-        return self._without_secrets(child.stderr_tail()) if child is not None else ""
+        return child.stderr_tail(self._secrets()) if child is not None else ""
 
     def connect(self) -> bool:
         """Start the server, without a word to it yet.
 
         Raises `SpawnError` when it cannot be started.
         """
-        if not self.is_connected():
-            self._start(Deadline(self.timeout), probe=True)
+        deadline = Deadline(self.timeout)
+        with self._alone(deadline) as disconnects:
+            if not self.is_connected():
+                self._start(deadline, disconnects, probe=True)
         return True
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        exchange = self._exchange
-        if self.is_open and exchange is not None and exchange.connection.peer is not None:
-            return exchange.connection.peer
-        try:
+        with self._alone(deadline) as disconnects:
+            exchange = self._exchange
+            if self.is_open and exchange is not None and exchange.connection.peer is not None:
+                return exchange.connection.peer
             if exchange is None or not self.is_connected():
-                exchange = self._start(deadline, probe=probe)
+                exchange = self._start(deadline, disconnects, probe=probe)
             try:
                 return self._negotiate(exchange, deadline)
             except ServerExitedError:
                 if not exchange.connection.is_probing:
                     raise
             # Some servers end on anything but `initialize`: once more, with that first.
-            return self._negotiate(self._start(deadline, probe=False), deadline)
-        except BaseException:
-            self._stop(IMPATIENT_GRACE_SECONDS)
-            raise
+            return self._negotiate(self._start(deadline, disconnects, probe=False), deadline)
 
     def disconnect(self) -> None:
         """End the server: close its stdin, wait, SIGTERM, wait, SIGKILL. May be called twice."""
@@ -117,6 +120,7 @@ class StdioTransport(WireConversation):
 
     def close(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped | None:
         """As `disconnect`, with a grace of one's own for each step; how it ended, None if there was nothing to end."""
+        self._disconnects += 1
         return self._stop(grace_seconds)
 
     def is_connected(self) -> bool:
@@ -128,13 +132,32 @@ class StdioTransport(WireConversation):
 
     # The pipe.
 
-    def _start(self, deadline: Deadline, *, probe: bool) -> Exchange:
+    @contextmanager
+    def _alone(self, deadline: Deadline) -> Iterator[int]:
+        """One thread at a time begins a connection, and ends it if that fails. Gives what `_start` wants to know: how
+        often the transport has been disconnected before it was asked to connect.
+        """
+        disconnects = self._disconnects
+        if not self._opening.acquire(timeout=deadline.remaining()):
+            raise DeadlineError(self.name, "at its start", deadline.allowed)
+        try:
+            yield disconnects
+        except BaseException:
+            self._stop(IMPATIENT_GRACE_SECONDS)
+            raise
+        finally:
+            self._opening.release()
+
+    def _start(self, deadline: Deadline, disconnects: int, *, probe: bool) -> Exchange:
         self._stop(IMPATIENT_GRACE_SECONDS)
         child, self._prepared = self._prepared, None
         if child is None:
             child = Child.of(self.name, self.command, self.args, env=self.env, cwd=self.cwd, on_stderr=self._on_stderr)
         self.stopped = None
         exchange = self._begin(child, probe=probe)
+        if self._disconnects != disconnects:
+            # Another thread has disconnected, and found nothing that it could end.
+            raise NotConnectedError(self.name)
         started = threading.Event()
         failure: list[MCPError] = []
         # The reader starts the child too. Signals interrupt only the main thread, so a Ctrl-C can never fall between
@@ -144,7 +167,7 @@ class StdioTransport(WireConversation):
         )
         exchange.reader.start()
         if not started.wait(deadline.remaining()):
-            raise DeadlineError(self.name, "at its start", deadline.seconds)
+            raise DeadlineError(self.name, "at its start", deadline.allowed)
         if failure:
             self._exchange = None
             raise failure[0]
@@ -154,6 +177,8 @@ class StdioTransport(WireConversation):
         try:
             child.start()
             turns = exchange.turns = self._turns(exchange, child)
+            if child.is_closing:
+                turns.stop()  # Whoever stops the child may have been too early to do so.
         except MCPError as error:
             failure.append(error)
             return
@@ -179,9 +204,9 @@ class StdioTransport(WireConversation):
             child.close_stdout()
             if exchange.lost is None:
                 for record in lines.finish():
-                    self._received(exchange, record)
-            lost = None if child.is_closing else self._why_lost(exchange, "before it was asked to")
-            self._pipe_ended(exchange, lost or NotConnectedError(self.name))
+                    if not _is_cut_off(record):
+                        self._received(exchange, record)
+            self._pipe_ended(exchange, self._why_lost(exchange, "before it was asked to"))
 
         return TurnReader(child.stdout, child.read, take, end)
 
@@ -202,6 +227,8 @@ class StdioTransport(WireConversation):
             exchange.turns.call_back()  # What it still writes must be drained, or it could not end.
         stopped = child.stop(grace_seconds)
         self._pipe_ended(exchange, NotConnectedError(self.name))
+        if exchange.turns is not None:
+            exchange.turns.stop()
         reader = exchange.reader
         if reader is not None and reader.is_alive() and reader is not threading.current_thread():
             reader.join(IMPATIENT_GRACE_SECONDS)
@@ -221,22 +248,33 @@ class StdioTransport(WireConversation):
         lost = exchange.lost
         if lost is not None and not isinstance(lost, ServerExitedError):
             return lost
+        closed = "closed its output"
         if lost is not None:
-            returncode, tail = lost.returncode, lost.stderr_tail
+            returncode, tail, closed = lost.returncode, lost.stderr_tail, lost.closed
         else:
             child = cast("Child", exchange.pipe)
+            if child.is_closing:
+                return NotConnectedError(self.name)
             returncode = child.wait(EXIT_STATUS_SECONDS)
             child.settle_stderr(EXIT_STATUS_SECONDS)
-            tail = self._without_secrets(child.stderr_tail())
+            tail = child.stderr_tail(self._secrets())
         return ServerExitedError(
-            self.name, _before(stage), returncode, tail, last_words=_last_words(tail) or self._noise()
+            self.name, _before(stage), returncode, tail, last_words=_last_words(tail) or self._noise(), closed=closed
         )
-
-    def _without_secrets(self, text: str) -> str:
-        return redacted(text, self._secrets())
 
     def _secrets(self) -> list[str]:
         return list(self.env.values())
+
+
+def _is_cut_off(record: bytes) -> bool:
+    """Whether this is only the beginning of a message."""
+    if not record.lstrip().startswith((b"{", b"[")):
+        return False
+    try:
+        parse(record)
+    except ValueError:
+        return True
+    return False
 
 
 def _before(stage: str) -> str:

@@ -41,10 +41,11 @@ class TurnReader:
         self._read = read
         self._take = take
         self._end = end
-        # Held by whoever reads.
-        self._turn = threading.Lock()
+        # Held by whoever reads. Only its holder can let go of it: after a Ctrl-C nobody knows whether he has got it.
+        self._turn = threading.RLock()
         self._called_back = threading.Event()
         self._at_end = False
+        self._is_stopped = False
         self._left = 0.0
         # Held to wake the thread out of its poll, and to close what wakes it.
         self._gate = threading.Lock()
@@ -58,9 +59,9 @@ class TurnReader:
             self._poller.register(descriptor, select.POLLIN)
 
     def run(self) -> None:
-        """Read whenever nobody else does, to the end. For a thread of its own."""
+        """Read whenever nobody else does, to the end or until `stop`. For a thread of its own."""
         try:
-            while not self._at_end:
+            while not self._at_end and not self._is_stopped:
                 with self._turn:
                     if self._wake < 0:
                         self._read_once()
@@ -68,6 +69,8 @@ class TurnReader:
                         self._read_until_woken()
                 if not self._at_end and self._wake >= 0:
                     self._stand_aside()
+            with self._turn:
+                self._finish()
         finally:
             with self._gate:
                 self._is_polling = False
@@ -77,23 +80,39 @@ class TurnReader:
 
     def read_here(self, is_done: Callable[[], bool], deadline: Deadline) -> bool:
         """Read in this thread until `is_done`, the end, or the deadline; False if somebody else is reading."""
-        if self._wake < 0 or not self._take_turn(deadline):
+        if self._wake < 0:
             return False
         try:
+            if not self._take_turn(deadline):
+                return False
             may_look = self._may_look
             while not self._at_end and not is_done() and not deadline.expired:
                 if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
                     self._read_once()
                 may_look = False
-        finally:
             self._left = time.monotonic()
-            self._turn.release()
+        finally:
+            # First of all, and without a function of ours around it, in which a Ctrl-C could come before.
+            try:  # noqa: SIM105
+                self._turn.release()
+            except RuntimeError:
+                pass  # It was somebody else's turn.
             if self._at_end:
                 self._called_back.set()
         return True
 
     def call_back(self) -> None:
         """Have the thread read again now: somebody waits who does not read."""
+        self._called_back.set()
+
+    def stop(self) -> None:
+        """Have the thread make an end of it, though others may hold the pipe open for ever. Whoever still reads must be
+        done by then. Where pipes cannot be polled, the thread notices only when something comes.
+        """
+        with self._gate:
+            self._is_stopped = True
+            if self._is_polling:
+                os.write(self._wake, b".")
         self._called_back.set()
 
     def _take_turn(self, deadline: Deadline) -> bool:
@@ -141,7 +160,7 @@ class TurnReader:
         poller.register(self._woken, select.POLLIN)
         with self._gate:
             self._is_polling = True
-        while not self._at_end:
+        while not self._at_end and not self._is_stopped:
             ready = [descriptor for descriptor, _ in poller.poll()]
             if self._woken in ready:
                 break
@@ -154,6 +173,7 @@ class TurnReader:
     def _stand_aside(self) -> None:
         """Until called back, or nobody has read for a while."""
         while not self._called_back.wait(QUIET_SECONDS):
-            if not self._turn.locked() and time.monotonic() - self._left >= QUIET_SECONDS:
+            if time.monotonic() - self._left >= QUIET_SECONDS and self._turn.acquire(blocking=False):
+                self._turn.release()
                 break
         self._called_back.clear()

@@ -8,17 +8,26 @@ from __future__ import annotations
 import logging
 import threading
 from abc import abstractmethod
+from contextlib import suppress
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.identity import CLIENT_INFO
-from gaia_mcp.client.transports.base import Conversation
-from gaia_mcp.client.transports.child import CutError
 from gaia_mcp.client.transports.exchange import Exchange, Pipe, Waiter
+from gaia_mcp.client.transports.masking import masked_excerpt, masked_value
+from gaia_mcp.client.transports.outbox import ASIDE_SECONDS
 from gaia_mcp.client.transports.questions import Questions
+from gaia_mcp.client.transports.sending import SendingConversation
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, PeerError, RemoteProtocolError
+from gaia_mcp.errors import (
+    DeadlineError,
+    LocalProtocolError,
+    MCPError,
+    PeerError,
+    RemoteProtocolError,
+    ServerExitedError,
+)
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import (
     Answered,
@@ -31,47 +40,41 @@ from gaia_mcp.protocol.events import (
     Peer,
     Progressed,
     Refused,
+    ResourceUpdated,
     Strayed,
+    SubscriptionEnded,
 )
-from gaia_mcp.protocol.jsonrpc import RequestId, encode
+from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.protocol.events import Event
-    from gaia_mcp.protocol.jsonrpc import Message
+    from gaia_mcp.protocol.jsonrpc import RequestId
 
 logger = logging.getLogger("gaia_mcp")
 
 # The specification's SDKs wait this long for an answer to the probe. Shorter would race slow imports.
 PROBE_SECONDS = 10.0
-# What we send of our own accord (a cancellation, an answer to the server) must not hold anybody up for longer.
-ASIDE_SECONDS = 2.0
 # On Windows a Ctrl-C is noticed only between two waits.
 WAIT_SLICE_SECONDS = 0.25
 
 
-class WireConversation(Conversation):
+class WireConversation(SendingConversation):
     """The conversation; see `Conversation` for what it promises."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._lock = threading.Lock()
-        self._exchange: Exchange | None = None
         self._questions = Questions(self._lock, self._send_aside)
 
     # What a subclass does.
 
     @abstractmethod
-    def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
-        """The error for a pipe that ended while `stage` was waited for."""
+    def _secrets(self) -> list[str]:
+        """What the server was given and no error or log may repeat."""
 
-    @abstractmethod
-    def _without_secrets(self, text: str) -> str:
-        """What the server wrote, without the secrets that it was given."""
-
-    # What it calls.
+    # What it calls, beside `_pipe_ended`.
 
     def _begin(self, pipe: Pipe, *, probe: bool) -> Exchange:
         """Start over on a fresh pipe."""
@@ -87,21 +90,16 @@ class WireConversation(Conversation):
             exchange.connection.receive(record)
             outgoing = exchange.connection.take_outgoing()
             events = exchange.connection.take_events()
-        if outgoing:
+            opening = exchange.opening
+        if outgoing and opening is None:
             self._send_aside(exchange, outgoing)
+        elif outgoing and opening is not None:
+            # What opens the conversation must be out before anything else. Only a thread that does nothing else reads
+            # meanwhile, and it meets the end of the pipe by itself.
+            with suppress(MCPError):
+                self._send(exchange, self._encoded(outgoing), opening.deadline.sooner(ASIDE_SECONDS))
         for event in events:
             self._dispatch(exchange, event)
-
-    def _pipe_ended(self, exchange: Exchange, error: MCPError) -> None:
-        """Nothing more will arrive. Called again, it changes nothing: the first reason is the one that counts."""
-        with self._lock:
-            exchange.lost = error = exchange.lost or error
-            waiters, exchange.waiters = list(exchange.waiters.values()), {}
-            opening, exchange.opening = exchange.opening, None
-        for waiter in waiters:
-            waiter.outcomes.put(error)
-        if opening is not None:
-            opening.outcomes.put(error)
 
     def _negotiate(self, exchange: Exchange, deadline: Deadline) -> Peer:
         """Agree on a version, on a pipe that has been started."""
@@ -112,7 +110,7 @@ class WireConversation(Conversation):
             exchange.opening = waiter
             outgoing = connection.take_outgoing()
         try:
-            self._send(exchange, outgoing, deadline)
+            self._send(exchange, self._encoded(outgoing), deadline)
             # A silent server is asked again by handshake while there is still time for the answer.
             probe = deadline.sooner(min(PROBE_SECONDS, deadline.remaining() / 2))
             outcome = self._outcome_by(exchange, probe, waiter)
@@ -120,17 +118,22 @@ class WireConversation(Conversation):
                 with self._lock:
                     connection.probe_timed_out()
                     outgoing = connection.take_outgoing()
-                self._send(exchange, outgoing, deadline)
+                self._send(exchange, self._encoded(outgoing), deadline)
                 outcome = self._outcome_by(exchange, deadline, waiter)
         finally:
             exchange.opening = None
         if outcome is None:
             hint = "a first start may download a lot: allow more time with --timeout SECONDS"
-            raise DeadlineError(self.name, "at its start", deadline.seconds, noise=self._noise(), hint=hint)
+            raise self._late(deadline, "at its start", noise=self._noise(), hint=hint)
         if isinstance(outcome, Opened):
             self.peer = outcome.peer
             return outcome.peer
-        raise outcome.error if isinstance(outcome, OpeningFailed) else self._why_lost(exchange, "at its start")
+        if not isinstance(outcome, OpeningFailed):
+            raise self._why_lost(exchange, "at its start")
+        error = outcome.error
+        if isinstance(error, PeerError):
+            raise self._refusal(error.asked, error.code, error.text, error.data, hint=error.hint)
+        raise error
 
     def _noise(self) -> str:
         """What the server wrote instead of an answer, in words for an error; empty if nothing."""
@@ -163,14 +166,14 @@ class WireConversation(Conversation):
             if outcome.data is None:
                 del error["data"]
             return {"jsonrpc": "2.0", "id": outcome.id, "error": error}
-        raise RemoteProtocolError(self.name, f"{outcome.problem} (asked for {method})")
+        raise self._broken(method, outcome)
 
     def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:
         exchange = self._usable()
         with self._lock:
             exchange.connection.notify(method, params)
             outgoing = exchange.connection.take_outgoing()
-        self._send(exchange, outgoing, self._default_deadline(), method)
+        self._send(exchange, self._encoded(outgoing, method), self._default_deadline(), method)
 
     def check_alive(self, deadline: Deadline) -> None:
         stage = "when asked whether it is there"
@@ -184,30 +187,37 @@ class WireConversation(Conversation):
         if outcome is not None:
             self._result("logging/setLevel", outcome)
 
-    def watch_lists(self) -> None:
-        exchange = self._usable()
-        with self._lock:
-            exchange.connection.watch_lists()
-            outgoing = exchange.connection.take_outgoing()
-        self._send(exchange, outgoing, self._default_deadline(), "subscriptions/listen")
+    def watch_lists(self, deadline: Deadline) -> None:
+        self._ask(ClientConnection.watch_lists, deadline, "subscriptions/listen")
+
+    def subscribe(self, uri: str, deadline: Deadline) -> None:
+        stage = f"resources/subscribe {uri!r}"
+        outcome = self._ask(lambda connection: connection.subscribe(uri), deadline, stage)
+        assert outcome is not None  # noqa: S101 (it always takes a request)
+        self._result(stage, outcome)
+
+    def unsubscribe(self, uri: str, deadline: Deadline) -> None:
+        stage = f"resources/unsubscribe {uri!r}"
+        outcome = self._ask(lambda connection: connection.unsubscribe(uri), deadline, stage)
+        if outcome is not None:
+            self._result(stage, outcome)
 
     def _result(self, method: str, outcome: Answered | Refused | Broken) -> dict[str, Any]:
         if isinstance(outcome, Answered):
             return outcome.result
         if isinstance(outcome, Refused):
-            raise PeerError(self.name, outcome.method, outcome.code, outcome.text, outcome.data)
-        raise RemoteProtocolError(self.name, f"{outcome.problem} (asked for {method})")
+            raise self._refusal(outcome.method, outcome.code, outcome.text, outcome.data)
+        raise self._broken(method, outcome)
+
+    def _refusal(self, method: str, code: int, text: str, data: Any, hint: str = "") -> PeerError:
+        secrets = self._secrets()
+        return PeerError(self.name, method, code, redacted(text, secrets), masked_value(data, secrets), hint=hint)
+
+    def _broken(self, method: str, outcome: Broken) -> RemoteProtocolError:
+        return RemoteProtocolError(self.name, f"{redacted(outcome.problem, self._secrets())} (asked for {method})")
 
     def _default_deadline(self) -> Deadline:
         return Deadline(ASIDE_SECONDS)
-
-    def _usable(self) -> Exchange:
-        exchange = self._exchange
-        if exchange is None:
-            raise NotConnectedError(self.name)
-        if exchange.lost is not None:
-            raise self._why_lost(exchange, "before it was asked to")
-        return exchange
 
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
@@ -218,6 +228,7 @@ class WireConversation(Conversation):
             deadline,
             f"{method} {name!r}" if isinstance(name, str) else method,
             on_progress,
+            str(name) if method == "tools/call" else None,
         )
         assert outcome is not None  # noqa: S101 (a request always has one)
         return outcome
@@ -228,32 +239,47 @@ class WireConversation(Conversation):
         deadline: Deadline,
         stage: str,
         on_progress: OnProgress | None = None,
+        tool: str | None = None,
     ) -> Answered | Refused | Broken | None:
-        """Send what `make` asks for and wait for its outcome; None if it asked for nothing."""
+        """Send what `make` says and wait for the outcome; None if no answer will come. `tool` is one to call."""
         exchange = self._usable()
+        if exchange.telling is not None and exchange.telling == threading.get_ident():
+            raise LocalProtocolError(
+                f"{stage} was asked of {self.name!r} by its own listener, without whom the answer cannot be read",
+                hint="ask from a thread of its own",
+                server=self.name,
+            )
         waiter = Waiter(deadline)
         with self._lock:
             request_id = make(exchange.connection)
-            if request_id is None:
-                return None
             outgoing = exchange.connection.take_outgoing()
-            exchange.waiters[request_id] = waiter
+            if request_id is not None:
+                exchange.waiters[request_id] = waiter
+        if request_id is None:
+            self._send(exchange, self._encoded(outgoing), deadline, stage)
+            return None
         is_out = False
+        told: Progressed | None = None
         try:
-            self._send(exchange, outgoing, deadline, stage)
+            self._send(exchange, self._encoded(outgoing, stage, tool), deadline, stage)
             is_out = True
             while True:
                 outcome = self._outcome_by(exchange, deadline, waiter)
                 if isinstance(outcome, Progressed):
+                    newest = waiter.progress or outcome
+                    if newest is told:
+                        continue  # It was told instead of an older one.
+                    told = newest
                     deadline.extend()
                     if on_progress is not None:
-                        on_progress(outcome)
+                        on_progress(newest)
                 elif isinstance(outcome, (Answered, Refused, Broken)):
                     return outcome
                 elif outcome is None:
-                    raise DeadlineError(self.name, stage, deadline.seconds, noise=self._noise())
+                    late = self._late(deadline, stage, noise=self._noise())
+                    raise self._perhaps_done(exchange, late, tool)
                 elif isinstance(outcome, MCPError):
-                    raise self._why_lost(exchange, stage)
+                    raise self._perhaps_done(exchange, self._why_lost(exchange, stage), tool)
         except BaseException:
             self._abandon(exchange, request_id, tell=is_out)
             raise
@@ -282,45 +308,25 @@ class WireConversation(Conversation):
         if outgoing and tell:
             self._send_aside(exchange, outgoing)
 
-    def _send(
-        self,
-        exchange: Exchange,
-        messages: list[Message | list[Message]],
-        deadline: Deadline,
-        stage: str = "at its start",
-    ) -> None:
-        for data in [encode(message) for message in messages]:
-            if exchange.lost is not None:
-                raise self._why_lost(exchange, stage)
-            try:
-                exchange.pipe.write(data, deadline)
-            except BrokenPipeError:
-                raise self._why_lost(exchange, stage) from None
-            except TimeoutError as problem:
-                error = DeadlineError(self.name, f"{stage} (it does not read its input)", deadline.seconds)
-                if isinstance(problem, CutError):
-                    self._pipe_ended(exchange, error)
-                raise error from None
-            except BaseException:
-                # Ctrl-C, and a part of the message may be out: nothing that follows could be understood.
-                self._pipe_ended(
-                    exchange, ConnectError(f"interrupted while writing to {self.name!r}", server=self.name)
-                )
-                raise
-
-    def _send_aside(self, exchange: Exchange, messages: list[Message | list[Message]]) -> None:
-        try:
-            self._send(exchange, messages, Deadline(ASIDE_SECONDS))
-        except MCPError:
-            return  # The reading thread meets the end of the pipe by itself and tells everybody who waits.
+    def _perhaps_done(self, exchange: Exchange, error: MCPError, tool: str | None) -> MCPError:
+        """The same error. About a call that was out it says that too."""
+        # What ended the pipe for everybody is not about this call.
+        if tool is not None and error is not exchange.lost and isinstance(error, (DeadlineError, ServerExitedError)):
+            error.hint = f"{tool!r} may have run all the same, and was not called again; {error.hint}"
+        return error
 
     # What arrives.
 
     def _dispatch(self, exchange: Exchange, event: Event) -> None:
         if isinstance(event, (Answered, Refused, Broken, Progressed)):
             waiter = exchange.waiters.get(event.id)
-            if waiter is not None:
-                waiter.outcomes.put(event)
+            if waiter is None:
+                return
+            if isinstance(event, Progressed):
+                waiter.progress = event
+                if not waiter.outcomes.empty():
+                    return  # The one who has not heard of that yet will find this instead.
+            waiter.outcomes.put(event)
         elif isinstance(event, (Opened, OpeningFailed)):
             # Only now, when everything that opens the conversation has been written.
             exchange.is_open = isinstance(event, Opened)
@@ -331,17 +337,23 @@ class WireConversation(Conversation):
             assert self.host is not None  # noqa: S101 (_begin made it)
             self._questions.take(exchange, event, self.host)
         else:
-            self._tell_host(event)
+            exchange.telling = threading.get_ident()
+            try:
+                self._tell(event)
+            except Exception:  # somebody else's code; reading must go on, or everybody who waits would wait in vain
+                logger.exception("the host of MCP server %r failed", self.name)
+            finally:
+                exchange.telling = None
 
-    def _tell_host(self, event: Event) -> None:
-        host = self.host
+    def _tell(self, event: Event) -> None:
+        host, secrets = self.host, self._secrets()
         assert host is not None  # noqa: S101 (_begin made it)
-        try:
-            if isinstance(event, Strayed):
-                host.strayed(event.problem, self._without_secrets(event.excerpt))
-            elif isinstance(event, Logged):
-                host.logged(event.level, event.logger, event.data)
-            elif isinstance(event, ListChanged):
-                host.list_changed(event.kind)
-        except Exception:  # the host's own code; reading must go on, or everybody who waits would wait in vain
-            logger.exception("the host of MCP server %r failed", self.name)
+        if isinstance(event, Strayed):
+            host.strayed(redacted(event.problem, secrets), masked_excerpt(event.excerpt, secrets))
+        elif isinstance(event, Logged):
+            host.logged(event.level, redacted(event.logger, secrets), masked_value(event.data, secrets))
+        elif isinstance(event, (ListChanged, ResourceUpdated, SubscriptionEnded)):
+            if isinstance(event, ListChanged):
+                self.list_changes.add(event.kind)
+            if self.on_change is not None:
+                self.on_change(event)

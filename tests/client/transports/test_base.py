@@ -8,7 +8,16 @@ import pytest
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.base import MCPTransport, PlainConversation
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, NotConnectedError, PeerError, RemoteProtocolError
+from gaia_mcp.errors import (
+    ConnectError,
+    DeadlineError,
+    MCPError,
+    NotConnectedError,
+    PeerError,
+    ProtocolError,
+    RemoteProtocolError,
+    VersionError,
+)
 
 SOON = Deadline(5)
 GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "own"}, "capabilities": {}, "instructions": "hi"}
@@ -123,6 +132,30 @@ def test_an_empty_greeting_is_accepted(response: dict[str, Any]) -> None:
     assert client.server_info == {}
 
 
+@pytest.mark.parametrize("nothing", [None, [], "text"])
+def test_a_greeting_whose_members_are_no_objects_is_an_empty_one(nothing: Any) -> None:
+    """Ours: as over any other transport."""
+    greeting = {"serverInfo": nothing, "capabilities": nothing, "instructions": None}
+    client = MCPClient("own", OwnTransport(initialize={"result": greeting}))
+
+    peer = client.open()
+    client.want_logs("info")
+
+    assert (peer.info, peer.capabilities, peer.instructions, client.server_info) == ({}, {}, "", {})
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", None, ["2025-06-18"], "2026-07-28"])
+def test_a_greeting_in_an_unknown_version_is_refused(version: Any) -> None:
+    """Spec, lifecycle: a client that does not know the version disconnects."""
+    transport = OwnTransport(initialize={"result": {**GREETING, "protocolVersion": version}})
+
+    with pytest.raises(VersionError) as caught:
+        MCPClient("own", transport).open()
+
+    assert caught.value.theirs == (str(version),)
+    assert (transport.connected, transport.disconnects) == (False, 1)
+
+
 def test_a_transport_that_does_not_connect_is_an_error() -> None:
     """GAIA's documents: connect() answers False, with the reason in last_error."""
     transport = OwnTransport()
@@ -166,7 +199,10 @@ def test_an_error_response_is_raised_with_all_it_says() -> None:
     assert (caught.value.code, caught.value.text, caught.value.data) == (-32601, "unknown", [1])
 
 
-@pytest.mark.parametrize(("error", "text"), [({}, "Unknown error"), ("broken", "broken")])
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [({}, "Unknown error"), ("broken", "broken"), ({"code": "E1", "message": None}, "Unknown error")],
+)
 def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
     """Ours."""
     talk = PlainConversation(OwnTransport(x={"error": error}))
@@ -241,7 +277,78 @@ def test_the_list_is_empty_when_an_own_transport_fails(problem: Exception) -> No
     client.open()
 
     assert client.list_tools() == []
-    assert client.last_error == str(problem)
+    assert str(problem) in str(client.last_error)
+
+
+TROUBLE = [
+    (RuntimeError("process died"), ConnectError),
+    (ConnectionResetError("reset"), ConnectError),
+    (RuntimeError(), ConnectError),
+    (TimeoutError("late"), DeadlineError),
+    (ValueError("bad JSON"), ProtocolError),
+    (DeadlineError("own", "x", 1), DeadlineError),
+]
+
+
+@pytest.mark.parametrize(("problem", "kind"), TROUBLE)
+def test_what_an_own_transport_raises_is_an_error_of_ours(problem: Exception, kind: type[MCPError]) -> None:
+    """Ours: another's exception is translated where it crosses our border."""
+    client = MCPClient("own", OwnTransport(tools_call=problem))
+    client.open()
+
+    with pytest.raises(kind) as caught:
+        client.call("t", {})
+
+    assert caught.value.server == "own"
+    assert (str(problem) or "RuntimeError") in caught.value.message
+    assert caught.value is problem or caught.value.__cause__ is problem
+
+
+@pytest.mark.parametrize(("problem", "kind"), TROUBLE)
+def test_a_transport_that_raises_while_connecting_is_told_as_well(problem: Exception, kind: type[MCPError]) -> None:
+    """Ours: one rule for all that a transport does."""
+
+    class Raising(OwnTransport):
+        def connect(self) -> bool:
+            raise problem
+
+    class Dumb(OwnTransport):
+        def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:
+            raise problem
+
+    for transport in (Raising(), Dumb()):
+        with pytest.raises(kind):
+            MCPClient("own", transport).open()
+        assert transport.connected is False
+
+
+@pytest.mark.parametrize(("problem", "kind"), TROUBLE)
+def test_a_call_over_an_own_transport_that_fails_is_an_error_in_the_answer(
+    problem: Exception, kind: type[MCPError]
+) -> None:
+    """GAIA's documents: an error key, no exception."""
+    client = MCPClient("own", OwnTransport(tools_call=problem))
+    client.open()
+
+    assert (str(problem) or "RuntimeError") in client.call_tool("t", {})["error"]
+
+
+def test_a_mistake_in_an_own_transport_is_its_authors_to_see() -> None:
+    """Ours: only what a transport may raise is translated."""
+    client = MCPClient("own", OwnTransport(tools_call=KeyError("typo")))
+    client.open()
+
+    with pytest.raises(KeyError):
+        client.call_tool("t", {})
+
+
+def test_an_own_transport_is_not_watched() -> None:
+    """Ours: it hears nothing that it did not ask for."""
+    transport = OwnTransport()
+
+    PlainConversation(transport).watch_lists(SOON)
+
+    assert transport.sent == []
 
 
 def test_leaving_a_with_block_that_could_not_begin_disconnects() -> None:

@@ -17,12 +17,13 @@ def test_a_fresh_exchange_has_neither_begun_nor_ended() -> None:
     assert (exchange.connection, exchange.pipe) == (connection, pipe)
     assert (exchange.is_open, exchange.lost, exchange.opening) == (False, None, None)
     assert (exchange.reader, exchange.turns) == (None, None)
-    assert (exchange.waiters, exchange.questions) == ({}, 0)
+    assert (exchange.waiters, exchange.questions, exchange.telling) == ({}, 0, None)
 
 
 def test_a_waiter_is_given_outcomes_in_their_order() -> None:
     """Ours: progress first, then the answer."""
     waiter = Waiter(Deadline(1))
+    assert waiter.progress is None
     for number in (1, 2):
         waiter.outcomes.put(Answered(number, {}))
 

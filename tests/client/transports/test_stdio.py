@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.child import Child
 from gaia_mcp.client.transports.stdio import StdioTransport, _last_words
 from gaia_mcp.deadline import Deadline
@@ -106,6 +107,26 @@ def test_a_server_that_dies_in_a_call_is_reported_with_its_last_words(start_serv
     assert error.stage == "while answering tools/call 'echo'"
     assert "out of memory" in error.stderr_tail
     assert not client.is_connected()
+
+
+def test_a_server_that_dies_in_the_middle_of_its_answer_is_reported_with_its_last_words(start_server: Started) -> None:
+    """Ours: that half of an answer is no JSON is not what is wrong."""
+    client = start_server("dies_mid_answer")
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {})
+
+    assert (caught.value.returncode, caught.value.stderr_tail) == (3, "out of memory\n")
+    assert client.host.strays == []
+
+
+def test_a_last_line_that_was_never_meant_as_an_answer_is_kept_for_the_error(nothing_left: dict[str, str]) -> None:
+    """Ours: some servers say on stdout why they end."""
+    code = "print('no [configuration] found', end='')"
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
+
+    with pytest.raises(ServerExitedError, match=r"'no \[configuration\] found'"):
+        transport.open(probe=False, deadline=Deadline(20))
 
 
 def test_a_server_that_closes_its_output_is_reported_though_it_runs(start_server: Started) -> None:
@@ -224,6 +245,18 @@ def test_last_words_are_shown_without_the_secrets_that_were_given(start_server: 
     assert "configuration" not in caught.value.message
 
 
+def test_a_flood_that_was_cut_within_a_secret_shows_no_part_of_it(nothing_left: dict[str, str]) -> None:
+    """Ours: never a secret in an error."""
+    code = "import os, sys; sys.stderr.write(os.environ['WORD'] * 20_000)"
+    env = {**nothing_left, "WORD": "hunter2-correct"}
+    transport = StdioTransport(sys.executable, ["-c", code], env, name="s")
+
+    with pytest.raises(ServerExitedError) as caught:
+        transport.open(probe=False, deadline=Deadline(20))
+
+    assert set(caught.value.stderr_tail) == {"*"}
+
+
 def test_the_log_of_a_running_server_can_be_read(start_server: Started) -> None:
     """Ours: its end, for a person who watches."""
     heard: list[bytes] = []
@@ -270,6 +303,24 @@ def test_what_a_server_started_is_ended_with_it(start_server: Started) -> None:
     assert transport.stopped is not None
     assert transport.stopped.left_others
     wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_nothing_of_ours_stays_for_what_a_server_left_behind(start_server: Started) -> None:
+    """Ours: no thread and no descriptor, though somebody holds the pipes of the server open."""
+    transport = start_server.transport("leaves_daemon", timeout=20)
+    threads = set(threading.enumerate())
+    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    try:
+        for _ in range(3):
+            transport.open(probe=True, deadline=Deadline(20))
+            transport.disconnect()
+
+        wait_until(lambda: set(threading.enumerate()) <= threads)
+        wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)  # noqa: PTH208
+    finally:
+        for note in start_server.notes("leaves_daemon"):
+            if note.startswith("daemon "):
+                os.kill(int(note.removeprefix("daemon ")), signal.SIGKILL)
 
 
 def test_an_answer_without_a_line_end_counts_when_the_server_has_ended(start_server: Started) -> None:
@@ -488,6 +539,137 @@ def test_disconnecting_frees_who_is_opening_in_another_thread(start_server: Star
 
     assert isinstance(outcomes[0], NotConnectedError)
     assert not client.is_connected()
+
+
+def in_thread(outcomes: list[Any], work: Callable[[], Any]) -> threading.Thread:
+    """Does `work` in a thread of its own; what comes of it is put with the `outcomes`."""
+
+    def do() -> None:
+        try:
+            outcomes.append(work())
+        except MCPError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=do)
+    thread.start()
+    return thread
+
+
+def test_threads_that_open_at_once_share_one_connection(start_server: Started) -> None:
+    """Ours: all methods may be called from several threads, and nobody is left behind."""
+    transport = start_server.transport("good_handshake", timeout=20)
+    outcomes: list[Any] = []
+    openings = [lambda: transport.open(probe=True, deadline=Deadline(20))] * 4
+    for thread in [in_thread(outcomes, work) for work in [*openings, transport.connect]]:
+        thread.join(20)
+
+    peer = transport.peer
+    transport.disconnect()
+
+    assert peer is not None
+    assert sorted(outcomes, key=repr) == [peer] * 4 + [True]
+    assert start_server.notes("good_handshake").count("initialize") == 1
+
+
+class Watched(Deadline):
+    """A deadline that tells when somebody waits for it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.is_waited_for = threading.Event()
+
+    def remaining(self) -> float:
+        self.is_waited_for.set()
+        return super().remaining()
+
+
+def test_whoever_waits_for_another_to_open_does_so_until_the_deadline(start_server: Started) -> None:
+    """Ours: every wait has a deadline; the other goes on."""
+    transport = start_server.transport("hangs_at_start")
+    outcomes: list[Any] = []
+    first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(20)))
+    wait_until(lambda: start_server.notes("hangs_at_start"))
+    pid = transport.pid
+
+    with pytest.raises(DeadlineError) as caught:
+        transport.open(probe=True, deadline=Deadline(0.05))
+
+    assert (caught.value.stage, caught.value.seconds) == ("at its start", 0.05)
+    assert transport.pid == pid is not None
+    transport.disconnect()
+    first.join(5)
+
+
+def test_disconnecting_frees_also_who_waits_for_another_to_open(start_server: Started) -> None:
+    """Ours: whoever has disconnected would not expect to find a server running."""
+    transport = start_server.transport("hangs_at_start")
+    outcomes: list[Any] = []
+    first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(20)))
+    wait_until(lambda: start_server.notes("hangs_at_start"))
+    deadline = Watched(20)
+    second = in_thread(outcomes, lambda: transport.open(probe=True, deadline=deadline))
+    assert deadline.is_waited_for.wait(5)
+
+    transport.disconnect()
+    first.join(5)
+    second.join(5)
+
+    assert [type(outcome) for outcome in outcomes] == [NotConnectedError] * 2
+    assert transport.pid is None
+
+
+def test_disconnecting_between_two_starts_prevents_the_second(start_server: Started) -> None:
+    """Ours: at that moment there is nothing that could be ended."""
+    transport = start_server.transport("exits_on_probe")
+
+    class Disconnecting(Host):
+        """A host that disconnects when the second conversation begins."""
+
+        begun = 0
+
+        def capabilities(self) -> dict[str, Any]:
+            self.begun += 1
+            if self.begun == 2:
+                transport.disconnect()
+            return super().capabilities()
+
+    transport.host = Disconnecting()
+
+    with pytest.raises(NotConnectedError):
+        transport.open(probe=True, deadline=Deadline(20))
+
+    assert transport.pid is None
+    assert start_server.notes("exits_on_probe") == ["server/discover"]
+
+
+def test_who_reads_the_log_may_disconnect(nothing_left: dict[str, str]) -> None:
+    """Ours: some words in it say that the server is of no use. Whoever waits hears that it was us."""
+    code = "import sys; sys.stderr.write('no use'); sys.stderr.flush(); sys.stdin.read()"
+    raised: list[BaseException] = []
+
+    def disconnect(_: bytes) -> None:
+        try:
+            transport.disconnect()
+        except BaseException as problem:
+            raised.append(problem)
+
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s", on_stderr=disconnect)
+
+    with pytest.raises(NotConnectedError):
+        transport.open(probe=False, deadline=Deadline(20))
+
+    assert (transport.pid, raised) == (None, [])
+
+
+def test_a_message_that_comes_too_late_says_who_has_disconnected(start_server: Started) -> None:
+    """Ours: the server has not gone by itself."""
+    transport = start_server("good_handshake").transport
+    assert isinstance(transport, StdioTransport)
+    assert transport._child is not None
+    transport._child.close_stdin()
+
+    with pytest.raises(NotConnectedError):
+        transport.send_request("tools/list")
 
 
 def test_an_error_response_is_raised(start_server: Started) -> None:

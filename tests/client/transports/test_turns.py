@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ class Read:
         self.taken: list[tuple[bytes, str]] = []
         self.ended_in: list[str] = []
         self.fails: BaseException | None = None
+        self.is_taking, self.may_take = threading.Event(), threading.Event()
+        self.may_take.set()
         self.turns = TurnReader(self.source, self._read, self._take, self._end)
         self.thread = threading.Thread(target=self._run, name="own")
         self.raised: list[BaseException] = []
@@ -32,6 +35,8 @@ class Read:
     def _take(self, data: bytes) -> None:
         if self.fails is not None:
             raise self.fails
+        self.is_taking.set()
+        self.may_take.wait(5)
         self.taken.append((data, threading.current_thread().name))
 
     def _end(self) -> None:
@@ -107,12 +112,27 @@ def test_the_thread_takes_over_when_the_callers_have_gone(pipe: Read) -> None:
     wait_until(pipe.has(b"d"))
 
 
+def reading(pipe: Read) -> tuple[threading.Thread, threading.Event]:
+    """A thread that has its turn, and what to set when it is to be done."""
+    has_turn, done = threading.Event(), threading.Event()
+
+    def is_done() -> bool:
+        has_turn.set()
+        return done.is_set()
+
+    def read() -> None:
+        while not has_turn.is_set():
+            pipe.turns.read_here(is_done, Deadline(5))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert has_turn.wait(5)
+    return thread, done
+
+
 def test_only_one_reads_at_a_time(pipe: Read) -> None:
     """Ours: the second caller hears that somebody else is reading."""
-    done = threading.Event()
-    first = threading.Thread(target=pipe.turns.read_here, args=(done.is_set, Deadline(5)))
-    first.start()
-    wait_until(lambda: not pipe.turns._is_polling)
+    first, done = reading(pipe)
 
     assert not pipe.turns.read_here(lambda: False, Deadline(5))
 
@@ -159,6 +179,36 @@ def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
     pipe.thread.join(5)
     assert len(pipe.ended_in) == 1
     assert pipe.raised == []
+
+
+def test_a_turn_that_came_together_with_an_interruption_is_given_back(pipe: Read) -> None:
+    """Ours: after a Ctrl-C the next answer has to be read all the same."""
+
+    class Watched(Deadline):
+        """A deadline that tells when somebody is about to wait for it."""
+
+        def remaining(self) -> float:
+            is_waiting.set()
+            return super().remaining()
+
+    def press() -> None:
+        is_waiting.wait(5)
+        _thread.interrupt_main()
+        pipe.may_take.set()
+
+    is_waiting = threading.Event()
+    pipe.may_take.clear()
+    pipe.say(b"first")
+    assert pipe.is_taking.wait(5)
+    presser = threading.Thread(target=press)
+    presser.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        pipe.turns.read_here(lambda: False, Watched(5))
+
+    presser.join(5)
+    pipe.say(b"second")
+    wait_until(pipe.has(b"second"))
 
 
 def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,4 +262,50 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
     pipe.close()
     pipe.turns.call_back()
     pipe.thread.join(5)
+    os.close(pipe.source)
+
+
+@pytest.mark.parametrize("is_reading", [False, True])
+def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, is_reading: bool) -> None:
+    """Ours: a process that has left the group of its server keeps the pipe for as long as it likes."""
+    if is_reading:
+        wait_until(lambda: pipe.turns._is_polling)
+    else:
+        pipe.say(b"answer")
+        pipe.turns.read_here(pipe.has(b"answer"), Deadline(5))
+    pipe.turns.stop()
+    pipe.turns.stop()
+    pipe.thread.join(5)
+
+    assert not pipe.thread.is_alive()
+    assert pipe.ended_in == ["own"]
+    assert pipe.turns.read_here(lambda: False, Deadline(5))
+
+
+def test_stopping_lets_whoever_reads_finish_first(pipe: Read) -> None:
+    """Ours: never two at once, also at the end."""
+    first, done = reading(pipe)
+
+    pipe.turns.stop()
+    pipe.say(b"late")
+    wait_until(pipe.has(b"late"))
+    assert pipe.ended_in == []
+    done.set()
+    first.join(5)
+    pipe.thread.join(5)
+
+    assert pipe.ended_in == ["own"]
+
+
+def test_stopped_before_it_began_it_reads_nothing() -> None:
+    """Ours: whoever stops a child may come before anything has been read from it."""
+    pipe = Read()
+    pipe.say(b"never")
+
+    pipe.turns.stop()
+    pipe.turns.run()
+
+    assert pipe.taken == []
+    assert len(pipe.ended_in) == 1
+    pipe.close()
     os.close(pipe.source)

@@ -1,0 +1,201 @@
+"""What a server offers beside tools: prompts, resources, completion, and word of what changes. The same in both eras.
+
+Results are the dicts of the specification's schemas (server/prompts, server/resources, utilities/completion).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.client.engine import ClientEngine
+from gaia_mcp.errors import MCPError, NotOfferedError, RemoteProtocolError
+from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gaia_mcp.deadline import Deadline
+
+    OnHeard = Callable[[str], None]
+
+logger = logging.getLogger("gaia_mcp")
+
+
+class Completion(NamedTuple):
+    """What an argument may be completed to: at most 100 `values`, of `total` if the server says how many there are."""
+
+    values: list[str]
+    total: int | None
+    has_more: bool
+
+
+class OffersClient(ClientEngine):
+    """A client that asks for prompts, resources and completions. Every method raises as `open` does, `PeerError` for
+    what the server refuses, and `NotOfferedError` where the server has said that it offers nothing of the kind.
+
+    Three attributes are called with what the server announces, at once and where its answers are read, so that they
+    must not ask anything of it: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with
+    the uri of a resource that was subscribed to; `on_subscription_ended` with one that the server tells of no more.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.on_list_changed: OnHeard | None = None
+        self.on_resource_updated: OnHeard | None = None
+        self.on_subscription_ended: OnHeard | None = None
+        self._subscribed: dict[str, None] = {}
+        self._conversation.on_change = self._heard
+
+    @property
+    def instructions(self) -> str:
+        """What the server says about its use, for a model's prompt; empty if nothing, and while not connected."""
+        return self.peer.instructions if self.peer is not None else ""
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The revision agreed upon, as "2026-07-28"; None while not connected."""
+        return self.peer.version if self.peer is not None else None
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the server has declared to offer; empty while not connected."""
+        return self.peer.capabilities if self.peer is not None else {}
+
+    def list_prompts(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. Without
+        asking an empty list if none are offered.
+        """
+        return self._list("prompts", "prompts/list", "name", deadline)
+
+    def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, deadline: Deadline | None = None
+    ) -> dict[str, Any]:
+        """A prompt filled with `arguments`, whose values are text: `messages` with `role` and `content`."""
+        self._require("prompts", deadline)
+        params: dict[str, Any] = {"name": name}
+        if arguments:
+            params["arguments"] = dict(arguments)
+        return self._with_list("prompts/get", params, "messages", deadline)
+
+    def list_resources(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The resources, from all pages: each with `uri` and `name`, and perhaps `title`, `description`, `mimeType`,
+        `size` in bytes. Without asking an empty list if none are offered.
+        """
+        return self._list("resources", "resources/list", "uri", deadline)
+
+    def list_resource_templates(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The templates of resources, from all pages: each with `uriTemplate` (RFC 6570) and `name`."""
+        return self._list("resources", "resources/templates/list", "uriTemplate", deadline)
+
+    def read_resource(self, uri: str, deadline: Deadline | None = None) -> dict[str, Any]:
+        """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64."""
+        self._require("resources", deadline)
+        return self._with_list("resources/read", {"uri": uri}, "contents", deadline)
+
+    def complete(
+        self,
+        reference: dict[str, str],
+        argument: str,
+        value: str,
+        arguments: Mapping[str, str] | None = None,
+        deadline: Deadline | None = None,
+    ) -> Completion:
+        """What `value`, the beginning of `argument`, may become.
+
+        `reference` is `{"type": "ref/prompt", "name": …}`, or `{"type": "ref/resource", "uri": …}` with a template;
+        `arguments` are those that are known already.
+        """
+        self._require("completions", deadline)
+        params: dict[str, Any] = {"ref": reference, "argument": {"name": argument, "value": value}}
+        if arguments:
+            params["context"] = {"arguments": dict(arguments)}
+        found = self.request("completion/complete", params, deadline).get("completion")
+        values = found.get("values") if isinstance(found, dict) else None
+        if not isinstance(found, dict) or not isinstance(values, list):
+            raise RemoteProtocolError(self.name, "answered completion/complete without a list of values")
+        total = found.get("total")
+        is_count = isinstance(total, int) and not isinstance(total, bool)
+        texts = [text for text in values if isinstance(text, str)]
+        return Completion(texts, total if is_count else None, found.get("hasMore") is True)
+
+    def set_log_level(self, level: str, deadline: Deadline | None = None) -> None:
+        """Ask for log messages from `level` upwards; they go to the host's `on_log`. From "debug" to "emergency"."""
+        self.want_logs(level, deadline)
+
+    def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
+        """Have `on_resource_updated` told whenever a resource changes, also after the server has been started again.
+
+        Raises as `open` does, `PeerError` if the server refuses.
+        """
+        deadline = deadline or self.deadline()
+        self._require("resources", deadline)
+        self._conversation.subscribe(uri, deadline)
+        self._subscribed[uri] = None
+
+    def unsubscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
+        """Have it told no more. Raises as `open` does."""
+        deadline = deadline or self.deadline()
+        self._subscribed.pop(uri, None)
+        self._ready(deadline)
+        self._conversation.unsubscribe(uri, deadline)
+
+    def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
+        try:
+            self._conversation.subscribe(uri, deadline)
+        except MCPError as error:
+            logger.warning("MCP server %r no longer tells of %r: %s", self.name, uri, str(error))
+            self._heard(SubscriptionEnded(uri))
+        else:
+            self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
+
+    def _heard(self, change: ListChanged | ResourceUpdated | SubscriptionEnded) -> None:
+        if isinstance(change, ListChanged):
+            if self.on_list_changed is not None:
+                self.on_list_changed(change.kind)
+        elif isinstance(change, ResourceUpdated):
+            if self.on_resource_updated is not None:
+                self.on_resource_updated(change.uri)
+        else:
+            self._subscribed.pop(change.uri, None)
+            if self.on_subscription_ended is not None:
+                self.on_subscription_ended(change.uri)
+
+    def disconnect(self) -> None:
+        self._subscribed.clear()
+        super().disconnect()
+
+    def _opened(self, deadline: Deadline) -> None:
+        # It was another connection that they were granted on.
+        for uri in list(self._subscribed):
+            self._subscribe_again(uri, deadline)
+
+    def _list(self, kind: str, method: str, key: str, deadline: Deadline | None) -> list[dict[str, Any]]:
+        deadline = deadline or self.deadline()
+        self._ready(deadline)
+        if not self._offers(kind):
+            return []
+        found = []
+        problems = []
+        for number, item in enumerate(self.items(method, deadline), 1):
+            if isinstance(item, dict) and isinstance(item.get(key), str):
+                found.append(item)
+            else:
+                problems.append(f"item {number} of {method} has no {key}")
+        self.tool_problems.extend(problems)
+        return found
+
+    def _with_list(self, method: str, params: dict[str, Any], member: str, deadline: Deadline | None) -> dict[str, Any]:
+        result = self.request(method, params, deadline)
+        if not isinstance(result.get(member), list):
+            raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
+        return result
+
+    def _require(self, kind: str, deadline: Deadline | None) -> None:
+        self._ready(deadline or self.deadline())
+        if not self._offers(kind):
+            raise NotOfferedError(self.name, kind)
+
+    def _offers(self, kind: str) -> bool:
+        # A transport of somebody's own may present its server without a word about what it can.
+        return not self.capabilities or kind in self.capabilities

@@ -1,0 +1,109 @@
+"""A child's stderr: drained as it comes, so that the child is never held up, and its end kept for the last words."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections import deque
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# Enough for the last words and a traceback; a flood is dropped from its start.
+KEPT_BYTES = 64 * 1024
+# As much as a pipe holds.
+READ_BYTES = 64 * 1024
+
+
+class Drain:
+    """Drains one pipe. `on_data` is given what comes, in the thread that drains."""
+
+    def __init__(self, server: str, on_data: Callable[[bytes], None] | None = None) -> None:
+        self._server = server
+        self._on_data = on_data
+        self._lock = threading.Lock()
+        self._kept: deque[bytes] = deque()
+        self._size = 0
+        self._is_cut = False
+        self._thread: threading.Thread | None = None
+        self._wake = -1
+
+    def start(self, pipe: IO[bytes]) -> None:
+        """Drain `pipe` in a thread of its own, to its end or until `stop`, and close it."""
+        # Where pipes cannot be polled (Windows), only the end of the pipe ends the thread.
+        woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
+        thread = threading.Thread(target=self._run, args=(pipe, woken), name=f"{self._server} stderr", daemon=True)
+        thread.start()
+        self._thread = thread
+
+    def tail(self, secrets: Sequence[str] = ()) -> str:
+        """The end of what has come, in whole lines if it is several, without `secrets`."""
+        # Only now: a server is started before what the start does not need is loaded.
+        from gaia_mcp.safetext import redacted
+
+        with self._lock:
+            kept, is_cut = b"".join(self._kept), self._is_cut
+        text = redacted(kept.decode("utf-8", "replace"), list(secrets))
+        if is_cut:
+            # It may begin within a letter, and within a secret, the rest of which was not recognised.
+            text = text.lstrip("\ufffd")[max(map(len, secrets), default=0) :]
+            text = text.partition("\n")[2] or text
+        return text
+
+    def settle(self, seconds: float) -> None:
+        """Give the last words up to `seconds` to arrive."""
+        # Whoever listens may end the child, from this very thread.
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def stop(self, seconds: float) -> None:
+        """Take what there is and make an end, within `seconds`, though somebody else may hold the pipe open."""
+        self._wake_up()
+        self.settle(seconds)
+
+    def _wake_up(self) -> None:
+        with self._lock:
+            wake, self._wake = self._wake, -1
+        if wake >= 0:
+            os.close(wake)
+
+    def _run(self, pipe: IO[bytes], woken: int) -> None:
+        source = pipe.fileno()
+        poller = select.poll() if woken >= 0 else None
+        if poller is not None:
+            poller.register(source, select.POLLIN)
+            poller.register(woken, select.POLLIN)
+        is_woken = False
+        try:
+            with pipe:
+                # Once more after it was woken: a pipe holds no more than one reading takes.
+                while not is_woken:
+                    ready = [descriptor for descriptor, _ in poller.poll()] if poller is not None else [source]
+                    is_woken = woken in ready
+                    if source in ready:
+                        data = os.read(source, READ_BYTES)
+                        if not data:
+                            break
+                        self._take(data)
+        finally:
+            self._wake_up()
+            if woken >= 0:
+                os.close(woken)
+
+    def _take(self, data: bytes) -> None:
+        with self._lock:
+            self._kept.append(data)
+            self._size += len(data)
+            while self._size - len(self._kept[0]) >= KEPT_BYTES:
+                self._size -= len(self._kept.popleft())
+                self._is_cut = True
+        if self._on_data is not None:
+            try:
+                self._on_data(data)
+            except Exception:  # somebody else's code; undrained, the child would stop at its next words
+                import logging
+
+                logging.getLogger("gaia_mcp").exception("what listens to the log of MCP server %r failed", self._server)
+                self._on_data = None

@@ -1,0 +1,86 @@
+"""Process groups: signalled as a whole, and ended for certain after their leader.
+
+A server is started as the leader of a group, whose number is its process id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+# Servers that are told to end need a while for it; the SDKs wait as long.
+TERMINATE_GRACE_SECONDS = 2.0
+# After a SIGKILL only the kernel is waited for.
+KILL_GRACE_SECONDS = 5.0
+# Where systems show the states of processes, a file each.
+PROCESSES = Path("/proc")
+# Who notices that the leader has gone, and leaves too, was not left behind.
+FOLLOW_SECONDS = 0.2
+# How often the members of a group that outlived their leader are looked for.
+POLL_SECONDS = 0.02
+
+
+def signal_group(group: int, *, force: bool) -> None:
+    """Send SIGTERM to everybody in it, or SIGKILL. It may be gone already."""
+    if os.name == "nt":
+        import subprocess
+
+        # /T takes the children too; a console program has no gentler signal that reaches them.
+        taskkill = ["taskkill", "/T", "/F", "/PID", str(group)]
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(taskkill, capture_output=True, timeout=KILL_GRACE_SECONDS, check=False)
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL if force else signal.SIGTERM)
+
+
+def end_group(group: int, grace_seconds: float) -> bool:
+    """End what a leader, which has been reaped, started and left behind; whether there was anything."""
+    if os.name == "nt" or _has_gone_within(group, min(grace_seconds, FOLLOW_SECONDS)):
+        return False
+    signal_group(group, force=False)
+    if not _has_gone_within(group, min(grace_seconds, TERMINATE_GRACE_SECONDS)):
+        signal_group(group, force=True)
+        _has_gone_within(group, KILL_GRACE_SECONDS)
+    return True
+
+
+def _has_gone_within(group: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while _lives(group):
+        if time.monotonic() > end:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _lives(group: int, processes: Path = PROCESSES) -> bool:
+    # What answers is not the leader, which has been reaped. (That the number was given to a new group within this
+    # moment is possible in theory; numbers are handed out in rising order.)
+    with contextlib.suppress(ChildProcessError):
+        # To the first process of a container, and to one that asked for it, orphans are handed over.
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    # Zombies answer too, until whoever they were handed to finds the time. Where no state can be seen, what answers
+    # counts as alive.
+    states = _states(group, processes)
+    return not states or any(state not in "ZX" for state in states)
+
+
+def _states(group: int, processes: Path) -> list[str]:
+    """The states of the members of a group, a letter each."""
+    states = []
+    for stat in processes.glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # It has just ended.
+            # After the program's name, which is in brackets and may hold anything: state, parent, group.
+            state, _, its_group = stat.read_bytes().rpartition(b")")[2].split()[:3]
+            if int(its_group) == group:
+                states.append(state.decode())
+    return states

@@ -1,0 +1,459 @@
+"""How a conversation begins, seen on the client that it belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
+from gaia_mcp.protocol.events import Answered, Asked, Opened, OpeningFailed, Peer
+from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
+from tests.protocol_support import (
+    CAPABILITIES,
+    CLIENT,
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    SERVER_CAPABILITIES,
+    SERVER_INFO,
+    VERSION,
+    Pair,
+    discovered,
+    give,
+    initialized,
+    new_client,
+    new_server,
+    note,
+    rpc,
+    rpc_error,
+    rpc_result,
+    sent_by,
+)
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.client import ClientConnection
+
+OLD, NEW = "2025-11-25", "2026-07-28"
+handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
+
+
+def opening(*, probe: bool = True) -> tuple[ClientConnection, Any]:
+    """A client that has sent its first message, and the id of that."""
+    client = new_client(probe=probe)
+    client.open()
+    (first,) = sent_by(client)
+    return client, first["id"]
+
+
+def proposal(client: ClientConnection) -> tuple[Any, str]:
+    """Id and version of the `initialize` that the client has just sent."""
+    (sent,) = sent_by(client)
+    assert sent["method"] == "initialize"
+    return sent["id"], sent["params"]["protocolVersion"]
+
+
+def refused_version(request_id: object, *supported: str) -> dict[str, Any]:
+    return rpc_error(request_id, -32022, "Unsupported protocol version", {"supported": list(supported)})
+
+
+def failure(events: list[Any]) -> Any:
+    (event,) = events
+    assert isinstance(event, OpeningFailed)
+    return event.error
+
+
+def test_a_client_asks_discover_before_anything_else() -> None:
+    """Spec 2026-07-28, IO-8: the probe comes first, with the newest version and the whole envelope."""
+    client = new_client()
+    assert sent_by(client) == []
+    client.open()
+
+    assert sent_by(client) == [
+        rpc(
+            "discover-1",
+            "server/discover",
+            {"_meta": {VERSION: NEW, CLIENT_INFO: CLIENT, CAPABILITIES: CLIENT_CAPABILITIES}},
+        )
+    ]
+    assert client.is_probing
+    assert client.peer is None
+
+
+def test_a_client_opens_only_once() -> None:
+    """Ours: a second start needs a second pipe."""
+    client, _ = opening()
+
+    with pytest.raises(LocalProtocolError):
+        client.open()
+
+
+def test_a_discover_result_opens_the_stateless_era() -> None:
+    """Spec 2026-07-28: nothing else is sent before the first real request."""
+    client, probe = opening()
+
+    events = give(client, rpc_result(probe, discovered(instructions="Be kind.")))
+
+    peer = Peer(NEW, {"name": "peer", "version": "3"}, SERVER_CAPABILITIES, "Be kind.", "stateless")
+    assert events == [Opened(peer)]
+    assert client.peer == peer
+    assert sent_by(client) == []
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"_meta": None, "capabilities": None, "instructions": None},
+        {"_meta": "text", "capabilities": [], "instructions": 5},
+        {"_meta": {SERVER_INFO: "text"}, "capabilities": "all", "instructions": {}},
+    ],
+)
+def test_a_server_that_describes_itself_badly_is_still_spoken_to(members: dict[str, Any]) -> None:
+    """Ours: names are for display only."""
+    client, probe = opening()
+
+    assert give(client, rpc_result(probe, discovered(**members))) == [Opened(Peer(NEW, {}, {}, "", "stateless"))]
+
+
+@pytest.mark.parametrize("code", [-32601, -32602, -32600, -32603, -32700, -32000, -32001, -32020, -32021, 0, 1, 404])
+def test_any_error_to_the_probe_falls_back_to_the_handshake(code: int) -> None:
+    """Spec 2026-07-28, IO-8: the fallback is never tied to one code."""
+    client, probe = opening()
+
+    assert give(client, rpc_error(probe, code, "whatever")) == []
+
+    assert sent_by(client) == [
+        rpc(1, "initialize", {"protocolVersion": OLD, "capabilities": CLIENT_CAPABILITIES, "clientInfo": CLIENT})
+    ]
+
+
+@pytest.mark.parametrize("code", [-32601, -32000, -32700])
+@pytest.mark.parametrize("request_id", [..., None])
+def test_an_error_without_an_id_answers_the_probe(code: int, request_id: object) -> None:
+    """Ours: nothing else was sent, so it can be about nothing else."""
+    client, _ = opening()
+
+    assert give(client, rpc_error(request_id, code)) == []
+    assert proposal(client) == (1, OLD)
+
+
+@pytest.mark.parametrize(
+    "data", [None, {}, "2025-11-25", {"supported": None}, {"supported": "2025-11-25"}, ["2025-11-25"]]
+)
+def test_a_refused_version_without_a_list_falls_back_to_the_handshake(data: object) -> None:
+    """Spec 2026-07-28: only -32022 with `data.supported` is a modern error."""
+    client, probe = opening()
+
+    give(client, rpc_error(probe, -32022, "no", data))
+
+    assert proposal(client) == (1, OLD)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"tools": []},
+        {"supportedVersions": "2026-07-28"},
+        {"supportedVersions": []},
+        discovered(resultType="task"),
+        discovered(resultType="input_required"),
+    ],
+)
+def test_a_result_that_is_no_discover_result_falls_back_to_the_handshake(answer: dict[str, Any]) -> None:
+    """Spec 2026-07-28, MC-2: an invalid result means an older server."""
+    client, probe = opening()
+
+    assert give(client, rpc_result(probe, answer)) == []
+    assert proposal(client) == (1, OLD)
+
+
+@pytest.mark.parametrize("versions", [["2025-11-25"], ["2024-11-05", "2025-03-26"], ["2027-01-01"], [5, None]])
+def test_a_discover_result_without_a_stateless_version_falls_back_to_the_handshake(versions: list[object]) -> None:
+    """Spec 2026-07-28 and the official SDKs: it advertises the handshake era."""
+    client, probe = opening()
+
+    give(client, rpc_result(probe, discovered(supportedVersions=versions)))
+
+    assert proposal(client) == (1, OLD)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":"discover-1","result":null}',
+        b'{"jsonrpc":"2.0","id":"discover-1","result":"hello"}',
+        b'{"jsonrpc":"2.0","id":"discover-1","error":"Unknown method"}',
+        b'{"jsonrpc":"2.0","id":"discover-1"}',
+        b'{"jsonrpc":"2.0","id":"discover-1","result":{',
+        b'{"jsonrpc":"2.0","id":0,"result":{}}',
+        b'{"id":"discover-1","error":{"code":-32601,"message":"no"}}',
+    ],
+)
+def test_an_answer_that_is_none_falls_back_to_the_handshake(line: bytes) -> None:
+    """Spec 2026-07-28: an older server may do anything with what it does not know."""
+    client, _ = opening()
+
+    assert give(client, line) == []
+    assert proposal(client) == (1, OLD)
+
+
+def test_a_refused_version_is_asked_again_with_one_that_both_know() -> None:
+    """Spec 2026-07-28, MC-3 and IO-8: no initialize after a modern error with a usable version."""
+    client, probe = opening()
+
+    assert give(client, refused_version(probe, NEW, OLD)) == []
+
+    (again,) = sent_by(client)
+    assert (again["id"], again["method"]) == ("discover-2", "server/discover")
+    assert again["params"]["_meta"][VERSION] == NEW
+    assert isinstance(give(client, rpc_result("discover-2", discovered()))[0], Opened)
+
+
+def test_a_version_refused_twice_is_not_asked_a_third_time() -> None:
+    """Ours: a server that goes in circles must not take us along."""
+    client, probe = opening()
+    give(client, refused_version(probe, NEW))
+    (again,) = sent_by(client)
+
+    error = failure(give(client, refused_version(again["id"], NEW)))
+
+    assert isinstance(error, VersionError)
+    assert error.theirs == (NEW,)
+    assert sent_by(client) == []
+
+
+def test_a_version_refused_twice_falls_back_when_the_handshake_is_offered() -> None:
+    """Ours: the one way that is left."""
+    client, probe = opening()
+    give(client, refused_version(probe, NEW, "2025-06-18"))
+    (again,) = sent_by(client)
+
+    give(client, refused_version(again["id"], NEW, "2025-06-18"))
+
+    assert proposal(client) == (1, "2025-06-18")
+
+
+@pytest.mark.parametrize(("listed", "proposed"), [(["2025-11-25", "2024-11-05"], OLD), (["2025-03-26"], "2025-03-26")])
+def test_a_refusal_that_lists_only_handshake_versions_falls_back_to_the_best_of_them(
+    listed: list[str], proposed: str
+) -> None:
+    """The official SDKs: such a list advertises the handshake era."""
+    client, probe = opening()
+
+    give(client, refused_version(probe, *listed))
+
+    assert proposal(client) == (1, proposed)
+
+
+@pytest.mark.parametrize("listed", [["2027-01-01"], [], ["2027-01-01", "2028-01-01"]])
+def test_a_refusal_that_lists_nothing_that_we_know_is_the_end(listed: list[str]) -> None:
+    """Spec 2026-07-28, MC-3: the user is told both lists."""
+    client, probe = opening()
+
+    error = failure(give(client, refused_version(probe, *listed)))
+
+    assert isinstance(error, VersionError)
+    assert error.theirs == tuple(listed)
+    assert error.ours == ALL_VERSIONS
+    assert sent_by(client) == []
+    assert not client.is_probing
+
+
+def test_a_list_of_versions_may_hold_rubbish() -> None:
+    """Ours."""
+    client, probe = opening()
+
+    give(client, rpc_error(probe, -32022, "no", {"supported": [None, {"a": 1}, "2025-06-18"]}))
+
+    assert proposal(client) == (1, "2025-06-18")
+
+
+def test_a_handshake_that_is_refused_as_too_old_leads_back_to_discover() -> None:
+    """Spec, IO-10: the slow server had taken the probe, so it is a stateless one."""
+    client, _ = opening()
+    client.probe_timed_out()
+    handshake, _ = proposal(client)
+
+    assert give(client, refused_version(handshake, NEW)) == []
+
+    (again,) = sent_by(client)
+    assert (again["id"], again["method"]) == ("discover-2", "server/discover")
+    assert client.is_probing
+    (event,) = give(client, rpc_result("discover-2", discovered()))
+    assert isinstance(event, Opened)
+    assert event.peer.era == "stateless"
+    client.request("tools/list")
+    assert VERSION in sent_by(client)[0]["params"]["_meta"]
+
+
+def test_a_handshake_refused_with_older_handshake_versions_is_tried_with_the_best_of_them() -> None:
+    """Ours: the list names a way; the version that was refused is not proposed again."""
+    client, handshake = opening(probe=False)
+
+    give(client, refused_version(handshake, OLD, "2025-03-26", "2025-06-18"))
+
+    assert proposal(client) == (2, "2025-06-18")
+
+
+def test_a_handshake_refused_without_a_mutual_version_is_the_end() -> None:
+    """Spec 2026-07-28, MC-3."""
+    client, handshake = opening(probe=False)
+
+    error = failure(give(client, refused_version(handshake, "2027-01-01", OLD)))
+
+    assert isinstance(error, VersionError)
+    assert error.theirs == ("2027-01-01", OLD)
+
+
+def test_without_a_probe_the_handshake_comes_first() -> None:
+    """Ours: for servers known to end on an unknown request."""
+    client, _ = opening(probe=False)
+
+    assert not client.is_probing
+    (event,) = give(client, rpc_result(1, initialized()))
+    assert isinstance(event, Opened)
+
+
+@handshake_versions
+def test_the_version_that_the_server_answers_is_spoken(version: str) -> None:
+    """Spec, LC-1 and LS-1: then, and only then, `initialized` is sent."""
+    client, handshake = opening(probe=False)
+
+    (event,) = give(client, rpc_result(handshake, initialized(version, instructions="Be kind.")))
+
+    assert event == Opened(
+        Peer(version, {"name": "peer", "version": "3"}, SERVER_CAPABILITIES, "Be kind.", "handshake")
+    )
+    assert sent_by(client) == [note("notifications/initialized")]
+
+
+def test_a_missing_version_means_the_one_that_was_proposed() -> None:
+    """Ours: some servers leave it out and work."""
+    client, handshake = opening(probe=False)
+    answer = initialized()
+    del answer["protocolVersion"]
+
+    (event,) = give(client, rpc_result(handshake, answer))
+
+    assert isinstance(event, Opened)
+    assert event.peer.version == OLD
+
+
+@pytest.mark.parametrize("version", ["2024-10-07", "2027-01-01", NEW, "1.0", "", 5, None, ["2025-11-25"]])
+def test_an_unknown_version_in_the_answer_is_the_end(version: Any) -> None:
+    """Spec, LC-2; the user sees both lists."""
+    client, handshake = opening(probe=False)
+
+    error = failure(give(client, rpc_result(handshake, initialized(version))))
+
+    assert isinstance(error, VersionError)
+    assert error.theirs == (str(version),)
+    assert error.ours == HANDSHAKE_VERSIONS
+    assert sent_by(client) == []
+
+
+@pytest.mark.parametrize("code", [-32602, -32600])
+def test_a_refused_handshake_is_tried_with_every_older_version(code: int) -> None:
+    """Ours: servers ought to counter-offer, but some refuse what is newer than they are."""
+    client, handshake = opening(probe=False)
+    proposed = [OLD]
+    for _ in range(3):
+        assert give(client, rpc_error(handshake, code, "Unsupported protocol version")) == []
+        handshake, version = proposal(client)
+        proposed.append(version)
+
+    assert proposed == list(HANDSHAKE_VERSIONS)
+    error = failure(give(client, rpc_error(handshake, code, "Unsupported protocol version")))
+    assert isinstance(error, PeerError)
+    assert error.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("Unsupported protocol version 2025-11-25, supported: 2024-11-05, 2025-03-26", None),
+        ("bad version", {"supported": ["2024-11-05", "2025-03-26"]}),
+        ("2027-01-01 or 2025-03-26", "2025-11-25"),
+    ],
+)
+def test_a_refused_handshake_is_tried_with_the_version_that_the_refusal_names(text: str, data: object) -> None:
+    """Ours: the newest that is older than what was refused."""
+    client, handshake = opening(probe=False)
+
+    give(client, rpc_error(handshake, -32602, text, data))
+
+    assert proposal(client) == (2, "2025-03-26")
+
+
+def test_a_refusal_of_any_depth_is_read() -> None:
+    """Ours: `receive` never raises; the version is looked for in the text and in the list, whatever else is there."""
+    for depth in range(900, 1000):
+        client, handshake = opening(probe=False)
+        answer = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32602,"message":"2024-11-05","data":%s}}'
+
+        give(client, answer % (handshake, b"[" * depth + b"]" * depth))
+
+        # Where it is too deep to be read at all, that is what is told instead.
+        assert client._opening.proposed in ("2024-11-05", OLD)
+
+
+def test_an_older_proposal_speaks_as_that_revision_does() -> None:
+    """Spec: title came with 2025-06-18, and so did elicitation."""
+    client, handshake = opening(probe=False)
+    give(client, rpc_error(handshake, -32602, "speak 2025-03-26"))
+
+    (sent,) = sent_by(client)
+
+    assert sent["params"] == {
+        "protocolVersion": "2025-03-26",
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "test-client", "version": "1.0"},
+    }
+
+
+@pytest.mark.parametrize("request_id", [1, ..., None])
+def test_any_other_refusal_of_the_handshake_is_the_end(request_id: object) -> None:
+    """Ours: with the server's own words."""
+    client, _ = opening(probe=False)
+
+    error = failure(give(client, rpc_error(request_id, -32603, "database down", {"d": 1})))
+
+    assert isinstance(error, PeerError)
+    assert (error.code, error.text, error.data, error.asked) == (-32603, "database down", {"d": 1}, "initialize")
+    assert error.server == "peer"
+
+
+def test_a_handshake_answered_with_no_answer_is_the_end() -> None:
+    """Ours."""
+    client, _ = opening(probe=False)
+
+    error = failure(give(client, b'{"jsonrpc":"2.0","id":1,"result":null}'))
+
+    assert isinstance(error, RemoteProtocolError)
+    assert "initialize" in error.message
+
+
+@every_version
+@pytest.mark.parametrize("bit_by_bit", [False, True])
+def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> None:
+    """Ours: both ends, every revision, also one byte at a time."""
+    client, server = new_client(probe=version in STATELESS_VERSIONS), new_server()
+    client._opening.proposed = version if version in HANDSHAKE_VERSIONS else OLD
+    pair = Pair(client, server, bit_by_bit=bit_by_bit)
+
+    peer = pair.open()
+
+    assert (peer.version, peer.instructions, peer.info["name"]) == (version, "Be kind.", "test-server")
+    request_id = client.request("tools/call", {"name": "echo"}, progress=True)
+    pair.settle()
+    (asked,) = pair.server_events
+    assert isinstance(asked, Asked)
+    assert (asked.id, asked.caller.version) == (request_id, version)
+    server.report_progress(asked.id, 1, 2, "half")
+    server.respond(asked.id, {"content": [{"type": "text", "text": "ü\n"}]})
+    pair.settle()
+    progressed, answered = pair.client_events
+    assert progressed[:3] == (request_id, 1, 2)
+    assert isinstance(answered, Answered)
+    assert answered.result["content"] == [{"type": "text", "text": "ü\n"}]
