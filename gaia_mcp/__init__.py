@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp._version import __version__
 
 if TYPE_CHECKING:
+    from gaia_mcp.agents.base.agent import Agent
+    from gaia_mcp.agents.base.api_agent import ApiAgent
+    from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
+    from gaia_mcp.agents.base.tools import tool
     from gaia_mcp.client.config import MCPConfig
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.mcp_client import MCPClient
@@ -19,33 +23,49 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio import StdioTransport
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
+    from gaia_mcp.manager import MCPClientManager
+    from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.toolcall import current_call
 
 __all__ = [
+    "Agent",
+    "AgentConsole",
+    "ApiAgent",
     "Deadline",
     "Host",
     "MCPAgent",
     "MCPClient",
+    "MCPClientManager",
+    "MCPClientMixin",
     "MCPConfig",
     "MCPError",
     "MCPTool",
     "MCPTransport",
+    "SilentConsole",
     "StdioTransport",
     "__version__",
     "current_call",
+    "tool",
 ]
 
 _HOMES = {
+    "Agent": "gaia_mcp.agents.base.agent",
+    "AgentConsole": "gaia_mcp.agents.base.console",
+    "ApiAgent": "gaia_mcp.agents.base.api_agent",
     "Deadline": "gaia_mcp.deadline",
     "Host": "gaia_mcp.client.host",
     "MCPAgent": "gaia_mcp.agents.base.mcp_agent",
     "MCPClient": "gaia_mcp.client.mcp_client",
+    "MCPClientManager": "gaia_mcp.manager",
+    "MCPClientMixin": "gaia_mcp.mixin",
     "MCPConfig": "gaia_mcp.client.config",
     "MCPError": "gaia_mcp.errors",
     "MCPTool": "gaia_mcp.client.tool",
     "MCPTransport": "gaia_mcp.client.transports.base",
+    "SilentConsole": "gaia_mcp.agents.base.console",
     "StdioTransport": "gaia_mcp.client.transports.stdio",
     "current_call": "gaia_mcp.toolcall",
+    "tool": "gaia_mcp.agents.base.tools",
 }
 
 

@@ -86,13 +86,15 @@ def test_everything_optional_can_be_overridden() -> None:
 
 
 def test_it_takes_part_in_multiple_inheritance() -> None:
-    """GAIA's documents: `class X(MCPAgent, Other)`; it has no constructor that would stop the others'."""
+    """GAIA's documents: `class X(MCPAgent, Other)`; what it does not know itself goes on to the others."""
 
     class Base:
-        def __init__(self, silent_mode: bool = False) -> None:
-            self.silent_mode = silent_mode
+        def __init__(self, colour: str = "") -> None:
+            self.colour = colour
 
     class Both(Shouting, Base):
         pass
 
-    assert Both(silent_mode=True).silent_mode is True
+    agent = Both(silent_mode=True, colour="red")
+
+    assert (agent.silent_mode, agent.colour) == (True, "red")

@@ -1,8 +1,13 @@
-"""An agent of AMD's GAIA, served as it is."""
+"""AMD's GAIA beside us: its agents served as they are, and its own `Agent` with our servers."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,3 +34,65 @@ def test_a_gaia_agent_is_listed_and_says_what_its_arguments_lack(
     assert result["isError"] is True
     assert lacking.input_schema["required"][0] in result["content"][0]["text"]
     assert client.host.strays == []
+
+
+USES_BOTH = """
+import json, sys
+
+from gaia.agents.base.agent import Agent
+from gaia.agents.base.tools import _TOOL_REGISTRY as theirs
+from gaia_mcp import MCPClientMixin, MCPConfig
+from gaia_mcp.agents.base import _TOOL_REGISTRY as ours
+
+
+class Both(*([Agent, MCPClientMixin] if sys.argv[2] == "agent first" else [MCPClientMixin, Agent])):
+    def _get_system_prompt(self):
+        return "You are served."
+
+    def _create_console(self):
+        from gaia.agents.base.console import SilentConsole
+        return SilentConsole()
+
+    def _register_tools(self):
+        pass
+
+
+agent = Both(silent_mode=True, skip_lemonade=True)
+entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "mcp", "serve", "demo"], "timeout": 60}
+found = {"connected": agent.connect_mcp_server("demo", entry), "servers": agent.list_mcp_servers()}
+found["in theirs"] = "mcp_demo_greet" in theirs
+found["in ours"] = "mcp_demo_greet" in ours
+found["in the prompt"] = "mcp_demo_greet" in agent.system_prompt
+found["called"] = agent._execute_tool("mcp_demo_greet", {"name": "Ada"})["status"]
+found["called short"] = agent._execute_tool("greet", {"name": "Ada"})["status"]
+agent.disconnect_mcp_server("demo")
+found["left"] = [name for name in theirs if name.startswith("mcp_")]
+with open(sys.argv[1], "w") as file:
+    json.dump(found, file)
+"""
+
+
+@pytest.mark.parametrize("order", ["agent first", "mixin first"])
+def test_the_mixin_works_under_gaias_own_agent(
+    gaia_python: Path, tmp_path: Path, mark: dict[str, str], order: str
+) -> None:
+    """Ours: with its registry, its prompt and its way of calling; its constructor does not go on to ours."""
+    program, answer = tmp_path / "both.py", tmp_path / "found.json"
+    program.write_text(USES_BOTH)
+    environment = {**mark, "PATH": os.environ["PATH"], "HOME": str(tmp_path), "GAIA_HOME": str(tmp_path / "gaia")}
+
+    done = subprocess.run(
+        [gaia_python, program, answer, order], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(answer.read_text()) == {
+        "connected": True,
+        "servers": ["demo"],
+        "in theirs": True,
+        "in ours": False,
+        "in the prompt": True,
+        "called": "success",
+        "called short": "success",
+        "left": [],
+    }

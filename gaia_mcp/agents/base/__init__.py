@@ -1,7 +1,11 @@
-"""The base classes of agents."""
+"""The base classes of agents, the decorator for their tools, and the consoles they speak to."""
 
 from __future__ import annotations
 
+from gaia_mcp.agents.base.agent import Agent
+from gaia_mcp.agents.base.api_agent import ApiAgent
+from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.base.tools import _TOOL_REGISTRY, tool
 
-__all__ = ["MCPAgent"]
+__all__ = ["_TOOL_REGISTRY", "Agent", "AgentConsole", "ApiAgent", "MCPAgent", "SilentConsole", "tool"]

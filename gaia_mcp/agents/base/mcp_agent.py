@@ -9,8 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from gaia_mcp.agents.base.agent import Agent
 
-class MCPAgent(ABC):
+
+class MCPAgent(Agent, ABC):
     """An agent whose tools, prompts and resources can be served.
 
     Two more methods are used where an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its

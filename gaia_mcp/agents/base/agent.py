@@ -1,0 +1,242 @@
+"""`Agent`: what GAIA's agents have in common, without a language model inside.
+
+A stand-in, so that agents written for GAIA's documents run and can be served here. It keeps the tools, the prompt and
+the console; who gives it a model gets a plain loop of calls and answers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
+from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    # Takes messages as `{"role", "content"}`, gives the model's words, or the object that they would have been.
+    Model = Callable[[list[dict[str, Any]]], str | dict[str, Any]]
+
+logger = logging.getLogger("gaia_mcp")
+
+# GAIA's other keywords: kept as attributes for the programs that read them, and without effect here.
+_KEPT: dict[str, Any] = {
+    "use_claude": False,
+    "use_chatgpt": False,
+    "claude_model": None,
+    "base_url": None,
+    "debug_prompts": False,
+    "show_prompts": False,
+    "output_dir": None,
+    "streaming": False,
+    "show_stats": False,
+    "max_plan_iterations": 3,
+    "max_consecutive_repeats": 4,
+    "min_context_size": 32768,
+    "skip_lemonade": False,
+}
+RESPONSE_FORMAT = """Answer with one JSON object and nothing else. To call a tool:
+{"tool": "name", "tool_args": {"parameter": "value"}}
+When you know the answer:
+{"answer": "text for the person"}"""
+NO_MODEL = "this agent has no language model; give it one: Agent(model=callable)"
+
+
+class Agent:
+    """An agent: a prompt, a console, the tools of `_TOOL_REGISTRY`.
+
+    Subclasses override `_get_system_prompt`, `_create_console` and `_register_tools` as they need. `model` is called
+    with the messages so far and returns JSON text, or an object, with `tool` and `tool_args`, or with `answer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        silent_mode: bool = False,
+        debug: bool = False,
+        max_steps: int = 20,
+        model_id: str | None = None,
+        output_handler: Any = None,
+        model: Model | None = None,
+        **options: Any,
+    ) -> None:
+        kept = {name: options.pop(name, default) for name, default in _KEPT.items()}
+        # Somebody who calls the constructors of all bases by hand gets here twice.
+        if "_prompt" not in self.__dict__:
+            self._prompt: str | None = None
+            self.__dict__.update(kept)
+            self.silent_mode = silent_mode
+            self.debug = debug
+            self.max_steps = max_steps
+            self.model_id = model_id
+            self.model = model
+            self.error_history: list[str] = []
+            self.conversation_history: list[dict[str, Any]] = []
+            self.last_result: dict[str, Any] | None = None
+            self.console = output_handler if output_handler is not None else self._create_console()
+            self._register_tools()
+        super().__init__(**options)
+
+    # What subclasses override.
+
+    def _get_system_prompt(self) -> str:
+        """What the agent is, in words for its model. Nothing by default."""
+        return ""
+
+    def _create_console(self) -> Any:
+        """Where it says what it does."""
+        return SilentConsole() if self.silent_mode else AgentConsole()
+
+    def _register_tools(self) -> None:
+        """Register its tools, usually by functions with `@tool`. None by default."""
+
+    # The prompt.
+
+    @property
+    def system_prompt(self) -> str:
+        """The whole prompt: the agent's own, the tools there are, the form of an answer."""
+        if self._prompt is None:
+            self._prompt = self._compose_system_prompt()
+        return self._prompt
+
+    @system_prompt.setter
+    def system_prompt(self, text: str) -> None:
+        self._prompt = text
+
+    def rebuild_system_prompt(self) -> None:
+        """Compose the prompt anew, after tools have come or gone."""
+        self._prompt = self._compose_system_prompt()
+
+    def _compose_system_prompt(self) -> str:
+        tools = self._format_tools_for_prompt()
+        parts = [self._get_system_prompt(), f"==== AVAILABLE TOOLS ====\n{tools}" if tools else "", RESPONSE_FORMAT]
+        return "\n\n".join(part for part in parts if part)
+
+    def _format_tools_for_prompt(self) -> str:
+        return "\n".join(
+            f"- {name}({_signature(entry['parameters'])}): {entry['description'].strip()}"
+            for name, entry in sorted(_TOOL_REGISTRY.items())
+        )
+
+    # The tools.
+
+    def get_tools(self) -> list[dict[str, Any]]:
+        """The registry's entries."""
+        return list(_TOOL_REGISTRY.values())
+
+    def get_tools_info(self) -> dict[str, dict[str, Any]]:
+        """The registry's entries by name, as a copy."""
+        return dict(_TOOL_REGISTRY)
+
+    def list_tools(self, verbose: bool = True) -> None:
+        """Show the tools on the console, with `verbose` also what they do."""
+        for name, entry in sorted(_TOOL_REGISTRY.items()):
+            line = f"{name}({_signature(entry['parameters'])})"
+            self.console.print(f"{line}: {entry['description'].strip()}" if verbose else line)
+
+    def _execute_tool(self, tool_name: str, tool_args: dict[str, Any]) -> Any:
+        """What the tool returns; a failure is `{"status": "error", "error": …}`."""
+        name = tool_name if tool_name in _TOOL_REGISTRY else self._resolve_tool_name(tool_name)
+        if name is None:
+            return self._failed(f"Tool '{tool_name}' not found")
+        function = _TOOL_REGISTRY[name]["function"]
+        missing = [
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+            and parameter.name not in tool_args
+        ]
+        if missing:
+            return self._failed(f"Missing required arguments for {name}: {', '.join(missing)}")
+        try:
+            return function(**tool_args)
+        except Exception as error:  # noqa: BLE001 (the tool's own code: whatever it raises is its answer)
+            return self._failed(f"{type(error).__name__}: {error}")
+
+    def _resolve_tool_name(self, tool_name: str) -> str | None:
+        """The one tool that ends in this name: models like to leave out `mcp_<server>_`."""
+        found = [name for name in _TOOL_REGISTRY if name.startswith("mcp_") and name.endswith(f"_{tool_name}")]
+        return found[0] if len(found) == 1 else None
+
+    def _failed(self, problem: str) -> dict[str, Any]:
+        self.error_history.append(problem)
+        return {"status": "error", "error": problem}
+
+    # The loop.
+
+    def run(self, query: str, max_steps: int | None = None) -> dict[str, Any]:
+        """Answer a query: ask the model, call the tools that it wants, until it has an answer.
+
+        Returns `{"status": "success" | "incomplete" | "error", "result", "steps_taken", "conversation"}`, with `error`
+        where there is none; without a model it says so.
+        """
+        messages = [
+            {"role": "system", "content": self.system_prompt},
+            *self.conversation_history,
+            {"role": "user", "content": query},
+        ]
+        if self.model is None:
+            return self._ended(messages, 0, error=NO_MODEL)
+        limit = max_steps or self.max_steps
+        for step in range(1, limit + 1):
+            try:
+                said = _read_reply(self.model(messages))
+            except Exception as error:
+                logger.exception("the model failed")
+                return self._ended(messages, step, error=f"the model failed: {type(error).__name__}: {error}")
+            messages.append({"role": "assistant", "content": json.dumps(said, default=str)})
+            if "tool" not in said:
+                answer = str(said.get("answer", ""))
+                self.console.print_final_answer(answer)
+                return self._ended(messages, step, answer=answer)
+            name, arguments = str(said["tool"]), said.get("tool_args")
+            self.console.print_tool_usage(name)
+            result = self._execute_tool(name, arguments if isinstance(arguments, dict) else {})
+            self.console.print_tool_complete()
+            messages.append({"role": "user", "content": f"{name} returned: {json.dumps(result, default=str)}"})
+        return self._ended(messages, limit, error=f"no answer after {limit} steps")
+
+    def process_query(self, user_input: str, max_steps: int | None = None, **_options: Any) -> dict[str, Any]:
+        """As `run`, by the name that it has in GAIA."""
+        return self.run(user_input, max_steps)
+
+    def _ended(
+        self, messages: list[dict[str, Any]], steps: int, *, answer: str = "", error: str = ""
+    ) -> dict[str, Any]:
+        status = "success" if not error else "incomplete" if error.startswith("no answer") else "error"
+        self.last_result = {
+            "status": status,
+            "result": answer or error,
+            "steps_taken": steps,
+            "conversation": messages,
+        }
+        if error:
+            self.last_result["error"] = error
+        return self.last_result
+
+
+def _signature(parameters: dict[str, dict[str, Any]]) -> str:
+    return ", ".join(
+        f"{name}{'' if described['required'] else '?'}: {_alternatives(described['type'])}"
+        for name, described in parameters.items()
+    )
+
+
+def _alternatives(kind: Any) -> str:
+    return "|".join(str(member) for member in kind) if isinstance(kind, list) else str(kind)
+
+
+def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
+    """The object that a model meant; words that are none are its answer."""
+    if isinstance(reply, dict):
+        return reply
+    text = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"answer": reply}
+    return value if isinstance(value, dict) and ("tool" in value or "answer" in value) else {"answer": reply}

@@ -1,0 +1,157 @@
+"""How the tools of a connected server become entries of a GAIA registry, and leave it again.
+
+A registry is a plain dict for the whole process, shared by all agents in it. So every name in it is given once, nobody
+takes out what somebody else has put in, and what was put over another's entry gives it back.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
+from gaia_mcp.errors import MCPError
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.client.tool import MCPTool
+
+Registry: TypeAlias = dict[str, dict[str, Any]]
+
+# What the makers of models allow in the name of a function.
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+INSTRUCTION = "Tell the person in plain words what this JSON says; do not answer with JSON."
+
+# Registries are changed by whole servers at a time, from any thread.
+_changing = threading.RLock()
+
+
+class RegisteredTool:
+    """The `function` of an entry: calls the tool and wraps what it returns in GAIA's manner."""
+
+    def __init__(self, client: MCPClient, tool: MCPTool) -> None:
+        self.__name__ = tool.name
+        self.__doc__ = tool.description
+        self.client = client
+        self.is_registered = True
+        self.covered: dict[str, Any] | None = None
+        self._call = client.create_tool_wrapper(tool)
+
+    def __repr__(self) -> str:
+        return f"<RegisteredTool {self.__name__!r} of {self.client.name!r}>"
+
+    def __call__(self, **arguments: Any) -> Any:
+        """The wrapped result; a failure is a result too."""
+        try:
+            result = self._call(**arguments)
+        except MCPError as error:
+            result = {"error": str(error)}
+        return wrapped(self.__name__, result)
+
+
+def wrapped(tool_name: str, result: Any) -> Any:
+    """A tool's result with `status`, and what a model needs to make sense of it; what is no dict passes unchanged."""
+    if not isinstance(result, dict):
+        return result
+    if result.get("isError") is True or "error" in result:
+        return {"status": "error", "error": _problem(result), "data": result}
+    return {
+        "status": "success",
+        "message": f"Tool '{tool_name}' returned data",
+        "data": result,
+        "instruction": INSTRUCTION,
+    }
+
+
+def registry_of(agent: object) -> Registry:
+    """The registry that an agent's own base class reads: ours, or GAIA's where it descends from the `Agent` there."""
+    for base in type(agent).__mro__:
+        module = sys.modules.get(base.__module__)
+        registry = getattr(module, "_TOOL_REGISTRY", None)
+        if isinstance(registry, dict) and base.__name__ == "Agent":
+            return registry
+    return _TOOL_REGISTRY
+
+
+def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> None:
+    """Enter `tools` of `client`, in place of what was registered of it before."""
+    with _changing:
+        unregister(registry, client)
+        for name, tool in _named(registry, client.name, tools):
+            function = RegisteredTool(client, tool)
+            entry = {**tool.to_gaia_format(client.name), "name": name, "function": function}
+            function.covered = registry.get(name)
+            registry[name] = entry
+
+
+def unregister(registry: Registry, client: MCPClient) -> int:
+    """Take out what was registered of `client`, however it came in; how many entries that were."""
+    with _changing:
+        taken = 0
+        for name, entry in list(registry.items()):
+            if entry.get("_mcp_server") == client.name and getattr(entry.get("function"), "client", client) is client:
+                del registry[name]
+                taken += 1
+                if (covered := _living(entry)) is not None:
+                    registry[name] = covered
+            else:
+                _let_go_below(entry, client)
+        return taken
+
+
+def _named(registry: Registry, server: str, tools: list[MCPTool]) -> list[tuple[str, MCPTool]]:
+    """`tools` with names that no other server's, and no other tool, has: by a number behind the server's own name."""
+    prefix = _NOT_IN_A_NAME.sub("_", server)
+    number = 1
+    while True:
+        lead = f"mcp_{prefix}" if number == 1 else f"mcp_{prefix}_{number}"
+        named = _unique([(f"{lead}_{_NOT_IN_A_NAME.sub('_', tool.name)}", tool) for tool in tools])
+        if all(name not in registry or registry[name].get("_mcp_server") == server for name, _ in named):
+            return named
+        number += 1
+
+
+def _unique(named: list[tuple[str, MCPTool]]) -> list[tuple[str, MCPTool]]:
+    found: dict[str, MCPTool] = {}
+    for name, tool in named:
+        free, number = name, 2
+        while free in found:
+            free, number = f"{name}_{number}", number + 1
+        found[free] = tool
+    return list(found.items())
+
+
+def _living(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """The entry below this one that still stands: another agent's, for a server of the same name."""
+    function = entry.get("function")
+    if not isinstance(function, RegisteredTool):
+        return None
+    function.is_registered = False
+    below = function.covered
+    while below is not None:
+        under = below.get("function")
+        if not isinstance(under, RegisteredTool) or under.is_registered:
+            return below
+        below = under.covered
+    return None
+
+
+def _let_go_below(entry: dict[str, Any], client: MCPClient) -> None:
+    function = entry.get("function")
+    while isinstance(function, RegisteredTool):
+        if function.client is client:
+            function.is_registered = False
+        function = function.covered.get("function") if function.covered is not None else None
+
+
+def _problem(result: dict[str, Any]) -> str:
+    """What went wrong, in words: `error`, or the texts of a result that reports a failure."""
+    error = result.get("error")
+    if error is not None and result.get("isError") is not True:
+        return str(error.get("message", error)) if isinstance(error, dict) else str(error)
+    content = result.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
+    return "\n".join(texts) or "the tool reported an error and did not say which"

@@ -1,0 +1,217 @@
+"""`Agent`: what it keeps, what it makes of tools, and how it gets on with a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent, AgentConsole, ApiAgent, SilentConsole, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[dict[str, dict[str, Any]]]:
+    """The registry, with what was in it before put back afterwards."""
+    before = dict(_TOOL_REGISTRY)
+    _TOOL_REGISTRY.clear()
+    yield _TOOL_REGISTRY
+    _TOOL_REGISTRY.clear()
+    _TOOL_REGISTRY.update(before)
+
+
+class Adder(Agent):
+    """Registers a tool that adds."""
+
+    def _get_system_prompt(self) -> str:
+        return "You add numbers."
+
+    def _register_tools(self) -> None:
+        @tool
+        def add(a: int, b: int = 1) -> int:
+            """Add two numbers."""
+            return a + b
+
+
+def quiet(**options: Any) -> Adder:
+    return Adder(silent_mode=True, **options)
+
+
+def test_it_keeps_what_it_is_given() -> None:
+    """GAIA: programs read these attributes."""
+    agent = quiet(debug=True, max_steps=3, model_id="m", skip_lemonade=True, streaming=True, base_url="http://x")
+
+    assert (agent.silent_mode, agent.debug, agent.max_steps, agent.model_id) == (True, True, 3, "m")
+    assert (agent.skip_lemonade, agent.streaming, agent.base_url) == (True, True, "http://x")  # type: ignore[attr-defined]
+    assert agent.show_stats is False  # type: ignore[attr-defined]
+
+
+def test_an_unknown_keyword_is_refused() -> None:
+    """Ours: a slip of the keyboard must not be kept in silence."""
+    with pytest.raises(TypeError):
+        quiet(max_step=3)
+
+
+def test_the_console_is_the_one_that_is_given_or_fits_the_mode() -> None:
+    """GAIA: `output_handler`, else by `silent_mode`."""
+    mine = SilentConsole()
+
+    assert Adder(output_handler=mine).console is mine
+    assert type(Adder().console) is AgentConsole
+    assert type(quiet().console) is SilentConsole
+
+
+def test_constructing_it_twice_by_hand_does_no_harm(registry: dict[str, Any]) -> None:
+    """Ours: `Agent.__init__(self); Mixin.__init__(self)` comes by here twice in some orders."""
+    agent = quiet(max_steps=7)
+    console = agent.console
+    registry.clear()
+
+    Agent.__init__(agent)
+
+    assert (agent.max_steps, agent.console) == (7, console)
+    assert registry == {}
+
+
+def test_the_prompt_holds_its_words_its_tools_and_the_form_of_an_answer() -> None:
+    """GAIA: composed when it is first read."""
+    agent = quiet()
+
+    assert agent.system_prompt.startswith("You add numbers.")
+    assert "- add(a: integer, b?: integer): Add two numbers." in agent.system_prompt
+    assert '{"answer": ' in agent.system_prompt
+
+
+def test_the_prompt_is_rebuilt_when_that_is_asked_for(registry: dict[str, Any]) -> None:
+    """GAIA: after tools have come or gone."""
+    agent = quiet()
+    assert "add(" in agent.system_prompt
+
+    registry.clear()
+    assert "add(" in agent.system_prompt
+    agent.rebuild_system_prompt()
+
+    assert "add(" not in agent.system_prompt
+    agent.system_prompt = "mine"
+    assert agent.system_prompt == "mine"
+
+
+def test_a_tool_runs_by_its_name() -> None:
+    """GAIA."""
+    assert quiet()._execute_tool("add", {"a": 2, "b": 3}) == 5
+
+
+def test_a_tool_of_a_server_is_found_without_its_prefix_if_only_one_ends_so(registry: dict[str, Any]) -> None:
+    """GAIA: models like to leave it out."""
+    agent = quiet()
+    registry["mcp_time_now"] = {"name": "mcp_time_now", "parameters": {}, "description": "", "function": lambda: "noon"}
+
+    assert agent._execute_tool("now", {}) == "noon"
+    registry["mcp_clock_now"] = registry["mcp_time_now"]
+    assert agent._execute_tool("now", {})["status"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("subtract", {}, "Tool 'subtract' not found"),
+        ("add", {}, "Missing required arguments for add: a"),
+        ("add", {"a": "x"}, "TypeError: "),
+    ],
+)
+def test_a_tool_that_fails_is_an_answer(name: str, arguments: dict[str, Any], problem: str) -> None:
+    """GAIA: `status` and `error`, and the history of errors."""
+    agent = quiet()
+
+    answer = agent._execute_tool(name, arguments)
+
+    assert answer["status"] == "error"
+    assert problem in answer["error"]
+    assert agent.error_history == [answer["error"]]
+
+
+def test_without_a_model_it_says_so() -> None:
+    """Ours: nothing here pretends to think."""
+    result = quiet().run("what is 2 + 3?")
+
+    assert result["status"] == "error"
+    assert "no language model" in result["error"]
+    assert result["steps_taken"] == 0
+
+
+def test_a_model_calls_tools_until_it_has_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: the plain loop. A silent console says the final answer and nothing else."""
+    replies = iter(['{"tool": "add", "tool_args": {"a": 2, "b": 3}}', '```json\n{"answer": "It is 5."}\n```'])
+    seen: list[list[dict[str, Any]]] = []
+
+    def model(messages: list[dict[str, Any]]) -> str:
+        seen.append(list(messages))
+        return next(replies)
+
+    agent = quiet(model=model)
+    result = agent.run("what is 2 + 3?")
+
+    assert (result["status"], result["result"], result["steps_taken"]) == ("success", "It is 5.", 2)
+    assert seen[0][-1] == {"role": "user", "content": "what is 2 + 3?"}
+    assert seen[1][-1] == {"role": "user", "content": "add returned: 5"}
+    assert agent.last_result is result
+    assert capsys.readouterr().out == "It is 5.\n"
+
+
+@pytest.mark.parametrize("said", ["Just words.", '{"thought": "hm"}', "[1]", {"answer": "Just words."}])
+def test_words_that_are_no_call_are_the_answer(said: Any) -> None:
+    """Ours: small models forget the form."""
+    result = quiet(model=lambda messages: said).run("hello")
+
+    assert result["status"] == "success"
+    assert result["result"] == (said if isinstance(said, str) else said["answer"])
+
+
+def test_a_model_that_never_answers_is_stopped() -> None:
+    """GAIA: `max_steps`."""
+    result = quiet(model=lambda messages: {"tool": "add", "tool_args": {"a": 1}}, max_steps=3).process_query("go on")
+
+    assert (result["status"], result["steps_taken"]) == ("incomplete", 3)
+    assert "no answer after 3 steps" in result["error"]
+
+
+def test_a_model_that_fails_is_an_answer() -> None:
+    """Ours: the agent's caller gets a dict whatever happens."""
+
+    def model(messages: list[dict[str, Any]]) -> str:
+        raise ConnectionError("offline")
+
+    result = quiet(model=model).run("hello")
+
+    assert result["status"] == "error"
+    assert "ConnectionError: offline" in result["error"]
+
+
+def test_its_tools_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """GAIA: on the console, and as values."""
+    agent = Adder()
+
+    agent.list_tools()
+    agent.list_tools(verbose=False)
+
+    assert capsys.readouterr().out == "add(a: integer, b?: integer): Add two numbers.\nadd(a: integer, b?: integer)\n"
+    assert agent.get_tools() == [_TOOL_REGISTRY["add"]]
+    assert agent.get_tools_info() == _TOOL_REGISTRY
+
+
+def test_an_api_agent_presents_itself_as_a_model() -> None:
+    """GAIA: the name of its class without "Agent", and these limits."""
+
+    class PlainAgent(ApiAgent, Agent):
+        pass
+
+    class Plain(ApiAgent):
+        pass
+
+    agent = PlainAgent(silent_mode=True)
+
+    assert agent.get_model_id() == Plain(silent_mode=True).get_model_id() == "gaia-plain"
+    assert agent.get_model_info() == {"max_input_tokens": 8192, "max_output_tokens": 4096}
+    assert agent.estimate_tokens("x" * 41) == 10

@@ -1,0 +1,101 @@
+"""The decorator `tool`, and what it reads from a function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from gaia_mcp.agents.base import _TOOL_REGISTRY, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    before = dict(_TOOL_REGISTRY)
+    yield
+    _TOOL_REGISTRY.clear()
+    _TOOL_REGISTRY.update(before)
+
+
+def parameters_of(function: Any) -> dict[str, Any]:
+    parameters: dict[str, Any] = _TOOL_REGISTRY[tool(function).__name__]["parameters"]
+    return parameters
+
+
+def test_a_function_is_registered_and_unchanged() -> None:
+    """GAIA: by its name, with its docstring."""
+
+    def look(path: str) -> str:
+        """Look at a file.
+
+        All of it.
+        """
+        return path
+
+    assert tool(look) is look
+    assert _TOOL_REGISTRY["look"] == {
+        "name": "look",
+        "description": "Look at a file.\n\nAll of it.",
+        "parameters": {"path": {"type": "string", "required": True}},
+        "function": look,
+        "atomic": False,
+    }
+
+
+def test_it_can_be_given_options() -> None:
+    """GAIA: `atomic` counts, what only GAIA knows is accepted."""
+
+    @tool(atomic=True, display_label="Look")
+    def look() -> None:
+        pass
+
+    assert _TOOL_REGISTRY["look"]["atomic"] is True
+    assert _TOOL_REGISTRY["look"]["description"] == ""
+
+
+def test_annotations_become_types() -> None:
+    """GAIA: the JSON types; what says nothing is unknown."""
+
+    def many(
+        a: str, b: int, c: float, d: bool, e: list[str], f: dict[str, int], g: tuple[int, ...], h: object, i, j=None
+    ):  # type: ignore[no-untyped-def]
+        pass
+
+    found = parameters_of(many)
+
+    assert [found[name]["type"] for name in "abcdefghij"] == [
+        "string", "integer", "number", "boolean", "array", "object", "array", "unknown", "unknown", "unknown"
+    ]  # fmt: skip
+    assert [name for name in found if not found[name]["required"]] == ["j"]
+
+
+def test_unions_and_choices_keep_all_their_types() -> None:
+    """Ours: a model must not be told less than the function takes."""
+
+    def several(a: str | None, b: int | str, c: Literal["x", "y"], d: int | int = 1) -> None:
+        pass
+
+    found = parameters_of(several)
+
+    assert [found[name]["type"] for name in "abcd"] == [["string", "null"], ["integer", "string"], "string", "integer"]
+
+
+def test_annotations_that_cannot_be_resolved_are_unknown() -> None:
+    """Ours: imported for a type checker alone, they are not there when the program runs."""
+
+    def odd(a: Nowhere, b: int) -> None:  # type: ignore[name-defined]  # noqa: F821
+        pass
+
+    assert parameters_of(odd)["a"] == {"type": "unknown", "required": True}
+
+
+def test_parameters_without_a_name_are_left_out() -> None:
+    """Ours: nobody could give them by name."""
+
+    def loose(a: int, *rest: int, b: int = 2, **more: int) -> None:
+        pass
+
+    assert list(parameters_of(loose)) == ["a", "b"]
