@@ -88,9 +88,9 @@ class ServerExistsError(ConfigError, ValueError):
 
     kind = "server-exists"
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, path: Path | None = None) -> None:
         super().__init__(
-            f"MCP server {server!r} already exists",
+            f"MCP server {server!r} already exists" + (f" in {path}" if path is not None else ""),
             hint="replace it with --force, or choose another name",
             server=server,
         )

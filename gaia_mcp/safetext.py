@@ -6,6 +6,10 @@ Knows nothing of terminals; whoever prints decides when to use it.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 # C0 without tab and newline, DEL, C1, and the marks that reorder or hide text on a terminal. The two joiners stay:
 # scripts and emoji are written with them.
@@ -131,7 +135,21 @@ def _masked_value(name: str, value: str) -> str:
     return f"{quote}{masked(value.strip(quote) if quote else value)}{quote}"
 
 
-def redacted(text: str, secrets: list[str]) -> str:
+def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
+    """What a server was given that none of its errors or logs may repeat: the values of its own variables, and of its
+    arguments what `masked_arguments` hides.
+    """
+    found = list(variables.values())
+    # `Bearer X`: on its own the second word is the secret.
+    found += [word for value in variables.values() if _SCHEME.match(value) for word in value.split()[1:]]
+    for argument, shown in zip(arguments, masked_arguments(list(arguments)), strict=True):
+        before, mask, behind = shown.partition(MASK)
+        if mask:
+            found.append(argument[len(before) : len(argument) - len(behind)])
+    return found
+
+
+def redacted(text: str, secrets: Sequence[str]) -> str:
     """`text` with each of `secrets` replaced by `****`."""
     # Very short values would blank out half of every message and protect nothing.
     for secret in sorted((s for s in secrets if len(s) >= 6), key=len, reverse=True):

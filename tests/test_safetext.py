@@ -19,6 +19,7 @@ from gaia_mcp.safetext import (
     masked_url,
     one_line,
     redacted,
+    secrets_in,
 )
 from tests.protocol_support import steady
 
@@ -387,3 +388,21 @@ class TestRedacted:
         """Ours: `1` is the value of many variables."""
         assert redacted("12345 1", ["12345", "1", ""]) == "12345 1"
         assert redacted("123456", ["123456"]) == MASK
+
+
+class TestSecretsIn:
+    """What a server was given, and must not be seen to repeat."""
+
+    def test_the_values_of_its_own_variables_are_secrets(self) -> None:
+        """Ours: whatever they are called."""
+        assert secrets_in({"A": "one", "B": "two"}, []) == ["one", "two"]
+
+    def test_what_follows_a_scheme_is_a_secret_by_itself(self) -> None:
+        """Ours: the server may print it without the word before."""
+        assert secrets_in({"HDR": "Bearer hunter22"}, []) == ["Bearer hunter22", "hunter22"]
+
+    def test_arguments_hide_what_they_hide_in_a_list_too(self) -> None:
+        """Ours: one rule for what a secret looks like."""
+        arguments = ["run", "--api-key", "hunter22", "--token=swordfish", "https://ada:pass@host/", "--port", "80"]
+
+        assert secrets_in({}, arguments) == ["hunter22", "swordfish", "ada:pass"]

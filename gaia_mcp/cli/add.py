@@ -105,7 +105,7 @@ def add(
     store = open_store(config, may_be_new=True)
     read = read_entry(name, new, store.path)
     if not force and name in store.names() and store.source_of(name) == store.path:
-        raise ServerExistsError(name)
+        raise ServerExistsError(name, store.path)
     facts: dict[str, Any] = {}
     presented = ""
     if not no_check:

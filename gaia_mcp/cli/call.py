@@ -62,7 +62,7 @@ def call(
     server, tool_name = plan.entry.name, plan.tool
 
     # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
-    with launched(plan.entry, stderr_shown(server)) as child:
+    with launched(plan.entry, lambda secrets: stderr_shown(server, secrets)) as child:
         # While the server starts, we load what its answers will need.
         from gaia_mcp.cli.ask import asker
         from gaia_mcp.cli.progress import Waiting

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
 
+    Listener = Callable[[Callable[[], Sequence[str]]], Callable[[bytes], None] | None]
+
 # By the time this matters, the session has ended the child in its own way; here it only must not stay.
 LEFT_OVER_GRACE_SECONDS = 0.3
 
@@ -49,8 +51,9 @@ def launched_ahead(words: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def launched(entry: ServerEntry, on_stderr: Callable[[bytes], None] | None = None) -> Iterator[Child]:
-    """The process of a server, being started; ended at the end of the `with`, if nobody has done so before.
+def launched(entry: ServerEntry, listener: Listener | None = None) -> Iterator[Child]:
+    """The process of a server, being started; ended at the end of the `with`, if nobody has done so before. `listener`
+    makes what hears its stderr, of what returns its secrets.
 
     Raises `EntryError` and `VariableUnsetError`; that it cannot be started is told by whoever connects to it.
     """
@@ -58,7 +61,14 @@ def launched(entry: ServerEntry, on_stderr: Callable[[bytes], None] | None = Non
         yield _Ahead.started[1]
         return
     ready = entry.resolved()
-    child = Child.of(entry.name, ready.command, ready.args, env=ready.env, cwd=ready.cwd, on_stderr=on_stderr)
+
+    def secrets() -> Sequence[str]:
+        from gaia_mcp.safetext import secrets_in
+
+        return secrets_in(ready.env, ready.args if ready.args is not None else ready.command.split())
+
+    heard = listener(secrets) if listener is not None else None
+    child = Child.of(entry.name, ready.command, ready.args, env=ready.env, cwd=ready.cwd, on_stderr=heard)
     try:
         # In a thread: a Ctrl-C can never fall between the making of a process and our knowing of it.
         starting = threading.Thread(target=_start, args=(child,), name=f"{entry.name} start", daemon=True)

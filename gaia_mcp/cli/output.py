@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.status import ExitStatus, status_of
-from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.safetext import clean, encodable, one_line, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -130,14 +130,20 @@ def error_object(error: MCPError) -> dict[str, Any]:
     return {**shown, **error.facts}
 
 
-def stderr_shown(name: str) -> Callable[[bytes], None] | None:
-    """What shows a server's stderr as it is written: with `--debug`."""
+def stderr_shown(name: str, secrets: Callable[[], Sequence[str]]) -> Callable[[bytes], None] | None:
+    """What shows a server's stderr line by line, without its `secrets`: with `--debug`."""
     if not Form.debug:
         return None
+    begun = b""
 
     def show(data: bytes) -> None:
-        for line in clean(data.decode("utf-8", "replace")).splitlines():
-            to_stderr(f"[{name}] {line}")
+        nonlocal begun
+        *lines, begun = (begun + data).split(b"\n")
+        # A line that does not end is shown in pieces, rather than kept for ever.
+        if len(begun) > PIECE_CHARS:
+            lines, begun = [*lines, begun], b""
+        for line in lines:
+            to_stderr(f"[{name}] {clean(redacted(line.decode('utf-8', 'replace').rstrip(), secrets()))}")
 
     return show
 

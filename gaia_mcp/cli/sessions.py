@@ -43,9 +43,13 @@ class Session:
             Form.debug,
             host=host,
             verdicts=Verdicts(cache_folder(), entry),
-            on_stderr=stderr_shown(entry.name),
+            on_stderr=stderr_shown(entry.name, self._secrets),
             child=child,
         )
+
+    def _secrets(self) -> list[str]:
+        transport = self.client.transport
+        return transport.secrets() if isinstance(transport, StdioTransport) else []
 
     def deadline(self) -> Deadline:
         """The time for the next request."""

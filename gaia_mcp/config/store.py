@@ -87,7 +87,7 @@ class ConfigStore:
 
         def change(servers: dict[str, Any]) -> None:
             if name in servers and not replace:
-                raise ServerExistsError(name)
+                raise ServerExistsError(name, self.path)
             servers[name] = entry
 
         self._update(change)

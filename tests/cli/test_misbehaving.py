@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -171,3 +172,21 @@ def test_all_servers_share_one_deadline(gaia: Gaia) -> None:
     assert ran.code == 5
     assert len(ran.errors) == 40
     assert time.monotonic() < end
+
+
+SAYS_ITS_ARGUMENTS = "import sys; sys.stderr.write(repr(sys.argv) + chr(10)); sys.exit(3)"
+
+
+@pytest.mark.parametrize("options", [(), ("--debug",)])
+def test_a_secret_among_the_arguments_is_not_repeated(gaia: Gaia, options: tuple[str, ...]) -> None:
+    """Ours: a server that prints how it was called, at the end or while it is watched."""
+    arguments = ["-c", SAYS_ITS_ARGUMENTS, "--api-key", "${KEY_OF_MINE}", "--token=swordfish-1"]
+    gaia.write({"x": {"command": sys.executable, "args": arguments}})
+
+    for command in (("call", "x", "t"), ("tools", "x"), ("test-client", "x")):
+        ran = gaia(*command, *options, KEY_OF_MINE="hunter22-2")
+
+        assert ran.code == 4
+        assert "hunter22" not in ran.stdout + ran.stderr
+        assert "swordfish" not in ran.stdout + ran.stderr
+        assert "'--api-key', '****'" in ran.stdout + ran.stderr

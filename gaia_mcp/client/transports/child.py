@@ -148,7 +148,11 @@ class Child:
             )
         except (OSError, ValueError) as cause:  # The latter for a zero byte in an argument.
             reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
-            raise SpawnError(self._server, self._command, reason, hint=f"try it by hand: {program}") from cause
+            hint = f"try it by hand: {program}"
+            if isinstance(cause, FileNotFoundError) and os.path.exists(program):  # noqa: PTH110
+                reason = "is there, but not the interpreter that its first line (#!) names"
+                hint = f"mend that line, or name an interpreter before {program}"
+            raise SpawnError(self._server, self._command, reason, hint=hint) from cause
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
         self._stdin = self._process.stdin.fileno()
         if os.name != "nt":

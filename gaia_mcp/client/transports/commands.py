@@ -93,14 +93,17 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
     """
     if os.path.dirname(command):  # noqa: PTH120 (a Path would drop a leading "./")
         # Not Path.expanduser(), which raises for a user that there is not.
-        path = Path(cwd or ".") / os.path.expanduser(command)  # noqa: PTH111
+        # Absolute, or "./git" would be looked for on PATH; not by resolving the links of a virtual environment.
+        path = Path(os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(command))))  # noqa: PTH100, PTH111, PTH118
         found = shutil.which(path)
         if found:
-            return os.path.abspath(found)  # noqa: PTH100 (without following the links of a virtual environment)
+            return os.fspath(found)
         if not path.exists():
             raise SpawnError(server, command, "does not exist", hint="check the path in its entry")
-        reason = "is a folder" if path.is_dir() else "is not executable"
-        raise SpawnError(server, command, reason, hint=f"make it executable (chmod +x {path}), or name its interpreter")
+        if path.is_dir():
+            raise SpawnError(server, command, "is a folder", hint="name the program in it")
+        hint = f"make it executable (chmod +x {path}), or name its interpreter"
+        raise SpawnError(server, command, "is not executable", hint=hint)
     found = shutil.which(command, path=environment.get("PATH", os.defpath))
     if found is None:
         hint = _INSTALL_HINTS.get(

@@ -19,7 +19,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.jsonrpc import parse
 from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
-from gaia_mcp.safetext import one_line
+from gaia_mcp.safetext import one_line, secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,6 +65,7 @@ class StdioTransport(WireConversation):
         self.stopped: Stopped | None = None
         self._on_stderr = on_stderr
         self._prepared = child
+        self._secrets: list[str] | None = None
         self._opening = threading.Lock()
         self._disconnects = 0
 
@@ -86,7 +87,7 @@ class StdioTransport(WireConversation):
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without the secrets it was given."""
         child = self._child
-        return child.stderr_tail(self._secrets()) if child is not None else ""
+        return child.stderr_tail(self.secrets()) if child is not None else ""
 
     def connect(self) -> bool:
         """Start the server, without a word to it yet.
@@ -257,13 +258,17 @@ class StdioTransport(WireConversation):
                 return NotConnectedError(self.name)
             returncode = child.wait(EXIT_STATUS_SECONDS)
             child.settle_stderr(EXIT_STATUS_SECONDS)
-            tail = child.stderr_tail(self._secrets())
+            tail = child.stderr_tail(self.secrets())
         return ServerExitedError(
             self.name, _before(stage), returncode, tail, last_words=_last_words(tail) or self._noise(), closed=closed
         )
 
-    def _secrets(self) -> list[str]:
-        return list(self.env.values())
+    def secrets(self) -> list[str]:
+        if self._secrets is None:
+            # Without arguments the command is a whole line.
+            words = self.args if self.args is not None else self.command.split()
+            self._secrets = secrets_in(self.env, words)
+        return self._secrets
 
 
 def _is_cut_off(record: bytes) -> bool:
@@ -287,4 +292,7 @@ def _last_words(stderr: str) -> str:
     telling = [line for line in lines[-30:] if line.startswith(("Error", "TypeError", "SyntaxError", "fatal", "FATAL"))]
     if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
         return one_line(telling[-1])
+    if lines and lines[-1].startswith("hint: "):
+        # One of our own kind: the line before says what is, this one only what to do.
+        return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
     return one_line(lines[-1]) if lines else ""

@@ -71,7 +71,7 @@ class WireConversation(SendingConversation):
     # What a subclass does.
 
     @abstractmethod
-    def _secrets(self) -> list[str]:
+    def secrets(self) -> list[str]:
         """What the server was given and no error or log may repeat."""
 
     # What it calls, beside `_pipe_ended`.
@@ -210,11 +210,11 @@ class WireConversation(SendingConversation):
         raise self._broken(method, outcome)
 
     def _refusal(self, method: str, code: int, text: str, data: Any, hint: str = "") -> PeerError:
-        secrets = self._secrets()
+        secrets = self.secrets()
         return PeerError(self.name, method, code, redacted(text, secrets), masked_value(data, secrets), hint=hint)
 
     def _broken(self, method: str, outcome: Broken) -> RemoteProtocolError:
-        return RemoteProtocolError(self.name, f"{redacted(outcome.problem, self._secrets())} (asked for {method})")
+        return RemoteProtocolError(self.name, f"{redacted(outcome.problem, self.secrets())} (asked for {method})")
 
     def _default_deadline(self) -> Deadline:
         return Deadline(ASIDE_SECONDS)
@@ -346,7 +346,7 @@ class WireConversation(SendingConversation):
                 exchange.telling = None
 
     def _tell(self, event: Event) -> None:
-        host, secrets = self.host, self._secrets()
+        host, secrets = self.host, self.secrets()
         assert host is not None  # noqa: S101 (_begin made it)
         if isinstance(event, Strayed):
             host.strayed(redacted(event.problem, secrets), masked_excerpt(event.excerpt, secrets))

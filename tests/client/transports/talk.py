@@ -30,7 +30,7 @@ class Here(WireConversation):
         self.script = script
         self.sent: list[Message] = []
         self.fails: BaseException | None = None
-        self.secrets = ["hunter22"]
+        self.given = ["hunter22"]
 
     @property
     def is_closing(self) -> bool:
@@ -70,8 +70,8 @@ class Here(WireConversation):
     def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
         return exchange.lost or ConnectError(f"ended {stage}")
 
-    def _secrets(self) -> list[str]:
-        return self.secrets
+    def secrets(self) -> list[str]:
+        return self.given
 
 
 def result(asked: Message, value: Message) -> Message:

@@ -294,6 +294,19 @@ def test_a_file_that_is_no_program_is_an_error_that_says_why(tmp_path: Path) -> 
     assert caught.value.reason == "cannot be run: Exec format error"
 
 
+def test_a_script_whose_interpreter_is_missing_is_told_apart_from_one_that_is_missing(tmp_path: Path) -> None:
+    """Ours: the system says "No such file" about a file that is there."""
+    script = tmp_path / "server"
+    script.write_text("#!/nowhere/python\n")
+    script.chmod(0o755)
+
+    with pytest.raises(SpawnError) as caught:
+        Child("s", str(script), [], environment={}, cwd=None).start()
+
+    assert "interpreter" in caught.value.reason
+    assert str(script) in caught.value.hint
+
+
 def test_a_child_that_was_stopped_before_it_started_never_starts(child: MakeChild) -> None:
     """Ours: who disconnects while a server is being started must not leave one behind."""
     one = child(IGNORES_EOF, start=False)

@@ -152,6 +152,19 @@ def test_a_path_that_cannot_be_run_is_reported_with_why(tmp_path: Path, command:
     assert caught.value.reason == reason
 
 
+@pytest.mark.parametrize("cwd", [None, "."])
+def test_a_path_in_the_working_folder_is_never_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: str | None
+) -> None:
+    """Ours: "./git" is not the git on PATH."""
+    program(tmp_path / "here" / "git")
+    program(tmp_path / "bin" / "git")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    assert find_program("s", "./git", {}, cwd) == str(tmp_path / "here" / "git")
+
+
 def test_a_program_is_started_with_its_arguments_as_they_are() -> None:
     """Ours: no shell between us and a server."""
     arguments = ["a b", '"', "%PATH%", "$HOME", ""]

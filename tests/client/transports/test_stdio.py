@@ -691,6 +691,8 @@ def test_an_error_response_is_raised(start_server: Started) -> None:
          "Error: Cannot find module 'x'"),
         ("TypeError: x is not a function\n    at main (index.js:1)\n", "TypeError: x is not a function"),
         ("odd\n}\n", "}"),
+        ("error: agent 'x' is not there\nhint: check the path\n", "error: agent 'x' is not there"),
+        ("hint: alone\n", "hint: alone"),
         ("red \x1b[31m words\n", "red \\x1b[31m words"),
     ],
 )  # fmt: skip

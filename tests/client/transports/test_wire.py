@@ -242,10 +242,10 @@ def test_a_secret_that_lies_across_the_end_of_an_excerpt_is_not_told_in_part() -
     """Ours: of a stray line only the beginning is kept."""
     host = Host()
     talk = opened(host=host)
-    talk.secrets = ["hunter22-" * 20]
+    talk.given = ["hunter22-" * 20]
     assert talk._exchange is not None
 
-    talk._received(talk._exchange, b"token " + talk.secrets[0].encode())
+    talk._received(talk._exchange, b"token " + talk.given[0].encode())
 
     assert host.strays == ["token ****"]
 
