@@ -62,14 +62,25 @@ def test_the_console_blocks_print_what_they_show(tmp_path: Path) -> None:
             assert matches(ran.stdout.splitlines(), expected), f"$ {command}\n{ran.stdout}"
 
 
-def test_the_python_example_runs(tmp_path: Path) -> None:
-    """Ours."""
-    (example,) = [block for block in blocks("python") if "MCPClient" in block]
-    environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin"}
+def test_the_python_examples_print_what_they_show(tmp_path: Path) -> None:
+    """Ours: each with a home and a working folder of its own."""
+    examples, outputs = blocks("python")[1:], blocks("text")
+    for number, (example, expected) in enumerate(zip(examples, outputs, strict=True)):
+        home = tmp_path / str(number)
+        home.mkdir()
+        environ = {"HOME": str(home), "PATH": f"{BIN}:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
-    ran = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, env=environ, check=True)
+        ran = subprocess.run(
+            [sys.executable, "-c", example],
+            capture_output=True,
+            text=True,
+            cwd=home,
+            env=environ,
+            timeout=60,
+            check=False,
+        )
 
-    assert ran.stdout.splitlines()[1] == "Hello, Ada!"
+        assert matches(ran.stdout.splitlines(), expected.splitlines()), f"{example}\n{ran.stdout}\n{ran.stderr}"
 
 
 def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path) -> None:
