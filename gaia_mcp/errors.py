@@ -22,6 +22,7 @@
     │   └── PeerError               the peer answered with a JSON-RPC error
     └── ToolError                   the call does not fit the tool
         ├── ToolUnknownError        no tool of that name
+        ├── OfferUnknownError       no prompt of that name
         └── ArgumentsError          arguments that do not fit its schema          (ValueError)
 
 A tool that ran and reported a failure is a result, not an exception.
@@ -288,7 +289,7 @@ class PeerError(ProtocolError):
     def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None, *, hint: str = "") -> None:
         super().__init__(
             f"server {server!r} answered {asked} with error {code}: {text}",
-            hint=hint or f"see what it offers with: gaia mcp tools {server}",
+            hint=hint or f"see what it offers with: gaia mcp {_listing_of(asked)} {server}",
             server=server,
         )
         self.asked = asked
@@ -317,19 +318,40 @@ class ToolUnknownError(ToolError):
         self.tool = tool
 
 
+class OfferUnknownError(ToolError):
+    """The server has no prompt of that name, or whatever else `offer` says."""
+
+    kind = "offer-unknown"
+
+    def __init__(self, server: str, offer: str, name: str, *, suggestion: str = "") -> None:
+        super().__init__(
+            f"server {server!r} has no {offer} {name!r}",
+            hint=suggestion or f"see its {offer}s with: gaia mcp {offer}s {server}",
+            server=server,
+        )
+        self.offer = offer
+        self.name = name
+
+
 class ArgumentsError(ToolError, ValueError):
     """Arguments that do not fit the tool's schema, or that JSON cannot say. Nothing was sent."""
 
     kind = "arguments"
 
-    def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "") -> None:
+    def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", offer: str = "tool") -> None:
         super().__init__(
-            f"tool {tool!r} of {server!r}: {'; '.join(problems)}",
+            f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}",
             hint=hint or f"see its parameters with: gaia mcp tools {server}",
             server=server,
         )
         self.tool = tool
         self.problems = tuple(problems)
+
+
+def _listing_of(method: str) -> str:
+    """The command that lists what a request was about."""
+    kind = method.partition("/")[0]
+    return kind if kind in ("prompts", "resources") else "tools"
 
 
 def _ended(returncode: int) -> str:

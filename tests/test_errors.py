@@ -21,6 +21,7 @@ from gaia_mcp.errors import (
     MCPError,
     NotConnectedError,
     NotOfferedError,
+    OfferUnknownError,
     PeerError,
     ProtocolError,
     RemoteProtocolError,
@@ -38,6 +39,7 @@ PATH = Path("/home/jane/servers.json")
 EVERY: list[MCPError] = [
     MCPError("something happened"),
     CancelledError("fs", "tools/call 'read'"),
+    OfferUnknownError("fs", "prompt", "review"),
     ConfigError("something happened"),
     ConfigFileError(PATH, "is empty"),
     ServerUnknownError("fs", PATH),

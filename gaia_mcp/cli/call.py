@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
 from gaia_mcp.cli.output import remark, speak, stderr_shown
 from gaia_mcp.cli.status import ExitStatus
 
@@ -25,12 +24,6 @@ Words = Annotated[
 ArgsOption = Annotated[
     str | None,
     typer.Option("--args", metavar="JSON", help="All arguments as a JSON object, @FILE, or - for standard input."),
-]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output-dir", metavar="DIR", help="Where images, sound and other files go. Default: the working folder."
-    ),
 ]
 
 

@@ -39,6 +39,12 @@ TimeoutOption = Annotated[
         show_default=False,
     ),
 ]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output-dir", metavar="DIR", help="Where images, sound and other files go. Default: the working folder."
+    ),
+]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks and what servers write to stderr.")]
 
 

@@ -59,6 +59,33 @@ def show_result(server: str, tool: str, result: dict[str, Any], output_dir: Path
         )
 
 
+def show_messages(prompt: str, result: dict[str, Any], folder: Path) -> None:
+    """Print a prompt that has been filled in: with `--json` the whole answer, else what is said, by whom if several."""
+    if Form.as_json:
+        say_json(result)
+        return
+    messages = [message for message in result["messages"] if isinstance(message, dict)]
+
+    def pieces() -> Iterator[str]:
+        for message in messages:
+            if len(messages) > 1:
+                yield f"[{message.get('role')}]\n"
+            content = message.get("content")
+            blocks = content if isinstance(content, list) else [content]
+            yield from _pieces(prompt, [block for block in blocks if isinstance(block, dict)], folder)
+
+    _write_pieces(pieces(), {})
+
+
+def show_contents(uri: str, result: dict[str, Any], folder: Path) -> None:
+    """Print a resource: with `--json` the whole answer, else its text, and the paths of what was saved."""
+    if Form.as_json:
+        say_json(result)
+        return
+    blocks = [{"type": "resource", "resource": content} for content in result["contents"] if isinstance(content, dict)]
+    _write_pieces(_pieces(uri, blocks, folder), {})
+
+
 def _write_pieces(pieces: Iterator[str], result: dict[str, Any]) -> None:
     terminal = on_terminal(sys.stdout)
     last = ""

@@ -110,6 +110,25 @@ class ConfigStore:
         self._update(change)
         return removed
 
+    def set_disabled(self, names: list[str], *, disabled: bool) -> None:
+        """Disable or enable servers, all or none.
+
+        Raises `ServerUnknownError` for the first that is not there, `EntryError` for an entry that is none,
+        `ConfigFileError`.
+        """
+
+        def change(servers: dict[str, Any]) -> None:
+            for name in names:
+                if name not in servers:
+                    raise self._not_removable(name, servers)
+                read_entry(name, servers[name])
+                entry = {key: value for key, value in servers[name].items() if key != "disabled"}
+                servers[name] = {**entry, "disabled": True} if disabled else entry
+
+        if names and not self.path.exists():
+            raise self._not_removable(names[0], {})
+        self._update(change)
+
     def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:
         if self.project is not None and name in self._project_servers():
             suggestion = f"it comes from {self.project.path}; edit that, or: gaia mcp untrust"

@@ -1,0 +1,132 @@
+"""`gaia mcp prompts` and `gaia mcp prompt`: the texts that servers have ready for models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
+from gaia_mcp.cli.output import Form, speak
+from gaia_mcp.cli.tools import Names
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.inventory import Inventory
+    from gaia_mcp.cli.sessions import Session
+
+Server = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
+Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.")]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False)
+]
+
+
+def prompts(
+    names: Names = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Show the prompts of servers, with their arguments.
+
+    Arguments in brackets may be left out. Without a name, all servers are asked at once.
+
+    Example: gaia mcp prompts demo
+    """
+    from gaia_mcp.cli.inventory import Kind, show_inventory
+    from gaia_mcp.cli.stores import open_store
+
+    speak(as_json=as_json, debug=debug)
+    kind = Kind("prompts", "prompts", _read, lambda prompt: prompt, _lines)
+    show_inventory(kind, names, open_store(config), within(timeout), Form)
+
+
+def prompt(
+    name: Server,
+    prompt: Prompt,
+    words: Words = None,
+    output_dir: OutputOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Fill in a prompt and print it.
+
+    The text of its messages goes to stdout, each of several under the role that says it; images, sound and other files
+    are saved, and their paths printed.
+
+    Example: gaia mcp prompt demo introduce name=Ada
+    """
+    from gaia_mcp.cli.ask import asker
+    from gaia_mcp.cli.plan import assignment, typed
+    from gaia_mcp.cli.progress import Waiting
+    from gaia_mcp.cli.render import show_messages
+    from gaia_mcp.cli.sessions import connected
+    from gaia_mcp.cli.status import UsageError
+    from gaia_mcp.cli.stores import open_store
+
+    speak(as_json=as_json, debug=debug)
+    entry = open_store(config).entry(name)
+    arguments = typed([assignment(word) for word in words or []], {})
+    for key, value in arguments.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
+    with (
+        Waiting(f"starting {name}") as waiting,
+        connected(entry, within(timeout), elicit=asker(name, waiting)) as session,
+    ):
+        waiting.rename(f"asking {name}")
+        _check(session, prompt, arguments)
+        result = session.client.get_prompt(prompt, arguments, session.deadline())
+        waiting.hide()
+        show_messages(prompt, result, output_dir or Path())
+
+
+def _read(session: Session) -> Inventory:
+    from gaia_mcp.cli.inventory import Inventory
+
+    return Inventory(session.client.list_prompts(session.deadline()), session.client.tool_problems)
+
+
+def _lines(prompt: dict[str, Any]) -> list[str]:
+    from gaia_mcp.cli.inventory import description_lines
+    from gaia_mcp.safetext import one_line
+
+    shown = [name if is_required else f"[{name}]" for name, is_required in _arguments_of(prompt)]
+    return [one_line(f"{prompt['name']}({', '.join(shown)})", 1000), *description_lines(prompt.get("description"))]
+
+
+def _arguments_of(prompt: dict[str, Any]) -> list[tuple[str, bool]]:
+    """The arguments' names, and whether each is required; those first."""
+    described = prompt.get("arguments")
+    found = [
+        (argument["name"], argument.get("required") is True)
+        for argument in (described if isinstance(described, list) else [])
+        if isinstance(argument, dict) and isinstance(argument.get("name"), str)
+    ]
+    return sorted(found, key=lambda argument: not argument[1])
+
+
+def _check(session: Session, name: str, given: dict[str, Any]) -> None:
+    """What can be seen before the prompt is asked for. Raises `OfferUnknownError` and `ArgumentsError`."""
+    from gaia_mcp.errors import ArgumentsError, OfferUnknownError
+    from gaia_mcp.names import did_you_mean
+
+    listed = session.client.list_prompts(session.deadline())
+    known = {prompt["name"]: prompt for prompt in listed}
+    server = session.entry.name
+    if name not in known:
+        raise OfferUnknownError(server, "prompt", name, suggestion=did_you_mean(name, known))
+    arguments = _arguments_of(known[name])
+    names = [argument for argument, _ in arguments]
+    problems = [f"there is no {key!r}, {did_you_mean(key, names)}".rstrip(", ") for key in given if key not in names]
+    problems += [
+        f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
+    ]
+    if problems:
+        hint = f"see its arguments with: gaia mcp prompts {server}"
+        raise ArgumentsError(server, name, problems, hint=hint, offer="prompt")

@@ -1,0 +1,136 @@
+"""`gaia mcp prompts` and `gaia mcp prompt`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+SEVERAL = """
+import base64
+
+class Agent:
+    def get_mcp_tool_definitions(self):
+        return []
+
+    def execute_mcp_tool(self, tool_name, arguments):
+        raise ValueError(tool_name)
+
+    def get_mcp_prompts(self):
+        return [{"name": "talk", "arguments": [{"name": "b"}, {"name": "a", "required": True}, {"title": "odd"}]}]
+
+    def get_mcp_prompt(self, name, arguments):
+        picture = base64.b64encode(b"not really a picture").decode()
+        return {"messages": [
+            {"role": "user", "content": {"type": "text", "text": str(sorted(arguments.items()))}},
+            {"role": "assistant", "content": {"type": "image", "data": picture, "mimeType": "image/png"}},
+        ]}
+"""
+
+
+@pytest.fixture
+def talking(gaia: Gaia) -> Gaia:
+    """The program, with a server whose prompt has two messages."""
+    (gaia.cwd / "talk.py").write_text(SEVERAL)
+    gaia.write({"talk": {"command": "gaia", "args": ["mcp", "serve", str(gaia.cwd / "talk.py")]}})
+    return gaia
+
+
+def test_prompts_are_shown_with_their_arguments(demo: Gaia) -> None:
+    """Ours: those that may be left out in brackets."""
+    ran = demo("prompts")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [
+        "demo (demo 0.1.0)",
+        "  introduce(name, [language])",
+        "      Ask a model to introduce somebody.",
+    ]
+
+
+def test_prompts_as_json_are_the_servers_own(demo: Gaia) -> None:
+    """Ours: `--json` changes the form, never the content."""
+    (server,) = demo("prompts", "demo", "--json").json["servers"]
+
+    assert (server["name"], server["version"]) == ("demo", "2026-07-28")
+    assert [prompt["name"] for prompt in server["prompts"]] == ["introduce"]
+
+
+def test_a_server_without_prompts_has_none(gaia: Gaia) -> None:
+    """Ours: that is no failure."""
+    gaia.use("good-handshake", "good-stateless")
+
+    ran = gaia("prompts")
+
+    assert (ran.code, ran.stdout.count("(no prompts)")) == (0, 2)
+
+
+def test_a_prompt_is_filled_in_and_printed_as_it_is(demo: Gaia) -> None:
+    """Ours: byte for byte, into a pipe."""
+    ran = demo("prompt", "demo", "introduce", "name=Ada", "language=Latin")
+
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "Introduce Ada in two sentences, in Latin.", "")
+
+
+def test_an_argument_may_come_from_a_file(demo: Gaia) -> None:
+    """Ours: as with call; what looks like a number stays text."""
+    (demo.cwd / "who").write_text("42")
+
+    assert "Introduce 42 in" in demo("prompt", "demo", "introduce", "name=@who").stdout
+    assert "Introduce 42 in" in demo("prompt", "demo", "introduce", "name=42").stdout
+
+
+def test_of_several_messages_each_says_whose_it_is_and_pictures_are_saved(talking: Gaia) -> None:
+    """Ours."""
+    ran = talking("prompt", "talk", "talk", "a=1", "--output-dir", "out")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == ["[user]", "[('a', '1')]", "[assistant]", "out/talk.png"]
+    assert (talking.cwd / "out" / "talk.png").read_bytes() == b"not really a picture"
+
+
+def test_a_prompt_as_json_is_the_whole_answer(demo: Gaia) -> None:
+    """Ours."""
+    result = json.loads(demo("prompt", "demo", "introduce", "name=Ada", "--json").stdout)
+
+    assert result["messages"][0]["role"] == "user"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said", "hint"),
+    [
+        (("demo", "intro", "name=Ada"), 7, "no prompt 'intro'", "did you mean 'introduce'?"),
+        (("demo", "zzz"), 7, "no prompt 'zzz'", "gaia mcp prompts demo"),
+        (("demo", "introduce"), 7, "'name' is missing", "gaia mcp prompts demo"),
+        (("demo", "introduce", "nme=Ada"), 7, "there is no 'nme', did you mean 'name'?; 'name' is missing", ""),
+        (("demo", "introduce", "name"), 2, "'name' is not key=value", ""),
+        (("demo", "introduce", "name:=1"), 2, "'name' is not text", "write name=VALUE"),
+        (("dmo", "introduce"), 3, "no server 'dmo'", "did you mean 'demo'?"),
+    ],
+)
+def test_a_mistake_is_told_with_what_was_probably_meant(
+    demo: Gaia, words: tuple[str, ...], code: int, said: str, hint: str
+) -> None:
+    """Ours: two lines, before the server is asked for the prompt."""
+    ran = demo("prompt", *words)
+
+    error, next_step = ran.errors
+    assert (ran.code, ran.stdout) == (code, "")
+    assert said in error
+    assert hint in next_step
+
+
+def test_a_server_that_offers_no_prompts_has_none_of_that_name(gaia: Gaia) -> None:
+    """Ours."""
+    gaia.write({"x": entry_of("good-handshake")})
+
+    ran = gaia("prompt", "x", "y")
+
+    assert ran.code == 7
+    assert "no prompt 'y'" in ran.errors[0]

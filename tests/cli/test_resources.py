@@ -1,0 +1,123 @@
+"""`gaia mcp resources` and `gaia mcp read`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def test_resources_are_shown_with_what_they_are(demo: Gaia) -> None:
+    """Ours."""
+    ran = demo("resources")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [
+        "demo (demo 0.1.0)",
+        "  demo://about (text/plain) about",
+        "      What this agent is",
+        "  demo://logo (image/png) logo",
+        "      A small picture",
+    ]
+
+
+def test_templates_are_among_them(gaia: Gaia) -> None:
+    """Spec, server/resources: a list of their own."""
+    gaia.write({"x": entry_of("offers", "2025-11-25")})
+
+    ran = gaia("resources", "x", "--json")
+
+    (server,) = ran.json["servers"]
+    assert [item.get("uri") or item["uriTemplate"] for item in server["resources"]] == ["file:///a", "file:///{path}"]
+
+
+def test_a_server_without_resources_has_none(gaia: Gaia) -> None:
+    """Ours: that is no failure."""
+    gaia.use("good-handshake")
+
+    assert "(no resources)" in gaia("resources").stdout
+
+
+def test_a_text_is_printed_as_it_is(demo: Gaia) -> None:
+    """Ours: byte for byte, into a pipe."""
+    ran = demo("read", "demo", "demo://about")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout == "This agent comes with gaia-mcp. It needs no network and keeps nothing.\n"
+
+
+def test_a_picture_is_saved_under_the_name_that_it_has(demo: Gaia) -> None:
+    """Ours: and never over a file that is there."""
+    assert demo("read", "demo", "demo://logo").stdout == "logo.png\n"
+    assert demo("read", "demo", "demo://logo").stdout == "logo-2.png\n"
+    assert (demo.cwd / "logo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_resource_as_json_is_the_whole_answer(demo: Gaia) -> None:
+    """Ours."""
+    (content,) = demo("read", "demo", "demo://about", "--json").json["contents"]
+
+    assert content["mimeType"] == "text/plain"
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("words", "uri"),
+    [
+        (("file:///{path}", "path=a b"), "file:///a%20b"),
+        (("file:///{+path}", "path=a/b"), "file:///a/b"),
+        (("x://y{?q,r}", "q=1", "r=2"), "x://y?q=1&r=2"),
+        (("file:///plain",), "file:///plain"),
+    ],
+)
+def test_a_template_is_filled_in(gaia: Gaia, era: str, words: tuple[str, ...], uri: str) -> None:
+    """RFC 6570, in servers of both eras."""
+    gaia.write({"x": entry_of("offers", era)})
+
+    assert gaia("read", "x", *words, "--json").json["contents"][0]["uri"] == uri
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        (("demo://{x}",), "'x' is missing", "its variables are: x"),
+        (("demo://{x}", "y=1"), "'x' is missing; there is no 'y'", "its variables are: x"),
+        (("demo://about", "y=1"), "there is no 'y'", "only a template takes arguments"),
+        (("demo://{x:abc}", "x=1"), "is not a template", "gaia mcp resources"),
+        (("demo://{x}", "x"), "'x' is not key=value", ""),
+    ],
+)
+def test_a_template_that_cannot_be_filled_in_is_told_so(
+    demo: Gaia, words: tuple[str, ...], said: str, hint: str
+) -> None:
+    """Ours: before the server is started."""
+    ran = demo("read", "demo", *words)
+
+    error, next_step = ran.errors
+    assert (ran.code, ran.stdout) == (2, "")
+    assert said in error
+    assert hint in next_step
+
+
+def test_an_unknown_resource_is_the_servers_to_refuse(demo: Gaia) -> None:
+    """Spec, server/resources: not every resource is listed."""
+    ran = demo("read", "demo", "demo://nowhere")
+
+    assert ran.code == 6
+    assert "not found" in ran.errors[0]
+    assert "gaia mcp resources demo" in ran.errors[1]
+
+
+def test_a_server_that_offers_no_resources_says_so(gaia: Gaia) -> None:
+    """Ours: nothing is asked."""
+    gaia.use("good-handshake")
+
+    ran = gaia("read", "good-handshake", "x://y")
+
+    assert ran.code == 6
+    assert "offers no resources" in ran.errors[0]
