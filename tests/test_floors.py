@@ -29,6 +29,7 @@ FLOORS = {
     "client.identity": 2,
     "client.transports": 2,
     "config": 2,
+    "toolcache": 2,
     "agents": 3,
     "client": 3,
     "server": 3,
@@ -44,6 +45,7 @@ EARLIER = {
     "arguments": {"schema"},
     "client.transports": {"client.host", "client.identity"},
     "paths": {"errors"},
+    "toolcache": {"config"},
 }
 # Who prints or exits although it is not the command line.
 EXCEPTIONS = {

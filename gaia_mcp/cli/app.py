@@ -23,6 +23,7 @@ COMMANDS = {
     "add": "gaia_mcp.cli.add:add",
     "list": "gaia_mcp.cli.listing:list_servers",
     "tools": "gaia_mcp.cli.tools:tools",
+    "search": "gaia_mcp.cli.search:search",
     "call": "gaia_mcp.cli.call:call",
     "prompts": "gaia_mcp.cli.prompts:prompts",
     "prompt": "gaia_mcp.cli.prompts:prompt",

@@ -16,6 +16,7 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.safetext import one_line
+from gaia_mcp.toolcache import ToolCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,14 +61,18 @@ class Session:
         return self._whole or Deadline(self.client.timeout)
 
     def fetch_tools(self) -> list[MCPTool]:
-        """All tools, none from a server that offers none. Raises as the client's `open` does."""
+        """All tools, none from a server that offers none; they are remembered for what does not connect. Raises as the
+        client's `open` does.
+        """
+        found: list[MCPTool] = []
         try:
-            return self.client.fetch_tools(self.deadline())
+            found = self.client.fetch_tools(self.deadline())
         except PeerError:
             # Some forget to declare their tools, so all are asked; those that have none may answer with an error.
             if self.client.peer is None or "tools" in self.client.peer.capabilities:
                 raise
-            return []
+        ToolCache(cache_folder()).keep(self.entry, [tool.definition for tool in found])
+        return found
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
         """End the server for good; how that went."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.toolcache import ToolCache
 from tests.bench.figures import (
     EMPTY_APP,
     GAIA,
@@ -51,6 +54,29 @@ def starts(effort: Effort, folder: Path) -> list[Figure]:
         Figure("gaia mcp list, 100 servers / empty Typer app", listed / empty, 1.25, remark=remark),
         Figure("TAB on a server's name / empty Typer app", completed / empty, 1.25, remark=remark),
     ]
+
+
+def searching(effort: Effort, folder: Path) -> list[Figure]:
+    """A word among the tools of many servers, all seen before."""
+    servers = {f"server-{number}": {"command": "npx", "args": ["-y", f"package-{number}"]} for number in range(200)}
+    environment = environment_with(folder / "search", servers)
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in ("path", "owner", "query")}}
+    cache = ToolCache(cache_folder(environment))
+    for number, (name, entry) in enumerate(servers.items()):
+        tools = [
+            {
+                "name": f"tool_{number}_{index}",
+                "description": "Does one thing, and does it well. " * 5,
+                "inputSchema": schema,
+            }
+            for index in range(effort.tools // len(servers) or 1)
+        ]
+        cache.keep(read_entry(name, entry), tools)
+    command = [GAIA, "mcp", "search", "tool_199_0"]
+    if b"server-199" not in run(command, environment).stdout:
+        raise SystemExit("gaia mcp search does not find what is there")
+    (took,) = medians(min(effort.commands, 7), lambda: run(command, environment).seconds)
+    return [Figure(f"gaia mcp search, {effort.tools} tools of 200 servers", took, 0.3, "s")]
 
 
 def cold_call(effort: Effort, folder: Path) -> list[Figure]:

@@ -1,0 +1,95 @@
+"""`gaia mcp search`: which server has a tool for that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
+from gaia_mcp.cli.output import remark, say, say_json, speak
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.store import ConfigStore
+
+Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="What the tool is about; all of these occur.")]
+
+# The name says most about a tool, its description much, and its parameters a little.
+_WEIGHTS = (8, 3, 1)
+
+
+def search(words: Words, config: ConfigOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Find tools by words, among those of all servers.
+
+    Looks at names, descriptions and parameters, the best first. Never connects: it knows what add, tools and
+    test-client have seen. Exit code 7 if nothing is found.
+
+    Example: gaia mcp search issue create
+    """
+    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.errors import ToolError
+
+    speak(as_json=as_json, debug=debug)
+    wanted = [word.casefold() for part in words for word in part.split()]
+    found, unknown = _found(open_store(config), wanted)
+    if unknown:
+        listed = ", ".join(unknown[:5]) + (" and others" if len(unknown) > 5 else "")
+        remark(f"not known yet, and not searched: {listed}; look at them once with: gaia mcp tools")
+    if not found:
+        raise ToolError(f"no tool is about {' '.join(words)!r}", hint="use fewer words, or parts of them")
+    if as_json:
+        say_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
+        return
+    for _, server, tool in found:
+        for line in _lines(server, tool):
+            say(line)
+
+
+def _found(store: ConfigStore, wanted: list[str]) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
+    """The tools in which all words occur, with how well they fit, and the servers whose tools are not known."""
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.errors import EntryError
+    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.toolcache import ToolCache
+
+    cache = ToolCache(cache_folder())
+    found: list[tuple[int, str, dict[str, Any]]] = []
+    unknown: list[str] = []
+    for name, raw in store.servers().items():
+        try:
+            entry = read_entry(name, raw)
+        except EntryError:
+            continue  # Other commands say what is wrong with it.
+        tools = cache.lookup(entry)
+        if tools is None:
+            unknown.append(name)
+        else:
+            found += [(fit, name, tool) for tool in tools if (fit := _fit(tool, wanted))]
+    return sorted(found, key=lambda one: (-one[0], one[1], one[2]["name"])), unknown
+
+
+def _fit(tool: dict[str, Any], wanted: list[str]) -> int:
+    """How well a tool fits; 0 if a word does not occur in it at all."""
+    schema = tool.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    texts = (
+        f"{tool['name']} {tool.get('title', '')}".casefold(),
+        str(tool.get("description", "")).casefold(),
+        " ".join(properties).casefold() if isinstance(properties, dict) else "",
+    )
+    fit = 0
+    for word in wanted:
+        weight = next((weight for text, weight in zip(texts, _WEIGHTS, strict=True) if word in text), 0)
+        if not weight:
+            return 0
+        fit += weight
+    return fit
+
+
+def _lines(server: str, tool: dict[str, Any]) -> list[str]:
+    from gaia_mcp.cli.inventory import description_lines
+    from gaia_mcp.safetext import one_line
+    from gaia_mcp.schema import signature
+
+    shown = signature(tool["name"], tool.get("inputSchema"))
+    return [one_line(f"{server} {shown}", 1000), *description_lines(tool.get("description"))]
