@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "add": "gaia_mcp.cli.add:add",
     "list": "gaia_mcp.cli.listing:list_servers",
+    "show": "gaia_mcp.cli.show:show",
     "tools": "gaia_mcp.cli.tools:tools",
     "search": "gaia_mcp.cli.search:search",
     "call": "gaia_mcp.cli.call:call",

@@ -1,0 +1,98 @@
+"""`gaia mcp show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import BIN, entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def test_an_entry_is_shown_whole_without_connecting_and_without_secrets(gaia: Gaia) -> None:
+    """Ours: each member on a line of its own."""
+    entry = {"command": "npx", "args": ["-y", "a b", "--token", "hunter22"], "env": {"KEY": "hunter22", "X": "${X}"}}
+    gaia.write({"x": {**entry, "cwd": "/srv", "timeout": 1.5, "disabled": True}})
+
+    ran = gaia("show", "x")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert [line.split(None, 1) for line in ran.stdout.splitlines()] == [
+        ["name", "x"],
+        ["transport", "stdio"],
+        ["command", "npx"],
+        ["args", '-y "a b" --token ****'],
+        ["env", "KEY=****, X=${X}"],
+        ["cwd", "/srv"],
+        ["timeout", "1.5 s"],
+        ["disabled", "yes"],
+        ["source", str(gaia.config)],
+        ["tools", "not known yet"],
+    ]
+
+
+def test_with_check_the_server_says_what_it_is(demo: Gaia) -> None:
+    """Ours: version, offers and instructions, in words and as JSON."""
+    ran = demo("show", "demo", "--check")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    shown = dict(line.split(None, 1) for line in ran.stdout.splitlines())
+    assert shown["server"] == "GAIA MCP demo demo 0.1.0"
+    assert shown["protocol"] == "2026-07-28 (stateless)"
+    assert shown["offers"] == "tools, logging, prompts, resources"
+    assert shown["instructions"].startswith("Try greet")
+    assert shown["tools"] == "7"
+    server = demo("show", "demo", "--check", "--json").json["server"]
+    assert (server["version"], server["tools"], server["info"]["name"]) == ("2026-07-28", 7, "demo")
+
+
+def test_what_was_seen_before_is_known(demo: Gaia) -> None:
+    """Ours: without connecting again."""
+    assert demo("show", "demo", "--json").json["known_tools"] is None
+    demo("tools")
+
+    assert demo("show", "demo", "--json").json["known_tools"] == 7
+
+
+@pytest.mark.parametrize(("name", "code"), [("nobody", 3), ("odd", 3)])
+def test_what_cannot_be_shown_is_said(gaia: Gaia, name: str, code: int) -> None:
+    """Ours."""
+    gaia.write({"odd": {"command": 7}})
+
+    ran = gaia("show", name)
+
+    assert (ran.code, ran.stdout) == (code, "")
+    assert f"'{name}'" in ran.errors[0]
+
+
+def test_a_server_that_does_not_start_is_said_as_everywhere(gaia: Gaia) -> None:
+    """Ours: exit code, two lines."""
+    gaia.use("exits-at-once")
+
+    ran = gaia("show", "exits-at-once", "--check")
+
+    assert (ran.code, len(ran.errors)) == (4, 2)
+
+
+def test_an_address_is_shown_without_its_secrets(gaia: Gaia) -> None:
+    """Ours: servers that cannot be reached yet are kept, too."""
+    gaia.write({"far": {"url": "https://ada:pw@example.com/mcp?key=1", "headers": {"Authorization": "Bearer x y z"}}})
+
+    shown = gaia("show", "far").stdout
+
+    assert "****@example.com/mcp?key=****" in shown
+    assert "Bearer x" not in shown
+    assert str(BIN) not in shown
+
+
+def test_a_server_of_a_project_says_which_file_it_is_from(gaia: Gaia) -> None:
+    """Ours."""
+    gaia.write({})
+    (gaia.cwd / ".mcp.json").write_text('{"mcpServers": {"p": {"command": "x"}}}')
+    assert gaia("trust").code == 0
+
+    assert str(gaia.cwd / ".mcp.json") in gaia("show", "p").stdout
+    assert entry_of("good-handshake")["command"] not in gaia("show", "p").stdout
