@@ -26,7 +26,9 @@ class Deadline:
     be extended.
     """
 
-    __slots__ = ("_began", "_clock", "_end", "_held_since", "_holds", "_last", "_lock", "is_cancelled", "seconds")
+    __slots__ = (
+        "_began", "_clock", "_end", "_held_since", "_holds", "_last", "_lock", "_parts", "is_cancelled", "seconds",
+    )  # fmt: skip
 
     def __init__(
         self, seconds: float, *, ceiling: float | None = None, clock: Callable[[], float] = time.monotonic
@@ -42,13 +44,19 @@ class Deadline:
         self._held_since = 0.0
         # Each question of a server is answered in a thread of its own, and each may hold the same deadline.
         self._lock = threading.Lock()
+        # What `sooner` has made of it, and ends with it.
+        self._parts: list[Deadline] = []
 
     def __repr__(self) -> str:
         return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
 
     def cancel(self) -> None:
         """Let it pass now, from any thread: whoever waits notices within a quarter of a second."""
-        self.is_cancelled = True
+        with self._lock:
+            self.is_cancelled = True
+            parts = list(self._parts)
+        for part in parts:
+            part.cancel()
 
     def remaining(self) -> float:
         """Seconds left, never negative; while held, a short slice after which to ask again."""
@@ -70,7 +78,11 @@ class Deadline:
 
     def sooner(self, seconds: float) -> Deadline:
         """A deadline `seconds` from now, or at this one's moment if that comes first."""
-        return Deadline(min(seconds, self.remaining()), clock=self._clock)
+        part = Deadline(min(seconds, self.remaining()), clock=self._clock)
+        with self._lock:
+            part.is_cancelled = self.is_cancelled
+            self._parts.append(part)
+        return part
 
     def extend(self) -> None:
         """Give it its full length again from now, up to the ceiling."""

@@ -267,7 +267,7 @@ class VersionError(ProtocolError):
 class NotOfferedError(ProtocolError):
     """The peer has said what it offers, and this kind of thing is not among it. Nothing was asked.
 
-    `offer` is "prompts", "resources" or "completions".
+    `offer` is "prompts", "resources", "completions" or "subscriptions".
     """
 
     kind = "not-offered"

@@ -214,3 +214,16 @@ def test_many_threads_may_hold_the_same_deadline() -> None:
     # Not held any more, and no more was given back than was taken.
     assert deadline.remaining() > HOLD_SLICE_SECONDS
     assert deadline.remaining() <= 1000
+
+
+def test_what_was_made_of_a_cancelled_deadline_is_cancelled_too() -> None:
+    """Ours: a step of a request ends with the request."""
+    whole = Deadline(60)
+    before = whole.sooner(30)
+    deeper = before.sooner(10)
+
+    whole.cancel()
+
+    assert all(part.is_cancelled and part.expired and part.remaining() == 0 for part in (whole, before, deeper))
+    assert whole.sooner(5).is_cancelled
+    assert not Deadline(60).is_cancelled

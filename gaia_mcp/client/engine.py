@@ -40,6 +40,8 @@ logger = logging.getLogger("gaia_mcp")
 # However often a server reports progress, a request does not last longer than this, in seconds.
 LONGEST_REQUEST_SECONDS = 3600.0
 DEFAULT_TIMEOUT_SECONDS = 30
+# How soon somebody who waits for another thread notices that the deadline was cancelled.
+LOCK_SLICE_SECONDS = 0.25
 
 
 class ClientEngine:
@@ -245,7 +247,7 @@ class ClientEngine:
             if not wanted.questions:
                 pause = pause_before(round_number)
                 if pause > deadline.remaining():
-                    raise DeadlineError(self.name, method, deadline.allowed)
+                    raise self._late(deadline, method)
                 time.sleep(pause)
             asking = retried(params or {}, wanted, self._answers(wanted.questions, deadline))
         raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUNDS} rounds")
@@ -262,6 +264,11 @@ class ClientEngine:
         self._ready(deadline)
         self._conversation.want_logs(level, deadline)
 
+    def _late(self, deadline: Deadline, stage: str) -> MCPError:
+        if deadline.is_cancelled:
+            return CancelledError(self.name, stage)
+        return DeadlineError(self.name, stage, deadline.allowed)
+
     def _ready(self, deadline: Deadline) -> None:
         if self._conversation.is_open:
             return
@@ -276,8 +283,9 @@ class ClientEngine:
 
     @contextmanager
     def _alone(self, deadline: Deadline) -> Iterator[None]:
-        if not self._lock.acquire(timeout=deadline.remaining()):
-            raise DeadlineError(self.name, "another thread's request", deadline.allowed)
+        while not self._lock.acquire(timeout=min(deadline.remaining(), LOCK_SLICE_SECONDS)):
+            if deadline.expired:
+                raise self._late(deadline, "another thread's request")
         try:
             yield
         finally:

@@ -69,14 +69,15 @@ class Host:
     def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result for a server's question.
 
-        Raises `UnsupportedError` for anything that was not declared, `DeclinedError`, and what the host's code does.
+        Raises `UnsupportedError` for anything that was not declared, `DeclinedError`, `TypeError` for an answer that is
+        no dict, and what the host's code does.
         """
         if method == "elicitation/create":
-            return self._elicit(params) if self._elicit is not None else {"action": "decline"}
+            return _dict(self._elicit(params)) if self._elicit is not None else {"action": "decline"}
         if method == "roots/list":
             return {"roots": list(self._roots() if callable(self._roots) else self._roots)}
         if method == "sampling/createMessage" and self._sample is not None:
-            return self._sample(params)
+            return _dict(self._sample(params))
         raise UnsupportedError(method)
 
     def logged(self, level: str, logger: str, data: Any) -> None:
@@ -98,6 +99,13 @@ class Host:
         """What strayed, in words for an error or a remark; empty if nothing did."""
         told = [_counted(self.strays, *_STRAYS), _counted(self.breaches, *_BREACHES)]
         return ", and ".join(filter(None, told))
+
+
+def _dict(answer: Any) -> dict[str, Any]:
+    # No server could read anything else.
+    if not isinstance(answer, dict):
+        raise TypeError(f"the host answered a server with {type(answer).__name__}, not with a dict")
+    return answer
 
 
 def _counted(kept: list[str], one: str, several: str) -> str:

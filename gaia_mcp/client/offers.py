@@ -6,20 +6,26 @@ Results are the dicts of the specification's schemas (server/prompts, server/res
 from __future__ import annotations
 
 import logging
+import threading
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.engine import ClientEngine
-from gaia_mcp.errors import MCPError, NotOfferedError, RemoteProtocolError
+from gaia_mcp.errors import CancelledError, LocalProtocolError, MCPError, NotOfferedError, RemoteProtocolError
+from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gaia_mcp.deadline import Deadline
 
     OnHeard = Callable[[str], None]
 
 logger = logging.getLogger("gaia_mcp")
+
+# The revision from which on servers declare that they complete arguments.
+COMPLETIONS_DECLARED_SINCE = "2025-03-26"
 
 
 class Completion(NamedTuple):
@@ -37,6 +43,8 @@ class OffersClient(ClientEngine):
     Three attributes are called with what the server announces, at once and where its answers are read, so that they
     must not ask anything of it: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with
     the uri of a resource that was subscribed to; `on_subscription_ended` with one that the server tells of no more.
+    Some servers announce changed lists only when asked to: who sets `on_list_changed` after `open` hears of them from
+    the next list on.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -45,6 +53,9 @@ class OffersClient(ClientEngine):
         self.on_resource_updated: OnHeard | None = None
         self.on_subscription_ended: OnHeard | None = None
         self._subscribed: dict[str, None] = {}
+        self._log_level: str | None = None
+        # What is true only in the thread that is calling one of the three.
+        self._here = threading.local()
         self._conversation.on_change = self._heard
 
     @property
@@ -120,18 +131,36 @@ class OffersClient(ClientEngine):
         return Completion(texts, total if is_count else None, found.get("hasMore") is True)
 
     def set_log_level(self, level: str, deadline: Deadline | None = None) -> None:
-        """Ask for log messages from `level` upwards; they go to the host's `on_log`. From "debug" to "emergency"."""
+        """Ask for log messages from `level` upwards; they go to the host's `on_log`. From "debug" to "emergency".
+
+        Raises as `open` does, `LocalProtocolError` for a level that there is not.
+        """
+        if level not in LOG_LEVELS:
+            # It may go into every request from now on, and have each of them refused.
+            raise LocalProtocolError(
+                f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}", server=self.name
+            )
         self.want_logs(level, deadline)
+        self._log_level = level
 
     def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
         """Have `on_resource_updated` told whenever a resource changes, also after the server has been started again.
 
-        Raises as `open` does, `PeerError` if the server refuses.
+        Subscribing twice is the same as once. Raises as `open` does, `PeerError` if the server refuses.
         """
         deadline = deadline or self.deadline()
         self._require("resources", deadline)
-        self._conversation.subscribe(uri, deadline)
+        if not self._offers_subscriptions():
+            raise NotOfferedError(self.name, "subscriptions")
+        if uri in self._subscribed:
+            return
+        # Before it is granted, for the server may end it right after.
         self._subscribed[uri] = None
+        try:
+            self._conversation.subscribe(uri, deadline)
+        except BaseException:
+            self._subscribed.pop(uri, None)
+            raise
 
     def unsubscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
         """Have it told no more. Raises as `open` does."""
@@ -151,21 +180,36 @@ class OffersClient(ClientEngine):
 
     def _heard(self, change: ListChanged | ResourceUpdated | SubscriptionEnded) -> None:
         if isinstance(change, ListChanged):
-            if self.on_list_changed is not None:
-                self.on_list_changed(change.kind)
+            self._tell(self.on_list_changed, change.kind)
         elif isinstance(change, ResourceUpdated):
-            if self.on_resource_updated is not None:
-                self.on_resource_updated(change.uri)
+            self._tell(self.on_resource_updated, change.uri)
         else:
             self._subscribed.pop(change.uri, None)
-            if self.on_subscription_ended is not None:
-                self.on_subscription_ended(change.uri)
+            self._tell(self.on_subscription_ended, change.uri)
+
+    def _tell(self, listener: OnHeard | None, word: str) -> None:
+        if listener is None:
+            return
+        self._here.is_listening = True
+        try:
+            listener(word)
+        except Exception:  # somebody else's code; whoever reads or connects again has something else to do
+            logger.exception("a listener of MCP server %r failed", self.name)
+        finally:
+            self._here.is_listening = False
 
     def disconnect(self) -> None:
         self._subscribed.clear()
+        self._log_level = None
         super().disconnect()
 
     def _opened(self, deadline: Deadline) -> None:
+        if self._log_level is not None:
+            with suppress(MCPError):  # As below.
+                self._conversation.want_logs(self._log_level, deadline)
+        if self.on_list_changed is not None:
+            with suppress(MCPError):  # The next request finds out what is wrong.
+                self._conversation.watch_lists(deadline)
         # It was another connection that they were granted on.
         for uri in list(self._subscribed):
             self._subscribe_again(uri, deadline)
@@ -175,6 +219,8 @@ class OffersClient(ClientEngine):
         self._ready(deadline)
         if not self._offers(kind):
             return []
+        if self.on_list_changed is not None:
+            self._conversation.watch_lists(deadline)  # First, so that no change falls in between.
         found = []
         problems = []
         for number, item in enumerate(self.items(method, deadline), 1):
@@ -187,9 +233,31 @@ class OffersClient(ClientEngine):
 
     def _with_list(self, method: str, params: dict[str, Any], member: str, deadline: Deadline | None) -> dict[str, Any]:
         result = self.request(method, params, deadline)
-        if not isinstance(result.get(member), list):
+        items = result.get(member)
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
         return result
+
+    def _ready(self, deadline: Deadline) -> None:
+        self._may_ask(deadline)
+        super()._ready(deadline)
+
+    @contextmanager
+    def _alone(self, deadline: Deadline) -> Iterator[None]:
+        self._may_ask(deadline)
+        with super()._alone(deadline):
+            yield
+
+    def _may_ask(self, deadline: Deadline) -> None:
+        """Before anything is waited for or sent."""
+        if deadline.is_cancelled:
+            raise CancelledError(self.name, "a request")
+        if getattr(self._here, "is_listening", False):
+            raise LocalProtocolError(
+                f"{self.name!r} was asked by its own listener, without whom the answer cannot be read",
+                hint="ask from a thread of its own",
+                server=self.name,
+            )
 
     def _require(self, kind: str, deadline: Deadline | None) -> None:
         self._ready(deadline or self.deadline())
@@ -197,5 +265,14 @@ class OffersClient(ClientEngine):
             raise NotOfferedError(self.name, kind)
 
     def _offers(self, kind: str) -> bool:
-        # A transport of somebody's own may present its server without a word about what it can.
-        return not self.capabilities or kind in self.capabilities
+        if kind == "completions" and (self.protocol_version or "") < COMPLETIONS_DECLARED_SINCE:
+            return True  # Nobody could say so yet.
+        return self._says_nothing() or kind in self.capabilities
+
+    def _offers_subscriptions(self) -> bool:
+        offer = self.capabilities.get("resources")
+        return self._says_nothing() or (isinstance(offer, dict) and offer.get("subscribe") is True)
+
+    def _says_nothing(self) -> bool:
+        """Whether this is a transport of somebody's own that presents its server without a word about what it can."""
+        return not self._conversation.reconnects and not self.capabilities

@@ -117,7 +117,8 @@ class ClientConnection(Connection):
         """Ask to be told no more; an id when that takes a request of its own."""
         if self._meta is None:
             return self.request("resources/unsubscribe", {"uri": uri})
-        for request_id in [known for known, subscribed in self._subscriptions.items() if subscribed == uri]:
+        # Whoever still waits for a grant would wait in vain.
+        for request_id in [known for known in self._granted if self._subscriptions[known] == uri]:
             self.abandon(request_id, "no longer wanted")
         return None
 
@@ -172,6 +173,9 @@ class ClientConnection(Connection):
             self._stop_subscription(answer.id)
         elif answer.id in self._subscriptions and isinstance(answer, Result):
             self._receive_broken(answer.id, "ended a subscription that it had not granted")
+        elif answer.id in self._subscriptions:
+            del self._subscriptions[answer.id]
+            super()._receive_answer(method, answer)
         elif isinstance(answer, Result) and "resultType" in answer.result:
             self._receive_typed(method, answer)
         else:
@@ -238,9 +242,14 @@ class ClientConnection(Connection):
             self._receive_cancelled(notification.params)
         elif notification.method == "notifications/subscriptions/acknowledged":
             self._receive_grant(notification.params)
-        elif notification.method == "notifications/resources/updated" and isinstance(
-            uri := notification.params.get("uri"), str
-        ):
+        elif notification.method == "notifications/resources/updated":
+            self._receive_update(notification.params)
+
+    def _receive_update(self, params: dict[str, Any]) -> None:
+        uri, subscription = params.get("uri"), meta_of(params).get(SUBSCRIPTION_KEY)
+        # One that has been given up may still be told of for a moment. Servers that say no id are taken at their word.
+        is_known = self._meta is None or not jsonrpc.is_id(subscription) or subscription in self._subscriptions
+        if isinstance(uri, str) and is_known:
             self._events.append(ResourceUpdated(uri))
 
     def _receive_grant(self, params: dict[str, Any]) -> None:

@@ -78,6 +78,16 @@ def test_a_model_is_asked_where_there_is_one() -> None:
     assert asked == [{"maxTokens": 5}]
 
 
+@pytest.mark.parametrize("answer", [None, 7, "yes", [], [{}]])
+def test_an_answer_that_no_server_could_read_is_a_mistake(answer: Any) -> None:
+    """Ours: the same in both eras, and said where it was made."""
+    host = Host(elicit=lambda _: answer, sample=lambda _: answer)
+
+    for method in ("elicitation/create", "sampling/createMessage"):
+        with pytest.raises(TypeError, match=type(answer).__name__):
+            host.answer(method, {})
+
+
 def test_what_goes_to_a_person_or_a_model_keeps_a_request_waiting() -> None:
     """Ours: a deadline stands still for them alone; a list of folders takes no time."""
     assert frozenset({"elicitation/create", "sampling/createMessage"}) == ASKS_A_PERSON

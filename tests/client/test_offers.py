@@ -221,3 +221,54 @@ def test_a_person_who_declines_that_a_model_is_asked_ends_the_call(start_server:
     client = start_server("asks_sampling", host=Host(sample=sample))
 
     assert "not now" in str(client.call_tool("ask", {}))
+
+
+def test_a_call_that_waits_for_another_thread_can_be_cancelled(start_server: Started) -> None:
+    """Ours: the lock is another's, the deadline one's own."""
+    client = start_server("offers", ERAS[0])
+    deadline = client.deadline()
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with client._alone(client.deadline()):
+            held.set()
+            over.wait(5)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(5)
+    timer = threading.Timer(0.05, deadline.cancel)
+    timer.start()
+    try:
+        with pytest.raises(CancelledError):
+            client.fetch_tools(deadline)
+    finally:
+        over.set()
+        thread.join()
+        timer.join()
+
+
+def test_the_oldest_servers_are_asked_to_complete_though_they_cannot_say_that_they_do(start_server: Started) -> None:
+    """Spec 2024-11-05: there was no capability for it."""
+    client = start_server("offers", "2024-11-05")
+
+    assert client.complete({"type": "ref/prompt", "name": "review"}, "lang", "py").values == ["python", "pypy"]
+
+
+def test_the_log_level_outlives_the_servers_process(start_server: Started) -> None:
+    """Ours: as subscriptions do."""
+    client = start_server("offers", ERAS[1])
+    client.set_log_level("warning")
+    client.call_tool("die", {})
+    wait_until(lambda: not client.is_connected())
+
+    client.list_resources()
+
+    assert [line for line in start_server.notes("offers") if "logging/setLevel" in line][1:]
+
+
+def test_a_server_that_declares_nothing_is_asked_for_nothing(start_server: Started) -> None:
+    """Spec, LC-3: an empty object says that nothing is offered."""
+    client = start_server("declares_nothing")
+
+    assert client.list_prompts() == client.list_resources() == []

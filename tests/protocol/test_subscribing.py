@@ -28,8 +28,9 @@ def cancelled_by_server(request_id: Any) -> dict[str, Any]:
     return note("notifications/cancelled", {"requestId": request_id})
 
 
-def updated(uri: Any = URI) -> dict[str, Any]:
-    return note("notifications/resources/updated", {"uri": uri})
+def updated(uri: Any = URI, subscription: Any = ...) -> dict[str, Any]:
+    meta = {} if subscription is ... else {"_meta": {SUBSCRIPTION_KEY: subscription}}
+    return note("notifications/resources/updated", {"uri": uri, **meta})
 
 
 def subscribed() -> tuple[ClientConnection, Any]:
@@ -111,6 +112,51 @@ def test_a_refused_subscription_is_refused() -> None:
     assert give(client, rpc_error(asked, -32602)) == [
         Refused(asked, "subscriptions/listen", -32602, "no", None)  # type: ignore[arg-type]
     ]
+
+
+def test_a_refused_subscription_is_forgotten() -> None:
+    """Ours: a grant that comes after all grants nothing, and there is nothing to give up."""
+    client = open_client(NEW)
+    asked = client.subscribe(URI)
+    sent_by(client)
+    give(client, rpc_error(asked, -32602))
+
+    assert give(client, acknowledged(asked, URI)) == []
+    assert give(client, updated(URI, asked)) == []
+    assert client.unsubscribe(URI) is None
+    assert sent_by(client) == []
+
+
+def test_news_of_a_subscription_that_is_none_is_passed_over() -> None:
+    """Spec 2026-07-28, MC-9: told apart by the id of the subscription, and its type; without one it is believed."""
+    client, asked = subscribed()
+
+    assert give(client, updated(URI, asked)) == [ResourceUpdated(URI)]
+    for other in (asked + 1, str(asked), "x"):
+        assert give(client, updated(URI, other)) == []
+    for nothing in (None, True, 1.5, {}, [asked]):
+        assert give(client, updated(URI, nothing)) == [ResourceUpdated(URI)]
+    client.unsubscribe(URI)
+    assert give(client, updated(URI, asked)) == []
+
+
+def test_news_is_believed_where_subscriptions_have_no_ids() -> None:
+    """Spec up to 2025-11-25: `_meta` is anybody's."""
+    client = open_client(HANDSHAKE_VERSIONS[0])
+
+    assert give(client, updated(URI, 7)) == [ResourceUpdated(URI)]
+
+
+def test_unsubscribing_leaves_alone_what_is_not_granted_yet() -> None:
+    """Ours: whoever waits for the grant would wait in vain."""
+    client = open_client(NEW)
+    asked = client.subscribe(URI)
+    sent_by(client)
+
+    client.unsubscribe(URI)
+
+    assert sent_by(client) == []
+    assert give(client, acknowledged(asked, URI)) == [Answered(asked, {})]
 
 
 def test_a_subscription_that_ends_before_it_began_is_broken() -> None:

@@ -16,14 +16,19 @@ from mcp_types.jsonrpc import (
 )
 from pydantic import ValidationError
 
+from gaia_mcp.client import Host
+from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import Asked
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.rounds import input_required, retried
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
+    CAPABILITIES,
     CLIENT,
     LOG_LEVEL,
     SERVER_INFO,
+    SUBSCRIPTION,
+    discovered,
     enveloped,
     give,
     new_client,
@@ -33,6 +38,7 @@ from tests.protocol_support import (
     open_server,
     rpc,
     rpc_error,
+    rpc_result,
     sent_by,
 )
 
@@ -180,8 +186,24 @@ QUESTIONS: dict[str, list[Wire | None]] = {
     "completion/complete": [
         {"ref": {"type": "ref/prompt", "name": "rich"}, "argument": {"name": "lang", "value": "py"}},
         {"ref": {"type": "ref/resource", "uri": "file:///{path}"}, "argument": {"name": "path", "value": ""}},
+        {
+            "ref": {"type": "ref/prompt", "name": "rich"},
+            "argument": {"name": "style", "value": ""},
+            "context": {"arguments": {"lang": "python"}},
+        },
     ],
 }
+# What a host's `sample` may answer with.
+SAMPLED: list[Wire] = [
+    {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"},
+    {"role": "assistant", "content": BLOCKS[1], "model": "m", "stopReason": "maxTokens"},
+]
+
+
+def new_model_client(*, probe: bool = True) -> ClientConnection:
+    """A client whose host has a model, and has not begun."""
+    capabilities = Host(sample=lambda _: SAMPLED[0]).capabilities()
+    return ClientConnection("peer", info=CLIENT, capabilities=capabilities, probe=probe)
 
 
 def members_of(value: object) -> set[str]:
@@ -273,6 +295,29 @@ def test_initialize_is_what_the_sdk_expects_in_every_version_that_is_proposed() 
         give(client, rpc_error(sent["id"], -32602))
 
 
+def test_a_model_is_declared_as_the_sdk_expects() -> None:
+    """Spec, sampling: in every revision that is proposed, and in every request of 2026-07-28."""
+    client = new_model_client()
+    client.open()
+    (discover,) = sent_by(client)
+    is_request(V2026, discover)
+    give(client, rpc_result(discover["id"], discovered()))
+    client.request("tools/call", {"name": "x"})
+    client.subscribe("file:///a")
+    for sent in (discover, *sent_by(client)):
+        is_request(V2026, sent)
+        assert sent["params"]["_meta"][CAPABILITIES]["sampling"] == {}
+
+    client = new_model_client(probe=False)
+    client.open()
+    for version in HANDSHAKE_VERSIONS:
+        (sent,) = sent_by(client)
+        is_request(version, sent)
+        assert sent["params"]["capabilities"]["sampling"] == {}
+        assert sent["params"]["capabilities"]["roots"] == {}
+        give(client, rpc_error(sent["id"], -32602))
+
+
 @handshake_versions
 def test_initialized_is_what_the_sdk_expects(version: str) -> None:
     """Spec: the handshake era."""
@@ -310,7 +355,8 @@ def test_every_feature_request_is_what_the_sdk_expects(version: str, method: str
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
-def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str) -> None:
+@pytest.mark.parametrize("sampled", SAMPLED)
+def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str, sampled: Wire) -> None:
     """Spec 2026-07-28: multi-round-trip requests."""
     params = QUESTIONS[method][0]
     assert params is not None
@@ -318,7 +364,11 @@ def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str) -> Non
         {
             "resultType": "input_required",
             "requestState": "v1.opaque",
-            "inputRequests": {"confirm": {"method": "elicitation/create"}, "roots": {"method": "roots/list"}},
+            "inputRequests": {
+                "confirm": {"method": "elicitation/create"},
+                "roots": {"method": "roots/list"},
+                "model": {"method": "sampling/createMessage"},
+            },
         }
     )
     assert asked is not None
@@ -326,6 +376,7 @@ def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str) -> Non
     answers = {
         "confirm": {"action": "accept", "content": {"ok": True, "n": 1.5}},
         "roots": {"roots": [{"uri": "file:///home/u", "name": "home"}]},
+        "model": sampled,
     }
     client = open_client(V2026)
     client.request(method, retried(params, asked, answers), progress=True)
@@ -353,6 +404,39 @@ def test_what_the_client_asks_of_its_own_accord_is_what_the_sdk_expects(version:
 
 
 @every_version
+def test_a_subscription_to_a_resource_is_asked_for_as_the_sdk_expects(version: str) -> None:
+    """Spec: by methods of its own, or by listening, from the first request to the last message."""
+    client = open_client(version)
+    client.subscribe("file:///a")
+    client.subscribe("file:///gr%C3%BC%C3%9Fe?q=1#b")
+    first, second = sent_by(client)
+    for sent in (first, second):
+        is_request(version, sent)
+    if version == V2026:
+        assert [sent["params"]["notifications"] for sent in (first, second)] == [
+            {"resourceSubscriptions": ["file:///a"]},
+            {"resourceSubscriptions": ["file:///gr%C3%BC%C3%9Fe?q=1#b"]},
+        ]
+        granted = {"notifications": first["params"]["notifications"], "_meta": {SUBSCRIPTION: first["id"]}}
+        give(client, note("notifications/subscriptions/acknowledged", granted))
+    else:
+        give(client, rpc_result(first["id"], {}))
+
+    client.unsubscribe("file:///a")
+    client.abandon(second["id"], "no longer wanted")
+    ended, given_up = sent_by(client)
+
+    if version == V2026:
+        is_notification(version, ended, by="client")
+        assert ended["params"]["requestId"] == first["id"]
+    else:
+        is_request(version, ended)
+        assert (ended["method"], ended["params"]) == ("resources/unsubscribe", {"uri": "file:///a"})
+    is_notification(version, given_up, by="client")
+    assert given_up["params"]["requestId"] == second["id"]
+
+
+@every_version
 def test_the_clients_cancellation_is_what_the_sdk_expects(version: str) -> None:
     """Spec."""
     client = open_client(version)
@@ -370,6 +454,7 @@ def test_the_clients_cancellation_is_what_the_sdk_expects(version: str) -> None:
     [
         ("roots/list", {"roots": [{"uri": "file:///home/u", "name": "home"}]}),
         ("roots/list", {"roots": []}),
+        *(("sampling/createMessage", sampled) for sampled in SAMPLED),
         ("elicitation/create", {"action": "decline"}),
         ("elicitation/create", {"action": "accept", "content": {"city": "Oslo", "n": 3, "ok": True}}),
         ("ping", None),
@@ -392,15 +477,27 @@ def test_the_clients_answers_are_what_the_sdk_expects(version: str, method: str,
 
 
 @handshake_versions
+def test_what_the_clients_host_answers_is_what_the_sdk_expects(version: str) -> None:
+    """Spec: with a model and folders that are looked up."""
+    host = Host(sample=lambda _: SAMPLED[0], roots=lambda: ({"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}))
+
+    for method in ("roots/list", "sampling/createMessage"):
+        methods.validate_client_result(method, version, json.loads(json.dumps(host.answer(method, {}))))
+
+
+@handshake_versions
 def test_the_clients_refusals_are_what_the_sdk_expects(version: str) -> None:
-    """Spec: -32601 for what it does not know."""
+    """Spec: -32601 for what it does not know, -1 for what the person does not want."""
     client = open_client(version)
     give(client, rpc(1, "sampling/createMessage", {}))
     client.refuse(1, -32601, "Method not found")
+    give(client, rpc(2, "sampling/createMessage", {}))
+    client.refuse(2, -1, "not now")
 
-    (sent,) = sent_by(client)
-    is_error(sent)
-    assert sent["id"] == 1
+    sent = sent_by(client)
+    for message in sent:
+        is_error(message)
+    assert [(message["id"], message["error"]["code"]) for message in sent] == [(1, -32601), (2, -1)]
 
 
 # The server.
