@@ -29,7 +29,10 @@ _changing = threading.RLock()
 
 
 class RegisteredTool:
-    """The `function` of an entry: calls the tool and wraps what it returns in GAIA's manner."""
+    """The `function` of an entry: calls the tool and wraps what it returns.
+
+    GAIA's documents, "GAIA Response Wrapping". `client` is whose tool it is.
+    """
 
     def __init__(self, client: MCPClient, tool: MCPTool) -> None:
         self.__name__ = tool.name
@@ -42,7 +45,7 @@ class RegisteredTool:
     def __repr__(self) -> str:
         return f"<RegisteredTool {self.__name__!r} of {self.client.name!r}>"
 
-    def __call__(self, **arguments: Any) -> Any:
+    def __call__(self, /, **arguments: Any) -> Any:
         """The wrapped result; a failure is a result too."""
         try:
             result = self._call(**arguments)
@@ -75,13 +78,24 @@ def registry_of(agent: object) -> Registry:
     return _TOOL_REGISTRY
 
 
+def registries_of(agent: object) -> list[Registry]:
+    """Where an agent looks for its tools: `registry_of`, and the copy of it that GAIA's newer agents may have made."""
+    own = getattr(agent, "_instance_tools", None)
+    return [registry_of(agent), own] if isinstance(own, dict) else [registry_of(agent)]
+
+
 def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> None:
-    """Enter `tools` of `client`, in place of what was registered of it before."""
+    """Enter `tools` of `client`, in place of what was registered of it before.
+
+    GAIA's documents, "Tool Registration Pattern".
+    """
     with _changing:
         unregister(registry, client)
         for name, tool in _named(registry, client.name, tools):
             function = RegisteredTool(client, tool)
             entry = {**tool.to_gaia_format(client.name), "name": name, "function": function}
+            if registry is not _TOOL_REGISTRY:
+                entry["parameters"] = _of_one_type(entry["parameters"])
             function.covered = registry.get(name)
             registry[name] = entry
 
@@ -91,8 +105,10 @@ def unregister(registry: Registry, client: MCPClient) -> int:
     with _changing:
         taken = 0
         for name, entry in list(registry.items()):
+            if not isinstance(entry, dict):
+                continue
             if entry.get("_mcp_server") == client.name and getattr(entry.get("function"), "client", client) is client:
-                del registry[name]
+                registry.pop(name, None)
                 taken += 1
                 if (covered := _living(entry)) is not None:
                     registry[name] = covered
@@ -108,9 +124,25 @@ def _named(registry: Registry, server: str, tools: list[MCPTool]) -> list[tuple[
     while True:
         lead = f"mcp_{prefix}" if number == 1 else f"mcp_{prefix}_{number}"
         named = _unique([(f"{lead}_{_NOT_IN_A_NAME.sub('_', tool.name)}", tool) for tool in tools])
-        if all(name not in registry or registry[name].get("_mcp_server") == server for name, _ in named):
+        if all(_may_be_covered(registry.get(name), server) for name, _ in named):
             return named
         number += 1
+
+
+def _may_be_covered(entry: Any, server: str) -> bool:
+    return entry is None or (isinstance(entry, dict) and entry.get("_mcp_server") == server)
+
+
+def _of_one_type(parameters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """GAIA's own agents take a type for one word, and end on a list of several."""
+    found = {}
+    for name, described in parameters.items():
+        kinds = described["type"]
+        if isinstance(kinds, list):
+            # That it may be null, too, is told by its not being required.
+            kinds = " | ".join(kind for kind in kinds if kind != "null")
+        found[name] = {**described, "type": kinds}
+    return found
 
 
 def _unique(named: list[tuple[str, MCPTool]]) -> list[tuple[str, MCPTool]]:

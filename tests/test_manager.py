@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import logging
+import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -302,3 +304,234 @@ def test_it_can_be_shown(manager: MCPClientManager, mark: str) -> None:
     manager.add_server("one", entry(mark))
 
     assert repr(manager) == "<MCPClientManager ['one']>"
+
+
+def test_what_others_have_added_to_the_file_is_loaded(manager: MCPClientManager, mark: str) -> None:
+    """GAIA's documents: servers are read from the file. Ours: as it is now."""
+    MCPConfig(manager.config.config_file).add_server("one", entry(mark))
+
+    manager.load_from_config()
+
+    assert manager.list_servers() == ["one"]
+
+
+def test_a_file_that_can_no_longer_be_read_is_logged(
+    manager: MCPClientManager, mark: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """GAIA's documents: loading raises nothing. Who is connected stays so."""
+    manager.add_server("one", entry(mark))
+    manager.config.config_file.write_text("{")
+
+    with caplog.at_level(logging.ERROR, "gaia_mcp"):
+        manager.load_from_config()
+
+    assert str(manager.config.config_file) in caplog.text
+    assert manager.list_servers() == ["one"]
+
+
+def test_a_server_that_has_failed_can_be_removed(config: MCPConfig, mark: str) -> None:
+    """Ours: it is in the file, and in the report, and would be there for ever."""
+    config.add_server("bad", entry(mark, "exits_at_once"))
+    with MCPClientManager(config) as manager:
+        manager.load_from_config()
+
+        manager.remove_server("bad")
+
+        assert manager.get_status_report() == []
+        assert saved(config) == {}
+
+
+def test_a_file_that_cannot_be_changed_leaves_no_removed_server_running(manager: MCPClientManager, mark: str) -> None:
+    """Ours: what one is rid of does not run on."""
+    client = manager.add_server("one", entry(mark))
+    manager.config.config_file.write_text("{")
+
+    with pytest.raises(ConfigFileError):
+        manager.remove_server("one")
+
+    assert not client.is_connected()
+    assert manager.list_servers() == []
+
+
+def failing_host(name: str) -> Host:
+    raise LookupError(f"nobody answers {name}")
+
+
+def test_a_host_that_cannot_be_made_costs_only_its_own_server(config: MCPConfig, mark: str) -> None:
+    """Ours: it is the program's own code."""
+    config.add_server("one", entry(mark))
+
+    with MCPClientManager(config, host=failing_host) as manager:
+        manager.load_from_config()
+
+        (line,) = manager.get_status_report()
+        assert line["error"] == "LookupError: nobody answers one"
+
+
+def test_a_server_that_does_not_list_its_tools_has_the_one_time_of_its_entry(config: MCPConfig, mark: str) -> None:
+    """Ours: connecting and listing together; one that hangs then is not kept, for every use of it would."""
+    config.add_server("mute", entry(mark, "hangs_in_list", timeout=0.5))
+    with MCPClientManager(config) as manager:
+        manager.load_from_config()
+
+        (line,) = manager.get_status_report()
+        assert line["connected"] is False
+        assert "tools/list" in line["error"]
+        assert living_with(mark) == []
+
+
+def test_a_server_without_tools_is_connected_all_the_same(config: MCPConfig, mark: str) -> None:
+    """Spec, server/prompts: one may offer nothing else, and refuse to list tools."""
+    config.add_server("one", entry(mark, "refuses_list"))
+    with MCPClientManager(config) as manager:
+        manager.load_from_config()
+
+        assert manager.list_servers() == ["one"]
+
+
+def adding(manager: MCPClientManager, mark: str) -> tuple[threading.Thread, list[BaseException]]:
+    """A thread that adds a server which never gets ready; the server runs."""
+    raised: list[BaseException] = []
+
+    def add() -> None:
+        try:
+            manager.add_server("slow", entry(mark, "hangs_at_start", timeout=60))
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    wait_until(lambda: living_with(mark))
+    return thread, raised
+
+
+@pytest.mark.parametrize("leave", ["remove", "disconnect", "with"])
+def test_a_server_that_is_being_added_is_given_up_when_it_is_no_longer_wanted(
+    manager: MCPClientManager, mark: str, leave: str
+) -> None:
+    """Ours: whoever removes it, or disconnects from all, does not expect it to come after that."""
+    thread, raised = adding(manager, mark)
+
+    if leave == "remove":
+        manager.remove_server("slow")
+    elif leave == "disconnect":
+        manager.disconnect_all()
+    else:
+        manager.__exit__()
+    thread.join(5)
+
+    assert not thread.is_alive()
+    (error,) = raised
+    assert isinstance(error, ConnectError)
+    assert "meanwhile" in str(error)
+    assert living_with(mark) == []
+    assert manager.get_status_report() == []
+    assert saved(manager.config) == {}
+
+
+def test_disconnecting_while_servers_are_loaded_leaves_none_running(config: MCPConfig, mark: str) -> None:
+    """Ours: those that are connected and those that are not yet."""
+    config.add_server("one", entry(mark))
+    config.add_server("slow", entry(mark, "hangs_at_start", timeout=60))
+    manager = MCPClientManager(config)
+    thread = threading.Thread(target=manager.load_from_config)
+    thread.start()
+    wait_until(lambda: manager.list_servers() == ["one"] and len(living_with(mark)) == 2)
+
+    manager.disconnect_all()
+    thread.join(5)
+
+    assert not thread.is_alive()
+    assert manager.get_status_report() == []
+    assert living_with(mark) == []
+
+
+def test_a_ctrl_c_while_servers_are_loaded_gives_up_those_that_are_not_connected(config: MCPConfig, mark: str) -> None:
+    """Ours: nothing goes on behind the back of whoever has had enough. Those that are connected stay."""
+    config.add_server("one", entry(mark))
+    config.add_server("slow", entry(mark, "hangs_at_start", timeout=60))
+    with MCPClientManager(config) as manager:
+
+        def interrupt() -> None:
+            wait_until(lambda: manager.list_servers() == ["one"] and len(living_with(mark)) == 2)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            manager.load_from_config()
+        thread.join()
+
+        assert len(living_with(mark)) == 1
+        assert manager.list_servers() == ["one"]
+        assert [line["name"] for line in manager.get_status_report()] == ["one"]
+
+
+def test_many_threads_at_once_leave_nothing_running(manager: MCPClientManager, mark: str) -> None:
+    """Ours: adding, removing, loading, reporting and disconnecting, in any order."""
+    surprises: list[BaseException] = []
+    start = threading.Barrier(8)
+
+    def work(number: int) -> None:
+        start.wait()
+        for what in range(3):
+            try:
+                if number % 4 == 0:
+                    manager.add_server(f"s{number}{what}", entry(mark))
+                elif number % 4 == 1:
+                    manager.load_from_config()
+                elif number % 4 == 2:
+                    for name in manager.list_servers():
+                        manager.remove_server(name)
+                else:
+                    manager.disconnect_all()
+                manager.get_status_report()
+            except ConnectError:
+                continue  # Given up by another thread.
+            except BaseException as error:
+                surprises.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    manager.disconnect_all()
+
+    assert surprises == []
+    wait_until(lambda: not living_with(mark))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_that_ends_leaves_the_servers_to_its_parent(manager: MCPClientManager, mark: str) -> None:
+    """Ours: they were started by the other one, which goes on using them."""
+    client = manager.add_server("one", entry(mark, "ignores_eof"))
+
+    child = os.fork()
+    if child == 0:
+        manager.disconnect_all()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    assert client.is_connected()
+    assert len(living_with(mark)) == 1
+
+
+class Stuck(MCPClient):
+    """A client that cannot be disconnected."""
+
+    def disconnect(self) -> None:
+        raise OSError("stuck")
+
+
+def test_one_that_cannot_be_disconnected_is_logged_and_the_others_are(
+    manager: MCPClientManager, mark: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """GAIA's documents: errors are logged, and the remaining servers disconnected."""
+    manager._clients["stuck"] = Stuck.from_config("stuck", {"command": "x"})
+    client = manager.add_server("one", entry(mark))
+
+    manager.disconnect_all()
+
+    assert "'stuck' could not be disconnected: stuck" in caplog.text
+    assert not client.is_connected()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import logging
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -363,3 +365,256 @@ def test_two_agents_have_servers_of_their_own(home: Path) -> None:
 
     assert _TOOL_REGISTRY["mcp_one_echo"]["function"](text="x")["status"] == "success"
     first.disconnect_mcp_server("one")
+
+
+class ByHandWithAFile(Agent, MCPClientMixin):
+    """Calls both constructors itself; the first of them goes on to the second, without a file."""
+
+    def __init__(self, path: Path) -> None:
+        Agent.__init__(self, silent_mode=True)
+        MCPClientMixin.__init__(self, auto_load_config=True, config_file=path)
+
+
+def test_a_file_that_is_named_by_hand_counts_in_every_order(home: Path) -> None:
+    """Ours: `Agent.__init__` has come by the mixin's constructor already."""
+    MCPConfig(home / "mine.json").add_server("one", entry(home))
+
+    agent = ByHandWithAFile(home / "mine.json")
+
+    assert agent.list_mcp_servers() == ["one"]
+    assert "mcp_one_echo" in mcp_tools()
+
+
+class ItsOwnConsole(MCPClientMixin, Agent):
+    """Has its console from its class."""
+
+    console = SilentConsole()
+
+
+def test_an_agent_with_a_console_of_its_class_is_constructed(home: Path) -> None:
+    """Ours: a console alone does not tell that an agent has been."""
+    assert ItsOwnConsole(silent_mode=True, max_steps=3).max_steps == 3
+
+
+class Sharing(MCPClientMixin, Agent):
+    """Uses a manager that others use too."""
+
+    def __init__(self, manager: MCPClientManager) -> None:
+        self._mcp_manager = manager
+        super().__init__(silent_mode=True)
+
+
+def test_agents_that_share_a_manager_do_not_take_its_servers_from_each_other(home: Path) -> None:
+    """Ours: tools go with the last agent that uses them, servers with the manager."""
+    manager = MCPClientManager(MCPConfig(home / "shared.json"))
+    agents = [Sharing(manager), Sharing(manager)]
+    agents[0].connect_mcp_server("s", entry(home, "list_changes"))
+    assert agents[1].load_mcp_servers_from_config() == 1
+    assert "mcp_s_echo(" in agents[1].system_prompt
+
+    del agents[0]
+    gc.collect()
+
+    assert _TOOL_REGISTRY["mcp_s_echo"]["function"]()["status"] == "success"
+    wait_until(lambda: "mcp_s_new1(" in agents[0].system_prompt)
+    wait_until(lambda: "MCP tools changed" not in {thread.name for thread in threading.enumerate()})
+    del agents[0]
+    gc.collect()
+    assert mcp_tools() == set()
+    assert manager.list_servers() == ["s"]
+
+
+def test_a_copy_of_an_agent_shares_its_servers(home: Path) -> None:
+    """Ours: as it shares everything else; the one that goes first takes none with it."""
+    agent = MixinFirst(silent_mode=True)
+    agent.connect_mcp_server("one", entry(home))
+    twin = copy.copy(agent)
+
+    del agent
+    gc.collect()
+
+    assert twin.load_mcp_servers_from_config() == 1
+    assert _TOOL_REGISTRY["mcp_one_echo"]["function"](text="x")["status"] == "success"
+
+
+def test_an_agent_that_refers_to_itself_leaves_nothing_either(home: Path) -> None:
+    """Ours: it goes when the collector comes by."""
+    agent = MixinFirst(silent_mode=True)
+    agent.me = agent  # type: ignore[attr-defined]
+    agent.connect_mcp_server("one", entry(home))
+
+    del agent
+    gc.collect()
+
+    assert mcp_tools() == set()
+
+
+class Snapshot(Agent, MCPClientMixin):
+    """Reads a copy of the registry, as GAIA's agents may since 0.25."""
+
+    def _register_tools(self) -> None:
+        self._instance_tools = dict(_TOOL_REGISTRY)
+
+
+def test_an_agent_with_a_registry_of_its_own_has_the_tools_there_too(home: Path) -> None:
+    """GAIA 0.25: it would not see them otherwise."""
+    agent = Snapshot(silent_mode=True)
+
+    agent.connect_mcp_server("one", entry(home))
+    assert "mcp_one_echo" in agent._instance_tools
+    assert "mcp_one_echo" in _TOOL_REGISTRY
+
+    agent.disconnect_mcp_server("one")
+    assert not any(name.startswith("mcp_one") for name in agent._instance_tools)
+
+
+class Terse:
+    """A console of somebody's, without most of what others have."""
+
+    def print_final_answer(self, answer: str) -> None:
+        pass
+
+
+def test_a_console_that_lacks_methods_is_made_up_for(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: what it cannot say is logged."""
+    agent = MixinFirst(output_handler=Terse())
+
+    assert agent.connect_mcp_server("bad", entry(home, "exits_at_once")) is False
+
+    assert "Failed to connect to MCP server 'bad'" in caplog.text
+
+
+def test_a_server_that_does_not_list_its_tools_is_told(home: Path) -> None:
+    """Ours: connected, and yet of no use to a model."""
+    agent = AgentFirst()
+
+    assert agent.connect_mcp_server("s", entry(home, "refuses_list")) is True
+
+    kind, warning = agent.console.said[0]
+    assert kind == "warning"
+    assert "does not list its tools: " in warning
+    agent.disconnect_mcp_server("s")
+
+
+def test_a_server_that_has_failed_can_be_disconnected_for_good(home: Path) -> None:
+    """Ours: or every load would warn of it."""
+    config = MCPConfig()
+    config.add_server("bad", entry(home, "exits_at_once"))
+    agent = AgentFirst()
+    agent.load_mcp_servers_from_config()
+
+    agent.disconnect_mcp_server("bad")
+
+    assert config.get_servers() == {}
+    assert agent.console.said[-1] == ("info", "Disconnected from MCP server 'bad'")
+    assert agent.composed == 0
+
+
+def test_a_file_that_cannot_be_changed_is_told_and_the_server_is_let_go_of(home: Path) -> None:
+    """GAIA's documents: disconnecting raises nothing."""
+    agent = AgentFirst()
+    agent.connect_mcp_server("one", entry(home))
+    MCPConfig().config_file.write_text("{")
+
+    agent.disconnect_mcp_server("one")
+
+    assert any(kind == "error" and "mcp_servers.json" in said for kind, said in agent.console.said)
+    assert agent.list_mcp_servers() == []
+    assert mcp_tools() == set()
+
+
+class Slow(Agent, MCPClientMixin):
+    """Registers when it is let."""
+
+    def __init__(self) -> None:
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self.is_registering = threading.Event()
+        self.registered = 0
+        super().__init__(silent_mode=True)
+
+    def _register_mcp_tools(self, client: MCPClient) -> None:
+        self.registered += 1
+        self.is_registering.set()
+        self.may_go_on.wait(5)
+        super()._register_mcp_tools(client)
+
+
+def test_tools_that_change_while_a_server_is_disconnected_do_not_stay(home: Path) -> None:
+    """Ours: they are entered in another thread, and by then there may be no server."""
+    agent = Slow()
+    agent.connect_mcp_server("s", entry(home, "list_changes"))
+    agent.may_go_on.clear()
+    agent.is_registering.clear()
+    _TOOL_REGISTRY["mcp_s_echo"]["function"]()
+    assert agent.is_registering.wait(5)
+
+    agent.disconnect_mcp_server("s")
+    agent.may_go_on.set()
+
+    wait_until(lambda: "MCP tools changed" not in {thread.name for thread in threading.enumerate()})
+    assert mcp_tools() == set()
+
+
+def test_a_storm_of_changes_is_one_thread_and_two_looks(home: Path) -> None:
+    """Ours: however often a server announces something."""
+    agent = Slow()
+    agent.connect_mcp_server("s", entry(home, "list_changes"))
+    client = agent.get_mcp_client("s")
+    assert client is not None
+    assert client.on_list_changed is not None
+    agent.may_go_on.clear()
+    agent.is_registering.clear()
+    client.on_list_changed("tools")
+    assert agent.is_registering.wait(5)
+
+    for _ in range(100):
+        client.on_list_changed("tools")
+    client.on_list_changed("prompts")
+
+    assert [thread.name for thread in threading.enumerate()].count("MCP tools changed") == 1
+    agent.may_go_on.set()
+    wait_until(lambda: "MCP tools changed" not in {thread.name for thread in threading.enumerate()})
+    assert agent.registered == 3
+    agent.disconnect_mcp_server("s")
+
+
+class Fragile(Agent, MCPClientMixin):
+    """Cannot rebuild its prompt every time."""
+
+    rebuilt = 0
+
+    def rebuild_system_prompt(self) -> None:
+        self.rebuilt += 1
+        if self.rebuilt == 2:
+            raise LookupError("no prompt today")
+
+
+def test_an_agent_that_cannot_follow_once_follows_again(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: `rebuild_system_prompt` is for subclasses to override, and may fail."""
+    agent = Fragile(silent_mode=True)
+    agent.connect_mcp_server("s", entry(home, "list_changes"))
+
+    _TOOL_REGISTRY["mcp_s_echo"]["function"]()
+    wait_until(lambda: "no prompt today" in caplog.text)
+    _TOOL_REGISTRY["mcp_s_echo"]["function"]()
+
+    wait_until(lambda: agent.rebuilt == 3)
+    assert "mcp_s_new2" in mcp_tools()
+    agent.disconnect_mcp_server("s")
+
+
+def test_tools_that_cannot_be_listed_anew_stay_as_they_were(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: a server that stumbles once has not lost its tools."""
+    agent = MixinFirst(silent_mode=True)
+    agent.connect_mcp_server("s", entry(home, "list_changes"))
+    client = agent.get_mcp_client("s")
+    assert client is not None
+    assert client.on_list_changed is not None
+    client.disconnect()
+
+    client.on_list_changed("tools")
+
+    wait_until(lambda: "are as they were" in caplog.text)
+    assert mcp_tools() == {"mcp_s_echo"}
+    agent.disconnect_mcp_server("s")

@@ -10,7 +10,7 @@ from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent
 from gaia_mcp.client import MCPClient, MCPTool
 from gaia_mcp.client.transports.base import MCPTransport
 from gaia_mcp.errors import NotConnectedError
-from gaia_mcp.registration import Registry, register, registry_of, unregister, wrapped
+from gaia_mcp.registration import Registry, register, registries_of, registry_of, unregister, wrapped
 
 
 class Answering(MCPTransport):
@@ -226,3 +226,53 @@ def test_the_registry_is_the_one_that_the_agents_base_class_reads() -> None:
         assert registry_of(object()) is _TOOL_REGISTRY
     finally:
         del sys.modules["theirs"]
+
+
+def test_an_agents_own_copy_of_the_registry_is_one_of_its_registries() -> None:
+    """GAIA 0.25: an agent may have taken a copy, and reads nothing else from then on."""
+    agent = Agent(silent_mode=True)
+    assert registries_of(agent) == [_TOOL_REGISTRY]
+
+    agent._instance_tools = {}  # type: ignore[attr-defined]
+
+    assert registries_of(agent) == [_TOOL_REGISTRY, {}]
+
+
+def test_a_tool_may_have_an_argument_of_any_name() -> None:
+    """Ours: Python's own `self` is one that servers may use too."""
+    registry: Registry = {}
+    register(registry, client_of("s"), tools_of("x"))
+
+    answer = registry["mcp_s_x"]["function"](self=1, client=2)
+
+    assert answer["data"]["arguments"] == {"self": 1, "client": 2}
+
+
+def test_another_packages_registry_gets_one_word_for_a_type() -> None:
+    """GAIA 0.25: its agents take the type for a string, and fail altogether on a list. Ours: in our own it stays."""
+    schema = {"properties": {"a": {"type": ["integer", "null"]}, "b": {"type": ["string", "integer"]}}}
+    tool = MCPTool("x", "", schema)
+    theirs: Registry = {}
+    client = client_of("s")
+
+    register(theirs, client, [tool])
+    register(_TOOL_REGISTRY, client, [tool])
+    ours = _TOOL_REGISTRY["mcp_s_x"]
+    unregister(_TOOL_REGISTRY, client)
+
+    assert {name: told["type"] for name, told in theirs["mcp_s_x"]["parameters"].items()} == {
+        "a": "integer", "b": "string | integer"
+    }  # fmt: skip
+    assert ours["parameters"]["a"]["type"] == ["integer", "null"]
+
+
+def test_what_others_put_into_a_registry_costs_nothing() -> None:
+    """Ours: it is a plain dict for everybody."""
+    registry: Registry = {"mcp_s_x": "odd"}  # type: ignore[dict-item]
+    client = client_of("s")
+
+    register(registry, client, tools_of("x"))
+    registry["mcp_s_2_x"]["function"] = print  # Somebody wraps what is there.
+
+    assert unregister(registry, client) == 1
+    assert list(registry) == ["mcp_s_x"]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import copy
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ConfigFileError, ServerUnknownError
+from gaia_mcp.errors import ConfigFileError, EntryError, ServerUnknownError
 from gaia_mcp.paths import servers_file
 
 
 class MCPConfig:
     """The servers in `config_file` (`~/.gaia/mcp_servers.json` by default, `~` is expanded). Every change is saved.
 
-    Only that one file: a project's own is the commands' business. Raises `ConfigFileError` for a file that cannot be
-    read.
+    As in GAIA's documents (MCPConfig). The file is read anew each time, so that what others have changed in it is seen
+    and stays. Only that one file: a project's own is the commands' business. What is handed out is the caller's.
+
+    Every method raises `ConfigFileError` for a file that cannot be read, or written. Its folder is made at once.
     """
 
     def __init__(self, config_file: str | Path | None = None) -> None:
@@ -25,31 +28,39 @@ class MCPConfig:
             self.config_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as cause:
             raise ConfigFileError(self.config_file, f"its folder cannot be made: {cause.strerror}") from cause
-        self._servers: dict[str, dict[str, Any]] = self._store.servers()
+        self._store.servers()  # Whether it can be read should be known from the beginning.
 
     def __repr__(self) -> str:
-        return f"<MCPConfig {self.config_file}, {len(self._servers)} servers>"
+        return f"<MCPConfig {self.config_file}>"
+
+    @property
+    def _servers(self) -> dict[str, dict[str, Any]]:
+        return self._store.servers()
 
     def add_server(self, name: str, config: dict[str, Any]) -> None:
-        """Add or replace a server. Raises `EntryError` (a `ValueError`) for an entry that makes no sense."""
-        self._store.add(name, copy.deepcopy(config), replace=True)
-        self._servers = self._store.servers()
+        """Add or replace a server.
+
+        Raises `EntryError` (a `ValueError`) for an entry that makes no sense, or that JSON cannot say.
+        """
+        try:
+            json.dumps(config, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as cause:
+            # Written all the same, it would make the whole file unreadable.
+            raise EntryError(name, f"it cannot be written as JSON: {cause}") from cause
+        self._store.add(name, config, replace=True)
 
     def remove_server(self, name: str) -> None:
         """Forget a server; nothing happens if it is not there."""
-        try:
+        with suppress(ServerUnknownError):
             self._store.remove([name])
-        except ServerUnknownError:
-            return
-        self._servers = self._store.servers()
 
     def get_server(self, name: str) -> dict[str, Any]:
         """The entry of a server, an empty dict if there is none."""
-        return copy.deepcopy(self._servers.get(name, {}))
+        return self._servers.get(name, {})
 
     def get_servers(self) -> dict[str, dict[str, Any]]:
-        """A copy of all entries, by name."""
-        return copy.deepcopy(self._servers)
+        """All entries, by name."""
+        return self._servers
 
     def server_exists(self, name: str) -> bool:
         """Whether there is a server of that name."""

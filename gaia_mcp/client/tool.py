@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gaia_mcp.schema import parts_of, properties_of, required_of
+from gaia_mcp.schema import parts_of, properties_of, required_of, resolved
 
 # The parts of a name such as `delete_file`, `deleteFile` or `delete-file`.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -18,13 +18,18 @@ _WRITING_VERBS = frozenset({
     "replace", "reset", "restart", "restore", "revoke", "run", "save", "send", "set", "start", "stop", "submit",
     "sync", "truncate", "uninstall", "unlock", "update", "upload", "upsert", "write",
 })  # fmt: skip
+# What JSON calls the types of Python.
+_TYPES = {
+    str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
 
 
 @dataclass
 class MCPTool:
-    """A tool. `input_schema` is JSON Schema; `definition` the whole of what the server said, for those who want more.
+    """A tool, as in GAIA's documents (MCPTool). `input_schema` is JSON Schema, with whatever the server wrote in it;
+    `definition` the whole of what the server said, for those who want more.
 
-    Annotations are hints from the server and to be distrusted.
+    Annotations are hints from the server and to be distrusted (specification, server/tools).
     """
 
     name: str
@@ -35,7 +40,7 @@ class MCPTool:
 
     @property
     def title(self) -> str:
-        """What to show a person: `title`, else the annotations' title, else the name."""
+        """What to show a person: `title`, else the annotations' title, else the name (specification, server/tools)."""
         title = self.definition.get("title") or self.annotations.get("title")
         return title if isinstance(title, str) else self.name
 
@@ -53,11 +58,18 @@ class MCPTool:
         return _WRITING_VERBS.isdisjoint(word.lower() for word in words)
 
     def to_gaia_format(self, server_name: str) -> dict[str, Any]:
-        """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`."""
+        """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`: GAIA's documents, "Tool Registration Pattern".
+
+        A parameter's `type` is one word, or a list of several; `enum` and `items` are there where the schema has them.
+        Tolerates every schema.
+        """
         required = required_of(self.input_schema)
+        # Some schemas require what they do not describe.
+        described = {**properties_of(self.input_schema)}
+        described.update((name, {}) for name in required if name not in described)
         parameters = {
             name: _parameter(schema, self.input_schema, is_required=name in required)
-            for name, schema in properties_of(self.input_schema).items()
+            for name, schema in described.items()
         }
         return {
             "name": f"mcp_{server_name}_{self.name}",
@@ -72,20 +84,50 @@ class MCPTool:
 
 
 def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
-    """A parameter as GAIA describes it: one type or several, and the choices where a schema names them."""
+    """A parameter as GAIA describes it: one type or several, and the choices and items where a schema names them."""
     parts = parts_of(schema, root, ("anyOf", "oneOf", "allOf"))
-    said = [part["type"] for part in parts if "type" in part]
-    kinds = [kind for found in said for kind in (found if isinstance(found, list) else [found])]
-    types = list(dict.fromkeys(kind for kind in kinds if isinstance(kind, str)))
+    types = list(dict.fromkeys(kind for part in parts for kind in _types(part)))
     described = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
     parameter = {
         "type": types[0] if len(types) == 1 else types or "string",
         "required": is_required,
         "description": described,
     }
-    if (choices := next((part["enum"] for part in parts if isinstance(part.get("enum"), list)), None)) is not None:
+    if choices := _all_choices(schema, root):
         parameter["enum"] = choices
+    if (items := next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)) is not None:
+        parameter["items"] = resolved(items, root)
     return parameter
+
+
+def _types(part: dict[str, Any]) -> list[str]:
+    """The types that a part names, or those of its choices."""
+    said = part.get("type")
+    if said is None:
+        return [_TYPES[type(choice)] for choice in _choices(part) if type(choice) in _TYPES]
+    return [kind for kind in (said if isinstance(said, list) else [said]) if isinstance(kind, str)]
+
+
+def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
+    """The only values that there are; none where a part of a union leaves it open."""
+    for part in parts_of(schema, root, ("allOf",)):
+        if choices := _choices(part):
+            return choices
+    unions = ("anyOf", "oneOf")
+    members = [part for part in parts_of(schema, root, unions) if not any(union in part for union in unions)]
+    found = [_choices(member) for member in members if member.get("type") != "null"]
+    if not all(found):
+        return []
+    merged: list[Any] = []
+    for choice in (choice for choices in found for choice in choices):
+        if choice not in merged:
+            merged.append(choice)
+    return merged
+
+
+def _choices(part: dict[str, Any]) -> list[Any]:
+    choices = [part["const"]] if "const" in part else part.get("enum")
+    return choices if isinstance(choices, list) else []
 
 
 def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:

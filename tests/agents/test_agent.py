@@ -215,3 +215,103 @@ def test_an_api_agent_presents_itself_as_a_model() -> None:
     assert agent.get_model_id() == Plain(silent_mode=True).get_model_id() == "gaia-plain"
     assert agent.get_model_info() == {"max_input_tokens": 8192, "max_output_tokens": 4096}
     assert agent.estimate_tokens("x" * 41) == 10
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ({"tool": None, "answer": "hm"}, "hm"),
+        ('{"tool": "", "answer": "hm"}', "hm"),
+        ({"answer": None}, ""),
+        ({"answer": ["a", 1]}, '["a", 1]'),
+        ({"thought": "hm"}, '{"thought": "hm"}'),
+        ('{"answer": "cut o', '{"answer": "cut o'),
+        ("{" * 100_000, "{" * 100_000),
+    ],
+)
+def test_odd_replies_are_answers_as_far_as_they_go(said: Any, answer: str) -> None:
+    """Ours: models fill in both members, or none, or write what is no JSON."""
+    result = quiet(model=lambda messages: said).run("hello")
+
+    assert (result["status"], result["result"]) == ("success", answer)
+
+
+def test_a_call_is_found_behind_words_and_without_arguments() -> None:
+    """Ours: models like to say first what they are about to do."""
+    replies = iter(['I will add:\n```json\n{"tool": "add", "tool_args": null}\n```', "Done."])
+
+    result = quiet(model=lambda messages: next(replies)).run("add")
+
+    assert result["steps_taken"] == 2
+    assert "Missing required arguments for add: a" in result["conversation"][-2]["content"]
+
+
+def test_a_model_that_returns_neither_text_nor_an_object_has_failed() -> None:
+    """Ours: a function that forgets to return is a mistake in a program."""
+    result = quiet(model=lambda messages: None).run("hello")
+
+    assert result["status"] == "error"
+    assert "NoneType" in result["error"]
+
+
+def test_what_json_cannot_say_is_told_in_words(registry: dict[str, Any]) -> None:
+    """Ours: a tool may return anything."""
+    agent = quiet(model=lambda messages: {"tool": "odd"} if len(messages) < 3 else {"answer": "done"})
+    circle: list[Any] = []
+    circle.append(circle)
+    for value, words in (({(1, 2): 3}, "{(1, 2): 3}"), (circle, "[[...]]"), (object, '"<class')):
+        registry["odd"] = {"name": "odd", "function": lambda value=value: value}
+        result = agent.run("go")
+        assert result["status"] == "success"
+        assert words in result["conversation"][3]["content"]
+
+
+def test_no_steps_are_no_steps() -> None:
+    """Ours: zero is a number too."""
+    result = quiet(model=lambda messages: "hello").run("hello", max_steps=0)
+
+    assert (result["status"], result["steps_taken"]) == ("incomplete", 0)
+
+
+def test_the_history_comes_before_every_query_and_stays_as_it_is() -> None:
+    """GAIA: it belongs to whoever holds the conversation; nothing is added to it."""
+    agent = quiet(model=lambda messages: f"{len(messages)} messages")
+    agent.conversation_history.append({"role": "user", "content": "earlier"})
+
+    assert [agent.run("hello")["result"], agent.run("hello")["result"]] == ["3 messages", "3 messages"]
+    assert agent.conversation_history == [{"role": "user", "content": "earlier"}]
+
+
+def test_entries_of_others_may_lack_what_ours_have(registry: dict[str, Any]) -> None:
+    """Ours: the registry is a plain dict, and one odd entry must not cost the agent its prompt."""
+    registry["bare"] = {"name": "bare", "description": None, "parameters": {"p": {}}, "function": dict}
+    registry["empty"] = {}
+    agent = quiet()
+
+    assert "- bare(p?: unknown): " in agent.system_prompt
+    assert agent._execute_tool("bare", {"p": 1}) == {"p": 1}
+    assert agent._execute_tool("empty", {})["error"] == "Tool 'empty' not found"
+
+
+def test_a_tool_is_found_however_its_name_is_capitalised(registry: dict[str, Any]) -> None:
+    """GAIA: small models get that wrong."""
+    agent = quiet()
+    registry["mcp_time_getNow"] = {"name": "mcp_time_getNow", "function": lambda: "noon"}
+
+    assert agent._execute_tool("GetNow", {}) == "noon"
+    assert agent._execute_tool("MCP_time_getnow", {}) == "noon"
+
+
+class Changing(dict[str, Any]):
+    """A registry out of which somebody takes an entry while it is looked for."""
+
+    def __contains__(self, name: object) -> bool:
+        return bool(self.pop(name, True))
+
+
+def test_a_tool_that_is_taken_out_this_moment_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: servers come and go in other threads."""
+    agent = quiet()
+    monkeypatch.setattr("gaia_mcp.agents.base.agent._TOOL_REGISTRY", Changing(add={"function": print}))
+
+    assert agent._execute_tool("add", {})["error"] == "Tool 'add' not found"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
 from gaia_mcp.agents.base import AgentConsole, SilentConsole
@@ -55,3 +58,42 @@ def test_a_silent_console_says_the_final_answer_unless_told_not_to(
     console.print_final_answer("yes")
 
     assert capsys.readouterr().out == heard
+
+
+def test_what_the_outputs_encoding_lacks_is_written_as_an_escape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: an agent does not end for a letter."""
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, "latin-1"))
+
+    AgentConsole().print_info("ä ✓ \ud800")
+
+    assert output.getvalue().decode("latin-1").rstrip() == "ä \\u2713 \\ud800"
+
+
+class Left(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_console_without_anybody_who_listens_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a closed output, none at all as under a service, a pipe whose reader has gone. Nothing is ended by it."""
+    closed = io.StringIO()
+    closed.close()
+    for output in (closed, None, Left()):
+        monkeypatch.setattr(sys, "stdout", output)
+        AgentConsole().print_info("hello")
+        SilentConsole().print_final_answer("yes")
+
+
+def test_an_output_that_does_not_tell_its_encoding_is_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: programs put objects of their own in its place."""
+    said: list[str] = []
+    monkeypatch.setattr(
+        sys, "stdout", type("Kept", (), {"write": lambda self, text: said.append(text), "flush": lambda self: None})()
+    )
+
+    AgentConsole().print("ä")
+
+    assert "".join(said) == "ä\n"

@@ -99,3 +99,14 @@ def test_parameters_without_a_name_are_left_out() -> None:
         pass
 
     assert list(parameters_of(loose)) == ["a", "b"]
+
+
+def test_annotations_that_cannot_even_be_evaluated_are_unknown() -> None:
+    """Ours: an attribute that a module does not have, or text that is no Python."""
+
+    def odd(a: Any, b: Any) -> None:
+        pass
+
+    odd.__annotations__ = {"a": "Literal.nope", "b": "a file"}
+
+    assert [found["type"] for found in parameters_of(odd).values()] == ["unknown", "unknown"]

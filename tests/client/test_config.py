@@ -129,8 +129,30 @@ def test_a_project_s_file_is_not_looked_at(path: Path, tmp_path: Path, monkeypat
     assert MCPConfig(path).get_servers() == {}
 
 
-def test_it_shows_its_file_and_how_many(path: Path) -> None:
-    """Ours: it turns up in debuggers, and entries hold secrets."""
+def test_it_shows_its_file_and_nothing_of_what_is_in_it(path: Path) -> None:
+    """Ours: it turns up in debuggers, entries hold secrets, and the file may have become unreadable."""
+    config = MCPConfig(path)
+    path.write_text("{")
+    assert repr(config) == f"<MCPConfig {path}>"
+
+
+def test_what_others_have_changed_is_seen_at_once(path: Path) -> None:
+    """GAIA's documents: servers are read from the file. Ours: as it is now, not as it was once."""
+    config = MCPConfig(path)
+    MCPConfig(path).add_server("fs", ENTRY)
+    assert config.server_exists("fs")
+    assert config.get_server("fs") == ENTRY
+    assert config.get_servers() == config._servers == {"fs": ENTRY}
+    path.write_text("{")
+    with pytest.raises(ConfigFileError):
+        config.get_servers()
+
+
+@pytest.mark.parametrize("note", [float("nan"), object(), {1: float("inf")}])
+def test_what_json_cannot_say_is_refused_before_it_spoils_the_file(path: Path, note: Any) -> None:
+    """Ours: the file could not be read any more, and with it all other servers."""
     config = MCPConfig(path)
     config.add_server("fs", ENTRY)
-    assert repr(config) == f"<MCPConfig {path}, 1 servers>"
+    with pytest.raises(EntryError):
+        config.add_server("odd", {**ENTRY, "note": note})
+    assert config.get_servers() == {"fs": ENTRY}

@@ -175,3 +175,39 @@ def test_of_two_tools_of_one_name_the_first_counts() -> None:
 
     assert [tool.description for tool in tools] == ["one"]
     assert problems == ["tool 't' is listed twice"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ({"enum": [1, 2]}, {"type": "integer", "enum": [1, 2]}),
+        ({"enum": ["a", None, True, 1.5]}, {
+            "type": ["string", "null", "boolean", "number"], "enum": ["a", None, True, 1.5]
+        }),
+        ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+        ({"anyOf": [{"enum": ["a"]}, {"const": "b"}, {"enum": ["a"]}]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"enum": ["a"]}, {"type": "null"}]}, {"type": ["string", "null"], "enum": ["a"]}),
+        ({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}, {"type": ["string", "integer"]}),
+        ({"allOf": [{"type": "string"}, {"enum": ["a"]}]}, {"type": "string", "enum": ["a"]}),
+        ({"enum": "a"}, {"type": "string"}),
+        ({"type": "array", "items": {"$ref": "#/$defs/x"}}, {"type": "array", "items": {"type": "integer"}}),
+        ({"type": "array", "items": True}, {"type": "array"}),
+    ],
+)  # fmt: skip
+def test_choices_and_items_are_told_and_nothing_that_the_schema_does_not_say(schema: Any, told: dict[str, Any]) -> None:
+    """Ours: the choices of one member of a union are not those of the whole."""
+    root = {"properties": {"p": schema}, "$defs": {"x": {"type": "integer"}}}
+
+    entry = MCPTool("t", "", root).to_gaia_format("s")
+
+    assert entry["parameters"]["p"] == {"required": False, "description": "", **told}
+
+
+def test_what_is_required_but_not_described_is_told_too() -> None:
+    """Ours: without it no call would succeed."""
+    entry = MCPTool("t", "", {"required": ["a"], "properties": {"b": {}}}).to_gaia_format("s")
+
+    assert entry["parameters"] == {
+        "b": {"type": "string", "required": False, "description": ""},
+        "a": {"type": "string", "required": True, "description": ""},
+    }

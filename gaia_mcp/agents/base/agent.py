@@ -48,8 +48,12 @@ NO_MODEL = "this agent has no language model; give it one: Agent(model=callable)
 class Agent:
     """An agent: a prompt, a console, the tools of `_TOOL_REGISTRY`.
 
-    Subclasses override `_get_system_prompt`, `_create_console` and `_register_tools` as they need. `model` is called
-    with the messages so far and returns JSON text, or an object, with `tool` and `tool_args`, or with `answer`.
+    Its surface is that of GAIA's `Agent`, whose other keywords are kept as attributes; a keyword that neither knows is
+    a `TypeError`. Subclasses override `_get_system_prompt`, `_create_console` and `_register_tools` as they need.
+
+    `model` is ours: it is called with the messages so far and returns JSON text, or an object, with `tool` and
+    `tool_args`, or with `answer`. `max_steps` is how often it is asked for one query. `conversation_history` holds
+    messages that come before every query; as in GAIA nothing is added to it, that is for who holds the conversation.
     """
 
     def __init__(
@@ -116,10 +120,7 @@ class Agent:
         return "\n\n".join(part for part in parts if part)
 
     def _format_tools_for_prompt(self) -> str:
-        return "\n".join(
-            f"- {name}({_signature(entry['parameters'])}): {entry['description'].strip()}"
-            for name, entry in sorted(_TOOL_REGISTRY.items())
-        )
+        return "\n".join(f"- {_signature(name, entry)}: {_described(entry)}" for name, entry in _tools())
 
     # The tools.
 
@@ -133,19 +134,20 @@ class Agent:
 
     def list_tools(self, verbose: bool = True) -> None:
         """Show the tools on the console, with `verbose` also what they do."""
-        for name, entry in sorted(_TOOL_REGISTRY.items()):
-            line = f"{name}({_signature(entry['parameters'])})"
-            self.console.print(f"{line}: {entry['description'].strip()}" if verbose else line)
+        for name, entry in _tools():
+            line = _signature(name, entry)
+            self.console.print(f"{line}: {_described(entry)}" if verbose else line)
 
     def _execute_tool(self, tool_name: str, tool_args: dict[str, Any]) -> Any:
         """What the tool returns; a failure is `{"status": "error", "error": …}`."""
         name = tool_name if tool_name in _TOOL_REGISTRY else self._resolve_tool_name(tool_name)
-        if name is None:
+        # It may have been taken out this very moment.
+        function = _TOOL_REGISTRY.get(name, {}).get("function") if name is not None else None
+        if not callable(function):
             return self._failed(f"Tool '{tool_name}' not found")
-        function = _TOOL_REGISTRY[name]["function"]
         missing = [
             parameter.name
-            for parameter in inspect.signature(function).parameters.values()
+            for parameter in _parameters(function)
             if parameter.default is parameter.empty
             and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
             and parameter.name not in tool_args
@@ -158,9 +160,14 @@ class Agent:
             return self._failed(f"{type(error).__name__}: {error}")
 
     def _resolve_tool_name(self, tool_name: str) -> str | None:
-        """The one tool that ends in this name: models like to leave out `mcp_<server>_`."""
-        found = [name for name in _TOOL_REGISTRY if name.startswith("mcp_") and name.endswith(f"_{tool_name}")]
-        return found[0] if len(found) == 1 else None
+        """The one tool that ends in this name, or that is spelled so but for the case: models leave out
+        `mcp_<server>_`. None if there is no such tool, or several.
+        """
+        names = {name: name.lower() for name in list(_TOOL_REGISTRY)}
+        wanted = tool_name.lower()
+        ending = [name for name, lowered in names.items() if lowered.endswith(f"_{wanted}")]
+        spelled = [name for name, lowered in names.items() if lowered == wanted]
+        return next((found[0] for found in (ending, spelled) if len(found) == 1), None)
 
     def _failed(self, problem: str) -> dict[str, Any]:
         self.error_history.append(problem)
@@ -169,10 +176,11 @@ class Agent:
     # The loop.
 
     def run(self, query: str, max_steps: int | None = None) -> dict[str, Any]:
-        """Answer a query: ask the model, call the tools that it wants, until it has an answer.
+        """Answer a query: ask the model, call the tools that it wants, until it has an answer or `max_steps` are over.
 
         Returns `{"status": "success" | "incomplete" | "error", "result", "steps_taken", "conversation"}`, with `error`
-        where there is none; without a model it says so.
+        where there is none; without a model it says so. What a model or a tool raises is in there too. The same dict is
+        in `last_result`.
         """
         messages = [
             {"role": "system", "content": self.system_prompt},
@@ -180,63 +188,95 @@ class Agent:
             {"role": "user", "content": query},
         ]
         if self.model is None:
-            return self._ended(messages, 0, error=NO_MODEL)
-        limit = max_steps or self.max_steps
+            return self._ended("error", NO_MODEL, messages, 0)
+        limit = self.max_steps if max_steps is None else max_steps
         for step in range(1, limit + 1):
             try:
                 said = _read_reply(self.model(messages))
             except Exception as error:
                 logger.exception("the model failed")
-                return self._ended(messages, step, error=f"the model failed: {type(error).__name__}: {error}")
-            messages.append({"role": "assistant", "content": json.dumps(said, default=str)})
+                return self._ended("error", f"the model failed: {type(error).__name__}: {error}", messages, step)
+            messages.append({"role": "assistant", "content": _as_text(said)})
             if "tool" not in said:
-                answer = str(said.get("answer", ""))
+                answer = said["answer"]
                 self.console.print_final_answer(answer)
-                return self._ended(messages, step, answer=answer)
-            name, arguments = str(said["tool"]), said.get("tool_args")
+                return self._ended("success", answer, messages, step)
+            name = said["tool"]
             self.console.print_tool_usage(name)
-            result = self._execute_tool(name, arguments if isinstance(arguments, dict) else {})
+            result = self._execute_tool(name, said["tool_args"])
             self.console.print_tool_complete()
-            messages.append({"role": "user", "content": f"{name} returned: {json.dumps(result, default=str)}"})
-        return self._ended(messages, limit, error=f"no answer after {limit} steps")
+            messages.append({"role": "user", "content": f"{name} returned: {_as_text(result)}"})
+        return self._ended("incomplete", f"no answer after {limit} steps", messages, limit)
 
     def process_query(self, user_input: str, max_steps: int | None = None, **_options: Any) -> dict[str, Any]:
         """As `run`, by the name that it has in GAIA."""
         return self.run(user_input, max_steps)
 
-    def _ended(
-        self, messages: list[dict[str, Any]], steps: int, *, answer: str = "", error: str = ""
-    ) -> dict[str, Any]:
-        status = "success" if not error else "incomplete" if error.startswith("no answer") else "error"
-        self.last_result = {
-            "status": status,
-            "result": answer or error,
-            "steps_taken": steps,
-            "conversation": messages,
-        }
-        if error:
-            self.last_result["error"] = error
+    def _ended(self, status: str, result: str, messages: list[dict[str, Any]], steps: int) -> dict[str, Any]:
+        self.last_result = {"status": status, "result": result, "steps_taken": steps, "conversation": messages}
+        if status != "success":
+            self.last_result["error"] = result
         return self.last_result
 
 
-def _signature(parameters: dict[str, dict[str, Any]]) -> str:
-    return ", ".join(
-        f"{name}{'' if described['required'] else '?'}: {_alternatives(described['type'])}"
-        for name, described in parameters.items()
-    )
+def _tools() -> list[tuple[str, dict[str, Any]]]:
+    return sorted(_TOOL_REGISTRY.items())
+
+
+def _signature(name: str, entry: dict[str, Any]) -> str:
+    """`name(path: string, limit?: integer)`. Entries may be anybody's, and lack what ours have."""
+    shown = [
+        f"{parameter}{'' if described.get('required') else '?'}: {_alternatives(described.get('type', 'unknown'))}"
+        for parameter, described in entry.get("parameters", {}).items()
+    ]
+    return f"{name}({', '.join(shown)})"
+
+
+def _described(entry: dict[str, Any]) -> str:
+    return (entry.get("description") or "").strip()
 
 
 def _alternatives(kind: Any) -> str:
     return "|".join(str(member) for member in kind) if isinstance(kind, list) else str(kind)
 
 
-def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
-    """The object that a model meant; words that are none are its answer."""
-    if isinstance(reply, dict):
-        return reply
-    text = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
-        value = json.loads(text)
-    except ValueError:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # Some builtins do not tell.
+        return []
+
+
+def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
+    """What a model meant: `tool` and `tool_args`, or `answer`, which is what it said where that is no call."""
+    if not isinstance(reply, (str, dict)):
+        raise TypeError(f"it returned {type(reply).__name__}, neither text nor an object")
+    value = reply if isinstance(reply, dict) else _object_in(reply)
+    if value is None:
         return {"answer": reply}
-    return value if isinstance(value, dict) and ("tool" in value or "answer" in value) else {"answer": reply}
+    # Many name both, and leave empty what they do not mean.
+    if isinstance(name := value.get("tool"), str) and name:
+        arguments = value.get("tool_args")
+        return {"tool": name, "tool_args": arguments if isinstance(arguments, dict) else {}}
+    answer = value.get("answer", reply)
+    if answer is None:
+        answer = ""
+    return {"answer": answer if isinstance(answer, str) else _as_text(answer)}
+
+
+def _object_in(reply: str) -> dict[str, Any] | None:
+    """The object that a text holds, also fenced, or with words before it."""
+    start = reply.find("{")
+    try:
+        value, _ = json.JSONDecoder().raw_decode(reply, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and ("tool" in value or "answer" in value) else None
+
+
+def _as_text(value: Any) -> str:
+    """A value as JSON, or in Python's words where JSON has none."""
+    try:
+        return json.dumps(value, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import suppress
 from typing import Any
 
 
 class AgentConsole:
-    """Says it on standard output, coloured where that is a terminal."""
+    """Says it on standard output, coloured where that is a terminal. Named in GAIA's documents about agents.
+
+    Subclasses override what they say otherwise, or `_say` for everything. Nothing is raised where nobody listens: an
+    agent goes on when its output has been closed, and what the output's encoding lacks is written as an escape.
+    """
 
     def print(self, *parts: Any) -> None:
         """A line, as it is."""
@@ -69,12 +75,23 @@ class AgentConsole:
 
         from gaia_mcp.safetext import clean
 
-        # Made anew each time, for the standard output of this moment: a server may have moved it out of the way.
-        Console(soft_wrap=True).print(clean(text), style=style or None, markup=False, highlight=False, emoji=False)
+        # The standard output of this moment: a server may have moved it out of the way, a service may have none.
+        stream = sys.stdout
+        if stream is None:
+            return
+        with suppress(OSError, ValueError):  # It is closed, or its reader has gone.
+            console = Console(file=stream, soft_wrap=True)
+            with console.capture() as said:
+                console.print(clean(text), style=style or None, markup=False, highlight=False, emoji=False)
+            encoding = getattr(stream, "encoding", None) or "utf-8"
+            stream.write(said.get().encode(encoding, "backslashreplace").decode(encoding))
+            stream.flush()
 
 
 class SilentConsole(AgentConsole):
-    """Says nothing but the final answer, and not even that with `silence_final_answer`."""
+    """Says nothing but the final answer, and not even that with `silence_final_answer`. Named in GAIA's documents about
+    agents.
+    """
 
     def __init__(self, silence_final_answer: bool = False) -> None:
         self.silence_final_answer = silence_final_answer

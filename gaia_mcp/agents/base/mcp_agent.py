@@ -13,7 +13,7 @@ from gaia_mcp.agents.base.agent import Agent
 
 
 class MCPAgent(Agent, ABC):
-    """An agent whose tools, prompts and resources can be served.
+    """An agent whose tools, prompts and resources can be served: GAIA's documents, MCPAgent.
 
     Two more methods are used where an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
     messages or a whole `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a whole

@@ -43,7 +43,8 @@ def tool(*, atomic: bool = False, **options: Any) -> Callable[[Function], Functi
 def tool(function: Any = None, *, atomic: bool = False, **options: Any) -> Any:  # noqa: ARG001 (as in GAIA)
     """Register a function as a tool, as `@tool` or `@tool(atomic=True)`; the function itself is unchanged.
 
-    Its name, docstring and annotations become the tool's. Options that only GAIA knows are accepted and do nothing.
+    Its name, docstring and annotations become the tool's, as in GAIA. Options that only GAIA knows are accepted and do
+    nothing.
     """
 
     def register(function: Function) -> Function:
@@ -62,7 +63,7 @@ def tool(function: Any = None, *, atomic: bool = False, **options: Any) -> Any: 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     try:
         hints = typing.get_type_hints(function)
-    except (NameError, TypeError):  # An annotation of something that is not there at run time.
+    except Exception:  # noqa: BLE001 (annotations may be written for a type checker alone, and are code of anybody's)
         hints = {}
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return {
