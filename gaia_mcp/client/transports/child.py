@@ -68,6 +68,7 @@ class Child:
         self._cwd = cwd
         self._stderr = Drain(server, on_stderr)
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
         self._stdin = -1
         self._stdin_lock = threading.Lock()
         self._closing = False
@@ -263,7 +264,8 @@ class Child:
         self._closing = True
         with self._start_lock:
             process = self._process
-        if process is None:
+        if process is None or os.getpid() != self._owner:
+            # Never started, or by the process that we were forked from, which goes on using it.
             return Stopped("by itself", None, 0.0, left_others=False)
         assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
         how = "by itself" if process.poll() is not None else "on closed input"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import _thread
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -480,3 +481,24 @@ def test_a_configured_command_becomes_a_child(nothing_left: dict[str, str]) -> N
     assert b"'MINE'" in said
     assert b"'PATH'" in said
     assert b"PYTEST" not in said
+
+
+def test_a_forked_process_does_not_end_what_its_parent_has_started(tmp_path: Path) -> None:
+    """Ours: a worker that tidies up at its end must not take the server from everybody."""
+    program = (
+        "import os, sys\n"
+        "from gaia_mcp.client.transports.child import Child\n"
+        "child = Child('s', sys.executable, ['-c', 'import sys; sys.stdin.read()'], environment={}, cwd=None)\n"
+        "child.start()\n"
+        "worker = os.fork()\n"
+        "if worker == 0:\n"
+        "    child.stop(0.1)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(worker, 0)\n"
+        "print(child.poll(), child.stop().how)\n"
+    )
+
+    words = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+
+    assert (done.stdout, done.stderr) == ("None on closed input\n", "")
