@@ -85,7 +85,7 @@ class MCPClientManager:
         check_server_name(name)
         client = self._client(name, config)
         with self._attempt(client):
-            self._connect(client)
+            self._connect(client, "nothing was saved; mend the entry and add it again")
             with self._saving:
                 self._keep(client)
                 self.config.add_server(name, config)
@@ -194,7 +194,7 @@ class MCPClientManager:
                 begun.append(client)
                 if is_over.is_set():
                     raise _LetGoError(name)
-                self._connect(client)
+                self._connect(client, f"see each step with: gaia mcp test-client {name}")
                 try:
                     client.fetch_tools(deadline)
                 except PeerError as error:
@@ -230,11 +230,11 @@ class MCPClientManager:
                 raise _LetGoError(client.name) from error
             raise
 
-    def _connect(self, client: MCPClient) -> None:
+    def _connect(self, client: MCPClient, hint: str) -> None:
         if not client.connect():
             raise ConnectError(
                 f"Failed to connect to MCP server {client.name!r}: {client.last_error}",
-                hint=f"see each step with: gaia mcp test-client {client.name}",
+                hint=hint,
                 server=client.name,
             )
 

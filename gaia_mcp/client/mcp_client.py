@@ -102,6 +102,7 @@ class MCPClient(OffersClient):
 
         An empty list when they cannot be had, with the reason in `last_error`.
         """
+        self.last_error = None
         try:
             return self.fetch_tools(refresh=refresh)
         except _TOLD as error:

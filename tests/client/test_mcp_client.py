@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.rounds import MAX_ROUNDS
 from tests.client.conftest import SERVERS, Started
+from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -894,3 +896,20 @@ def test_other_names_cannot() -> None:
     """Python's own rule."""
     with pytest.raises(AttributeError, match="no_such_name"):
         gaia_mcp.client.no_such_name  # noqa: B018
+
+
+def test_a_program_that_forgets_its_client_leaves_no_server_behind(tmp_path: Path) -> None:
+    """Ours: not even one that does not leave when its input ends."""
+    program = (
+        "import sys\n"
+        "from gaia_mcp.client import MCPClient\n"
+        "entry = {'command': sys.executable, 'args': [sys.argv[1]], 'env': {'MARK': sys.argv[2]}}\n"
+        "client = MCPClient.from_config('s', entry)\n"
+        "print(client.connect())\n"
+    )
+    words = [sys.executable, "-c", program, str(SERVERS / "ignores_eof.py"), str(tmp_path)]
+
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+    assert living_with(str(tmp_path)) == []

@@ -5,6 +5,7 @@ Knows bytes and processes, nothing of MCP.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import subprocess
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
 CLOSE_GRACE_SECONDS = 2.0
+# When the program ends nobody waits for an answer any more.
+AT_EXIT_GRACE_SECONDS = 0.3
 # As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
 READ_BYTES = 64 * 1024
 # How soon a writer that waits for the child to read notices that it is to stop.
@@ -46,6 +49,10 @@ class Stopped(NamedTuple):
 
 class CutError(TimeoutError):
     """Time ran out in the middle of a message: what would follow could not be understood."""
+
+
+# Those that run. A program that ends without having let go of them must not leave them behind.
+_running: set[Child] = set()
 
 
 class Child:
@@ -154,6 +161,7 @@ class Child:
                 reason = "is there, but not the interpreter that its first line (#!) names"
                 hint = f"mend that line, or name an interpreter before {program}"
             raise SpawnError(self._server, self._command, reason, hint=hint) from cause
+        _running.add(self)
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
         self._stdin = self._process.stdin.fileno()
         if os.name != "nt":
@@ -253,6 +261,7 @@ class Child:
             if self._stopped is None:
                 try:
                     self._stopped = self._stop(grace_seconds)
+                    _running.discard(self)
                 except BaseException:
                     # A second Ctrl-C while we wait: no more patience, but nothing left behind either.
                     self._kill()
@@ -317,3 +326,9 @@ class Child:
             raise CutError("it does not read its stdin")
         if failed:
             raise BrokenPipeError(str(failed[0])) from failed[0]
+
+
+@atexit.register
+def _stop_all() -> None:
+    for child in list(_running):
+        child.stop(AT_EXIT_GRACE_SECONDS)
