@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gaia_mcp.cli.complete import server_names
+
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
@@ -39,6 +41,7 @@ TimeoutOption = Annotated[
         show_default=False,
     ),
 ]
+ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 OutputOption = Annotated[
     Path | None,
     typer.Option(

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
+from gaia_mcp.cli.options import (
+    ConfigOption,
+    DebugOption,
+    JsonOption,
+    OutputOption,
+    ServerArgument,
+    TimeoutOption,
+    within,
+)
 from gaia_mcp.cli.output import Form, speak
 from gaia_mcp.cli.tools import Names
 
@@ -16,7 +23,6 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.inventory import Inventory
     from gaia_mcp.cli.sessions import Session
 
-Server = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.")]
 Words = Annotated[
     list[str] | None, typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False)
@@ -45,7 +51,7 @@ def prompts(
 
 
 def prompt(
-    name: Server,
+    name: ServerArgument,
     prompt: Prompt,
     words: Words = None,
     output_dir: OutputOption = None,

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
+from gaia_mcp.cli.options import (
+    ConfigOption,
+    DebugOption,
+    JsonOption,
+    OutputOption,
+    ServerArgument,
+    TimeoutOption,
+    within,
+)
 from gaia_mcp.cli.output import Form, speak
-from gaia_mcp.cli.prompts import Server
 from gaia_mcp.cli.tools import Names
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ def resources(
 
 
 def read(
-    name: Server,
+    name: ServerArgument,
     uri: Uri,
     words: Words = None,
     output_dir: OutputOption = None,

@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument, TimeoutOption, within
 from gaia_mcp.cli.output import Form, say, say_json, speak
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.sessions import Session
     from gaia_mcp.config.entries import ServerEntry
 
-Server = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to it, and show what it says about itself.")]
 
 
 def show(
-    name: Server,
+    name: ServerArgument,
     check: CheckOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,

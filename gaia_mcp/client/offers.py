@@ -14,6 +14,7 @@ from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.errors import CancelledError, LocalProtocolError, MCPError, NotOfferedError, RemoteProtocolError
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.shapes import can_declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     OnHeard = Callable[[str], None]
 
 logger = logging.getLogger("gaia_mcp")
-
-# The revision from which on servers declare that they complete arguments.
-COMPLETIONS_DECLARED_SINCE = "2025-03-26"
 
 
 class Completion(NamedTuple):
@@ -265,9 +263,8 @@ class OffersClient(ClientEngine):
             raise NotOfferedError(self.name, kind)
 
     def _offers(self, kind: str) -> bool:
-        if kind == "completions" and (self.protocol_version or "") < COMPLETIONS_DECLARED_SINCE:
-            return True  # Nobody could say so yet.
-        return self._says_nothing() or kind in self.capabilities
+        is_silent = self._says_nothing() or (self.peer is not None and not can_declare(self.peer.version, kind))
+        return is_silent or kind in self.capabilities
 
     def _offers_subscriptions(self) -> bool:
         offer = self.capabilities.get("resources")

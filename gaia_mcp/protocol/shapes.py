@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
-from gaia_mcp.protocol.versions import STATELESS_VERSIONS, since
+from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, since
 
 Wire: TypeAlias = dict[str, Any]
 
@@ -51,6 +51,13 @@ CACHEABLE = frozenset(
 def info_for(version: str, info: Wire) -> Wire:
     """A server's or client's `Implementation`."""
     return _known(version, "info", info)
+
+
+def can_declare(version: str, capability: str) -> bool:
+    """Whether a server of this revision can say that it has `capability`. What it cannot declare it may still have."""
+    first = _INTRODUCED["capabilities"].get(capability)
+    # Transports of somebody's own may name a version that is none.
+    return first is None or version not in ALL_VERSIONS or since(version, first)
 
 
 def capabilities_for(version: str, capabilities: Wire) -> Wire:

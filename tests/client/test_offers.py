@@ -96,16 +96,16 @@ def test_a_subscription_that_is_refused_is_an_error(client: MCPClient) -> None:
         client.subscribe_resource("file:///refused")
 
 
-def test_a_subscription_that_the_server_ends_is_told(client: MCPClient) -> None:
+def test_a_subscription_that_the_server_ends_is_told(start_server: Started) -> None:
     """Spec 2026-07-28: nothing is replayed, so whoever needs it subscribes anew. Before, servers cannot end one."""
+    client = start_server("offers", ERAS[0])
     ended: list[str] = []
     client.on_subscription_ended = ended.append
     client.subscribe_resource("file:///a")
 
     client.call("end", {})
 
-    if client.protocol_version == ERAS[0]:
-        wait_until(lambda: ended == ["file:///a"])
+    wait_until(lambda: ended == ["file:///a"])
 
 
 def test_subscriptions_outlive_the_servers_process(client: MCPClient) -> None:

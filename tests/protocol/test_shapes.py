@@ -10,6 +10,7 @@ import pytest
 from gaia_mcp.protocol.shapes import (
     CACHEABLE,
     call_result_for,
+    can_declare,
     capabilities_for,
     content_for,
     info_for,
@@ -329,3 +330,18 @@ def test_shaping_leaves_the_agents_own_values_as_they_were(version: str, method:
 
     assert value == RESULTS[method]
     assert annotated["annotations"] == ANNOTATIONS
+
+
+@pytest.mark.parametrize(
+    ("version", "capability", "can"),
+    [
+        ("2024-11-05", "completions", False),
+        ("2025-03-26", "completions", True),
+        ("2026-07-28", "completions", True),
+        ("2024-11-05", "prompts", True),
+        ("1.0.0", "completions", True),
+    ],
+)
+def test_a_server_can_declare_what_its_revision_knows(version: str, capability: str, can: bool) -> None:
+    """Spec 2025-03-26, key changes: the capability `completions` was added then."""
+    assert can_declare(version, capability) is can

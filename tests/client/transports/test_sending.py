@@ -253,18 +253,6 @@ def test_nothing_is_sent_of_our_own_accord_on_a_pipe_that_ended() -> None:
     assert talk.sent == []
 
 
-def test_whoever_opens_hears_that_the_pipe_has_ended() -> None:
-    """Ours: nobody waits for the deadline when nothing can come any more."""
-    talk = Here(lambda message: [])
-    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(20)))
-    wait_until(lambda: talk.sent)
-
-    talk.ends(ConnectError("gone"))
-    thread.join(5)
-
-    assert str(outcomes[0]) == "gone"
-
-
 def test_nothing_is_written_to_a_pipe_that_has_ended_meanwhile() -> None:
     """Ours: another thread may have found out just now."""
     talk = opened()
