@@ -39,7 +39,7 @@ class Deadline:
         self._clock = clock
         self._began = now = clock()
         self._end = now + seconds
-        self._last = now + max(seconds, ceiling or 0.0)
+        self._last = now + ceiling if ceiling is not None and ceiling > seconds else self._end
         self._holds = 0
         self._held_since = 0.0
         # Each question of a server is answered in a thread of its own, and each may hold the same deadline.

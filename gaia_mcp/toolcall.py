@@ -22,13 +22,19 @@ class CallCancelledError(Exception):
     """Nobody waits for this call's result any more."""
 
 
+# Held to make what somebody pauses on, so that two who pause have the same.
+_making = threading.Lock()
+
+
 class ToolCall:
-    """One running call. Safe to use from several threads."""
+    """One running call. Safe to use from several threads. `is_cancelled`: nobody waits for the result any more."""
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
         self._on_progress = on_progress
         self._on_log = on_log
-        self._cancelled = threading.Event()
+        self.is_cancelled = False
+        # Made by the first who pauses: most calls never do.
+        self._cancelled: threading.Event | None = None
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Say how far it has got; `done` only ever grows. Raises `CallCancelledError` if nobody waits any more."""
@@ -41,24 +47,25 @@ class ToolCall:
         if self._on_log is not None:
             self._on_log(level, data)
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether nobody waits for the result any more."""
-        return self._cancelled.is_set()
-
     def raise_if_cancelled(self) -> None:
         """Raises `CallCancelledError` if nobody waits any more."""
-        if self._cancelled.is_set():
+        if self.is_cancelled:
             raise CallCancelledError
 
     def wait(self, seconds: float) -> None:
         """Pause, but not beyond a cancellation. Raises `CallCancelledError` then."""
-        self._cancelled.wait(seconds)
+        with _making:
+            cancelled = self._cancelled = self._cancelled or threading.Event()
+        # Looked at only after it is there for `cancel()` to be set.
+        if not self.is_cancelled:
+            cancelled.wait(seconds)
         self.raise_if_cancelled()
 
     def cancel(self) -> None:
         """For the front: nobody waits any more."""
-        self._cancelled.set()
+        self.is_cancelled = True
+        if self._cancelled is not None:
+            self._cancelled.set()
 
 
 _CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default=None)

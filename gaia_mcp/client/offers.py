@@ -52,8 +52,8 @@ class OffersClient(ClientEngine):
         self.on_subscription_ended: OnHeard | None = None
         self._subscribed: dict[str, None] = {}
         self._log_level: str | None = None
-        # What is true only in the thread that is calling one of the three.
-        self._here = threading.local()
+        # The threads that are calling one of the three.
+        self._tellers: set[int] = set()
         self._conversation.on_change = self._heard
 
     @property
@@ -188,13 +188,13 @@ class OffersClient(ClientEngine):
     def _tell(self, listener: OnHeard | None, word: str) -> None:
         if listener is None:
             return
-        self._here.is_listening = True
+        self._tellers.add(threading.get_ident())
         try:
             listener(word)
         except Exception:  # somebody else's code; whoever reads or connects again has something else to do
             logger.exception("a listener of MCP server %r failed", self.name)
         finally:
-            self._here.is_listening = False
+            self._tellers.discard(threading.get_ident())
 
     def disconnect(self) -> None:
         self._subscribed.clear()
@@ -250,7 +250,7 @@ class OffersClient(ClientEngine):
         """Before anything is waited for or sent."""
         if deadline.is_cancelled:
             raise CancelledError(self.name, "a request")
-        if getattr(self._here, "is_listening", False):
+        if self._tellers and threading.get_ident() in self._tellers:
             raise LocalProtocolError(
                 f"{self.name!r} was asked by its own listener, without whom the answer cannot be read",
                 hint="ask from a thread of its own",

@@ -21,7 +21,7 @@ from gaia_mcp.protocol.events import (
     ResourceUpdated,
     SubscriptionEnded,
 )
-from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
+from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.protocol.opening import Agreed, Ask, Opening, Step
 from gaia_mcp.protocol.rounds import type_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION
@@ -41,7 +41,7 @@ class ClientConnection(Connection):
         self._opening_id: RequestId | None = None
         self._probe_ids: set[RequestId] = set()
         # What every stateless request carries; None before the opening and in the handshake era.
-        self._meta: dict[str, Any] | None = None
+        self._meta: Fixed | None = None
         self._listening: RequestId | None = None
         self._watched: list[str] = []
         self._is_watch_granted = False
@@ -70,10 +70,10 @@ class ClientConnection(Connection):
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
         """Ask; `Answered`, `Refused` or `Broken` with this id follows. `progress` asks for `Progressed` on the way."""
         request_id = self._new_id()
-        meta = dict(self._meta) if self._meta is not None else {}
+        meta: dict[str, Any] | None = self._meta
         if progress:
-            meta["progressToken"] = request_id
-        self._send_request(request_id, method, with_meta(params, meta) if meta else params)
+            meta = {**(meta or {}), "progressToken": request_id}
+        self._send_request(request_id, method, with_meta(params, meta) if meta is not None else params)
         return request_id
 
     def check_alive(self) -> RequestId:
@@ -83,7 +83,7 @@ class ClientConnection(Connection):
     def want_logs(self, level: str) -> RequestId | None:
         """Ask for log messages of `level` and above; an id when that takes a request of its own."""
         if self._meta is not None:
-            self._meta[LOG_LEVEL_KEY] = level
+            self._meta = Fixed({**self._meta, LOG_LEVEL_KEY: level})
         elif self.peer is not None and "logging" in self.peer.capabilities:
             return self.request("logging/setLevel", {"level": level})
         return None

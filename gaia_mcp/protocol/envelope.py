@@ -19,10 +19,10 @@ LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert"
 
 def with_meta(params: dict[str, Any] | None, meta: dict[str, Any]) -> dict[str, Any]:
     """`params` with `meta` merged into its `_meta`."""
-    merged = dict(params or {})
-    own = merged.get("_meta")
-    merged["_meta"] = {**own, **meta} if isinstance(own, dict) else meta
-    return merged
+    if not params:
+        return {"_meta": meta}
+    own = params.get("_meta")
+    return {**params, "_meta": {**own, **meta} if isinstance(own, dict) else meta}
 
 
 def meta_of(params: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,23 @@ UNSUPPORTED_VERSION = -32022
 RESOURCE_NOT_FOUND = -32002
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-_decode = json.JSONDecoder().decode
+_decoder = json.JSONDecoder()
+
+
+class Fixed(dict[str, Any]):
+    """An object that goes into the `_meta` of many messages and that nobody changes: it is written once."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        super().__init__(members)
+        self.text: str | None = None
+
+    def written(self) -> str:
+        """As JSON. Raises as `encode` does."""
+        if self.text is None:
+            self.text = _encode(self)
+        return self.text
 
 
 class Request(NamedTuple):
@@ -69,6 +85,14 @@ def encode(message: Message | list[Message]) -> bytes:
 
     Raises `TypeError` or `ValueError` for what JSON cannot say, which includes NaN and the infinities.
     """
+    if isinstance(message, dict):
+        for key in ("params", "result"):
+            body = message.get(key)
+            if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
+                bare = {name: value for name, value in body.items() if name != "_meta"}
+                # The body is the last of a message: what closes both of them follows what was written before.
+                begun = _encode({**message, key: bare})[:-2]
+                return f'{begun}{"," if bare else ""}"_meta":{meta.written()}}}}}\n'.encode("ascii")
     return _encode(message).encode("ascii") + b"\n"
 
 
@@ -78,8 +102,14 @@ def parse(record: bytes) -> Any:
     Raises `ValueError` for anything that is not UTF-8 JSON, also when it is nested too deeply to read.
     """
     try:
-        # Decoded here, for `json` would guess at UTF-16 and UTF-32. A byte order mark is some shells' doing.
-        return _decode(record.decode("utf-8").removeprefix("\ufeff"))
+        # Decoded here, for `json` would guess at UTF-16 and UTF-32.
+        text = record.decode("utf-8")
+        if text[:1] == "{":
+            value, end = _decoder.raw_decode(text)
+            if end == len(text):
+                return value
+        # With white space about it, or the byte order mark that is some shells' doing; or no JSON.
+        return _decoder.decode(text.removeprefix("\ufeff"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
 

@@ -15,7 +15,7 @@ from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, SERVER_INFO_KEY, VERSION_KEY
 from gaia_mcp.protocol.events import OpeningFailed, Peer
-from gaia_mcp.protocol.jsonrpc import Error, Result
+from gaia_mcp.protocol.jsonrpc import Error, Fixed, Result
 from gaia_mcp.protocol.rounds import type_problem
 from gaia_mcp.protocol.shapes import capabilities_for, info_for
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era, best_of
@@ -36,7 +36,7 @@ class Agreed(NamedTuple):
     """Both ends speak `peer.version`. `meta` goes into every request from now on; None where there is no such thing."""
 
     peer: Peer
-    meta: dict[str, Any] | None
+    meta: Fixed | None
 
 
 Step: TypeAlias = Ask | Agreed | OpeningFailed
@@ -106,8 +106,8 @@ class Opening:
         }
         return Ask("initialize", params)
 
-    def _envelope(self, version: str) -> dict[str, Any]:
-        return {VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities}
+    def _envelope(self, version: str) -> Fixed:
+        return Fixed({VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities})
 
     # Judging.
 
@@ -173,7 +173,7 @@ class Opening:
         info = meta.get(SERVER_INFO_KEY) if isinstance(meta, dict) else None
         return self._agree(version, self._envelope(version), info, found)
 
-    def _agree(self, version: str, meta: dict[str, Any] | None, info: object, found: dict[str, Any]) -> Agreed:
+    def _agree(self, version: str, meta: Fixed | None, info: object, found: dict[str, Any]) -> Agreed:
         self._state = _State.OVER
         capabilities, instructions = found.get("capabilities"), found.get("instructions")
         peer = Peer(

@@ -12,6 +12,7 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Connection
 from gaia_mcp.protocol.envelope import (
     LOG_LEVELS,
+    SERVER_INFO_KEY,
     SUBSCRIPTION_KEY,
     has_envelope,
     meta_of,
@@ -20,7 +21,7 @@ from gaia_mcp.protocol.envelope import (
     with_meta,
 )
 from gaia_mcp.protocol.events import Asked, Caller, Cancelled
-from gaia_mcp.protocol.jsonrpc import Malformed, Message, Notification, Request, RequestId
+from gaia_mcp.protocol.jsonrpc import Fixed, Malformed, Message, Notification, Request, RequestId
 from gaia_mcp.protocol.shapes import capabilities_for, info_for, result_for
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
@@ -61,6 +62,7 @@ class ServerConnection(Connection):
     def __init__(self, description: Description) -> None:
         super().__init__()
         self.description = description
+        self._signed: tuple[Description | None, Fixed] = (None, Fixed({}))
         self._version: str | None = None
         self._client = Caller("", {}, {}, None, None)
         self._log_level = "info"
@@ -73,8 +75,17 @@ class ServerConnection(Connection):
         if (opened := self._open.pop(request_id, None)) is None:
             return
         method, caller = opened
-        info = info_for(caller.version, self.description.info)
-        self._send_answer(request_id, jsonrpc.result(request_id, result_for(caller.version, method, value, info)))
+        shaped = result_for(caller.version, method, value, self._signature())
+        self._send_answer(request_id, jsonrpc.result(request_id, shaped))
+
+    def _signature(self) -> Fixed:
+        """What every stateless result carries; made anew only for another description."""
+        signed, signature = self._signed
+        if signed is not self.description:
+            info = info_for(STATELESS_VERSIONS[0], self.description.info)
+            signature = Fixed({SERVER_INFO_KEY: info} if info else {})
+            self._signed = (self.description, signature)
+        return signature
 
     def refuse(self, request_id: RequestId, code: int, text: str, data: Any = None) -> None:
         """Answer a request with an error. Nothing is sent for one that was cancelled."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from gaia_mcp.protocol.envelope import SERVER_INFO_KEY
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, since
 
 Wire: TypeAlias = dict[str, Any]
@@ -149,8 +148,10 @@ _SHAPERS = {
 }
 
 
-def result_for(version: str, method: str, result: Wire, server_info: Wire) -> Wire:
-    """The result of `method` for a client of `version`, with whatever its era adds to every result."""
+def result_for(version: str, method: str, result: Wire, meta: Wire) -> Wire:
+    """The result of `method` for a client of `version`, with whatever its era adds to every result; `meta` is what a
+    stateless one has in its `_meta`.
+    """
     is_complete = result.get("resultType", "complete") == "complete"
     if not is_complete:
         shaped = dict(result)  # It asks for input and has nothing else yet.
@@ -171,8 +172,8 @@ def result_for(version: str, method: str, result: Wire, server_info: Wire) -> Wi
     if is_complete and method in CACHEABLE:
         shaped.setdefault("ttlMs", 0)
         shaped.setdefault("cacheScope", "private")
-    if server_info:
-        shaped["_meta"] = {**shaped.get("_meta", {}), SERVER_INFO_KEY: server_info}
+    if meta:
+        shaped["_meta"] = {**own, **meta} if (own := shaped.get("_meta")) else meta
     return shaped
 
 
@@ -183,5 +184,7 @@ def _annotated(version: str, value: Wire) -> Wire:
 
 
 def _known(version: str, what: str, value: Wire) -> Wire:
+    if version == ALL_VERSIONS[0]:
+        return dict(value)
     introduced = _INTRODUCED[what]
     return {key: item for key, item in value.items() if key not in introduced or since(version, introduced[key])}

@@ -1,7 +1,7 @@
 """A served agent in conversation: the pure connection, and threads that take turns at reading and run the tools.
 
-Whoever has read a call passes the reading on before running it. So pings, other calls and cancellations are never kept
-waiting by a slow tool, and an answer leaves from the thread that read its question.
+An answer leaves from the thread that read its question. A slow tool keeps nobody waiting for longer than a moment: with
+other calls at hand the reading is passed on before a call is run, else as soon as the call turns out to last.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Message, RequestId, encode
 from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server.adapter import RefusedError, ServedAgent
+from gaia_mcp.server.turn import Turn
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class AgentServer:
         self._ended = threading.Event()
         self._connection = ServerConnection(Description({"name": name, "version": ""}, STATIC_CAPABILITIES))
         # Held by the thread that reads; the lines are its alone.
-        self._reading = threading.Lock()
+        self._turn = Turn(self._line_up)
         self._lines = LineBuffer()
         self._records: deque[bytes] = deque()
         self._at_end = False
@@ -112,31 +113,44 @@ class AgentServer:
         self._free += 1
         threading.Thread(target=self._take_turns, name=f"server {self._threads}", daemon=True).start()
 
+    def _line_up(self) -> None:
+        """The thread that reads will run a call: another has to be in line for its turn."""
+        with self._lock:
+            self._free -= 1
+            if self._free == 0:
+                self._add_thread()
+
     def _take_turns(self) -> None:
+        self._turn.take()
         while True:
-            with self._reading:
-                try:
-                    job = self._next_job()
-                except RecordTooLongError as problem:
-                    print(f"error: the client wrote {problem}", file=sys.stderr)  # noqa: T201
-                    self._ended.set()
-                    return
-                except BaseException:
-                    self._ended.set()  # Nobody would read from here on.
-                    raise
+            try:
+                job = self._next_job()
+            except RecordTooLongError as problem:
+                print(f"error: the client wrote {problem}", file=sys.stderr)  # noqa: T201
+                job = None
+            except BaseException:
+                self._end()  # Nobody would read from here on.
+                raise
             if job is None:
+                self._end()
                 return
+            if len(self._calls) == 1 and not self._records:
+                self._turn.keep(job)
+            else:
+                self._line_up()
+                self._turn.pass_on()
             while job is not None:
-                job = self._run(*job)
+                job = self._run(job)
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._turn.pass_on()
 
     def _next_job(self) -> tuple[Asked, ToolCall] | None:
         """The next call to run, for the thread that reads; None at the end."""
         while True:
             with self._lock:
                 if self._jobs and (self._free > 1 or self._threads <= MAX_CALLS):
-                    self._free -= 1
-                    if self._free == 0:
-                        self._add_thread()
                     return self._jobs.popleft()
             if not self._records and not self._read_more():
                 return None
@@ -188,8 +202,9 @@ class AgentServer:
         call = ToolCall(on_progress, on_log)
         return call
 
-    def _run(self, asked: Asked, call: ToolCall) -> tuple[Asked, ToolCall] | None:
-        """Run a call and answer it; the next one that waits for a thread, if there is one."""
+    def _run(self, job: tuple[Asked, ToolCall]) -> tuple[Asked, ToolCall] | None:
+        """Run a call and answer it; the next one that waits for a thread, or else the turn to read is the caller's."""
+        asked, call = job
         self._loaded.wait()
         agent = self._agent
         assert agent is not None  # noqa: S101 (that is what was waited for)
@@ -217,11 +232,14 @@ class AgentServer:
                 self._answer(asked.id, result, refusal)
                 if not self._calls:
                     self._quiet.notify_all()
-            job = self._jobs.popleft() if self._jobs else None
-            if job is None:
+            following = self._jobs.popleft() if self._jobs else None
+            must_wait = following is None and not self._turn.is_kept(job)
+            if must_wait:
                 self._free += 1
         self._flush()
-        return job
+        if must_wait:
+            self._turn.take()
+        return following
 
     def _answer(self, request_id: RequestId, result: dict[str, Any] | None, refusal: tuple[int, str, Any]) -> None:
         try:

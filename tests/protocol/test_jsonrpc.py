@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.jsonrpc import (
     Error,
+    Fixed,
     Malformed,
     Notification,
     Request,
@@ -47,6 +48,33 @@ def test_a_written_message_is_one_line_of_ascii_that_reads_back_the_same(message
 def test_a_written_message_has_no_blanks_between_its_members() -> None:
     """Ours: less to carry."""
     assert encode({"a": [1, 2], "b": "c d"}) == b'{"a":[1,2],"b":"c d"}\n'
+
+
+@pytest.mark.parametrize("value", ["text", [1], {"_meta": "text"}, {}, None])
+def test_any_object_is_written_whatever_it_resembles(value: object) -> None:
+    """Ours: what a tool logs may look like a message."""
+    assert json.loads(encode({"params": value, "result": value})) == {"params": value, "result": value}
+
+
+@steady
+@given(
+    members=st.dictionaries(st.text(), JSON),
+    meta=st.dictionaries(st.text(), JSON),
+    key=st.sampled_from(["params", "result"]),
+)
+def test_what_is_written_once_for_many_messages_reads_the_same(
+    members: dict[str, Any], meta: dict[str, Any], key: str
+) -> None:
+    """Ours: an envelope is the greatest part of a small request, and always the same."""
+    fixed = Fixed(meta)
+    message = {"jsonrpc": "2.0", "id": 1, key: {**members, "_meta": fixed}}
+
+    for _ in range(2):
+        line = encode(message)
+        assert line.isascii()
+        assert line.index(b"\n") == len(line) - 1
+        assert json.loads(line) == {"jsonrpc": "2.0", "id": 1, key: {**members, "_meta": meta}}
+    assert message[key]["_meta"] is fixed
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -25,6 +25,8 @@ from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from tests.protocol_support import SERVER, SERVER_INFO
 
 V2024, V2025_03, V2025_06, V2025_11, V2026 = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
+# What goes into the `_meta` of every stateless result.
+SIGNATURE = {SERVER_INFO: SERVER}
 every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 ANNOTATIONS = {"audience": ["user"], "priority": 0.5, "lastModified": "2026-11-01T00:00:00Z"}
 
@@ -271,7 +273,7 @@ RESULTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("method", RESULTS)
 def test_the_first_revision_gets_nothing_that_came_later(method: str) -> None:
     """Spec: every result, through and through."""
-    shaped = str(result_for(V2024, method, RESULTS[method], SERVER))
+    shaped = str(result_for(V2024, method, RESULTS[method], SIGNATURE))
 
     for newer in ("title", "icons", "_meta", "resultType", "ttlMs", "cacheScope"):
         assert newer not in shaped
@@ -281,13 +283,13 @@ def test_the_first_revision_gets_nothing_that_came_later(method: str) -> None:
 @pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
 def test_a_result_of_the_handshake_era_has_nothing_of_the_stateless_one(version: str, method: str) -> None:
     """Spec, DE-4."""
-    assert set(result_for(version, method, RESULTS[method], SERVER)) == set(RESULTS[method])
+    assert set(result_for(version, method, RESULTS[method], SIGNATURE)) == set(RESULTS[method])
 
 
 @pytest.mark.parametrize("method", [*RESULTS, "server/discover", "subscriptions/listen"])
 def test_a_stateless_result_says_what_it_is_whose_and_for_how_long(method: str) -> None:
     """Spec 2026-07-28, MS-5 and MS-11."""
-    shaped = result_for(V2026, method, RESULTS.get(method, {}), SERVER)
+    shaped = result_for(V2026, method, RESULTS.get(method, {}), SIGNATURE)
 
     assert shaped["resultType"] == "complete"
     assert shaped["_meta"] == {SERVER_INFO: SERVER}
@@ -300,7 +302,7 @@ def test_what_the_agent_says_itself_is_kept() -> None:
     own = {"tools": [], "resultType": "complete", "ttlMs": 5, "cacheScope": "public", "_meta": {"a": 1}}
 
     assert result_for(V2026, "tools/list", own, {}) == own
-    assert result_for(V2026, "tools/list", own, SERVER)["_meta"] == {"a": 1, SERVER_INFO: SERVER}
+    assert result_for(V2026, "tools/list", own, SIGNATURE)["_meta"] == {"a": 1, SERVER_INFO: SERVER}
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
@@ -308,7 +310,7 @@ def test_what_the_agent_says_for_stateless_clients_is_kept_from_the_others(versi
     """Spec, DE-4: the handshake era knows neither kinds of results nor caches."""
     own = {"tools": [], "resultType": "complete", "ttlMs": 5, "cacheScope": "public", "_meta": {"a": 1}}
 
-    assert result_for(version, "tools/list", own, SERVER) == {"tools": [], "_meta": {"a": 1}}
+    assert result_for(version, "tools/list", own, SIGNATURE) == {"tools": [], "_meta": {"a": 1}}
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
@@ -324,7 +326,7 @@ def test_a_result_that_asks_for_input_has_nothing_else(method: str) -> None:
 def test_shaping_leaves_the_agents_own_values_as_they_were(version: str, method: str) -> None:
     """Ours: the same definitions are shown to the next client."""
     value = copy.deepcopy(RESULTS[method])
-    result_for(version, method, value, SERVER)
+    result_for(version, method, value, SIGNATURE)
     annotated = {"uri": "u", "annotations": dict(ANNOTATIONS)}
     resource_for(version, annotated)
 

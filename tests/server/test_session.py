@@ -132,6 +132,21 @@ def test_a_slow_tool_does_not_hold_up_other_calls_in_the_same_piece(talk: Sessio
         agent.go.clear()
 
 
+def test_a_slow_tool_that_came_alone_does_not_hold_up_what_comes_later(talk: Session, agent: Agent) -> None:
+    """Ours: whoever runs a single call goes on holding the pipe, but not for long. Again and again, for each of the two
+    threads has to find its way back.
+    """
+    for number in range(0, 10, 2):
+        talk.send(call(number, "slow"))
+        wait_until(lambda: agent.running == [""])
+        talk.send(plain(number + 1, "ping"))
+        assert talk.answer(number + 1)["result"] == {}
+        agent.go.set()
+        talk.answer(number)
+        agent.go.clear()
+        agent.running.clear()
+
+
 def test_a_slow_tool_does_not_hold_up_pings_and_lists(talk: Session, agent: Agent) -> None:
     """Spec, ping: answered promptly."""
     talk.send(call(1, "slow"), plain(2, "ping"), stateless(3, "tools/list"))

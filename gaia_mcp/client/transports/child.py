@@ -51,6 +51,9 @@ class CutError(TimeoutError):
     """Time ran out in the middle of a message: what would follow could not be understood."""
 
 
+# Whether it has ended, without reaping it.
+_LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
+
 # Those that run. A program that ends without having let go of them must not leave them behind.
 _running: set[Child] = set()
 
@@ -77,6 +80,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         self._stdin = -1
+        self._stdout = -1
         self._stdin_lock = threading.Lock()
         self._closing = False
         self._is_cut = False
@@ -164,6 +168,8 @@ class Child:
         _running.add(self)
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
         self._stdin = self._process.stdin.fileno()
+        assert self._process.stdout is not None  # noqa: S101
+        self._stdout = self._process.stdout.fileno()
         if os.name != "nt":
             os.set_blocking(self._stdin, False)
         assert self._process.stderr is not None  # noqa: S101
@@ -171,20 +177,19 @@ class Child:
 
     @property
     def stdout(self) -> int:
-        """The descriptor of its stdout, once started."""
-        assert self._process is not None  # noqa: S101
-        assert self._process.stdout is not None  # noqa: S101
-        return self._process.stdout.fileno()
+        """The descriptor of its stdout, from its start until it is closed."""
+        return self._stdout
 
     def read(self) -> bytes:
         """The next bytes of its stdout; empty at the end, when the pipe is closed. For one thread at a time."""
-        data = os.read(self.stdout, READ_BYTES)
+        data = os.read(self._stdout, READ_BYTES)
         if not data:
             self.close_stdout()
         return data
 
     def close_stdout(self) -> None:
         """Read no more. For whoever reads; may be called twice."""
+        self._stdout = -1
         if self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
 
@@ -197,13 +202,13 @@ class Child:
         if os.name == "nt":
             self._write_in_thread(data, deadline)
             return
-        view = memoryview(data)
         if not self._stdin_lock.acquire(blocking=False) and not self._stdin_lock.acquire(timeout=deadline.remaining()):
             raise TimeoutError("it does not read its stdin")
         try:
             if self._is_cut:
                 raise BrokenPipeError("a message was cut off")
             self._is_cut = True  # Until all of it is out, however we leave.
+            view = memoryview(data)
             while view:
                 if self._closing:
                     raise BrokenPipeError("its stdin is closed")
@@ -232,9 +237,15 @@ class Child:
         finally:
             self._stdin_lock.release()
 
-    def poll(self) -> int | None:
-        """Its exit status (negative for a signal), None while it runs."""
-        return self._process.poll() if self._process is not None else None
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended. Asked before every request, so it is quick."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return False
+        try:
+            return os.waitid(os.P_PID, process.pid, _LOOK_ONLY) is None
+        except (AttributeError, ChildProcessError):  # Windows has no such call; another thread may have reaped it.
+            return process.poll() is None
 
     def wait(self, seconds: float) -> int | None:
         """Its exit status, waited for up to `seconds`; None if it still runs."""

@@ -126,10 +126,8 @@ class StdioTransport(WireConversation):
 
     def is_connected(self) -> bool:
         """Whether the server runs and can still be read from."""
-        exchange, child = self._exchange, self._child
-        if exchange is None or child is None or child.pid is None:
-            return False
-        return exchange.lost is None and child.poll() is None
+        exchange = self._exchange
+        return exchange is not None and exchange.lost is None and cast("Child", exchange.pipe).is_running()
 
     # The pipe.
 

@@ -78,7 +78,7 @@ class TurnReader:
                     if descriptor >= 0:
                         os.close(descriptor)
 
-    def read_here(self, is_done: Callable[[], bool], deadline: Deadline) -> bool:
+    def read_here(self, is_done: Callable[[], object], deadline: Deadline) -> bool:
         """Read in this thread until `is_done`, the end, or the deadline; False if somebody else is reading."""
         if self._wake < 0:
             return False
@@ -86,10 +86,13 @@ class TurnReader:
             if not self._take_turn(deadline):
                 return False
             may_look = self._may_look
-            while not self._at_end and not is_done() and not deadline.expired:
+            while not is_done() and not self._at_end:
                 if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
                     self._read_once()
                 may_look = False
+                # Also when something has come: a server may have much to say that nobody waits for.
+                if not is_done() and deadline.expired:
+                    break
             self._left = time.monotonic()
         finally:
             # First of all, and without a function of ours around it, in which a Ctrl-C could come before.
@@ -126,8 +129,8 @@ class TurnReader:
 
     def _look_for_a_moment(self) -> bool:
         """Look whether something has come, again and again, before lying down to sleep."""
-        end = time.monotonic() + LOOK_SECONDS
-        while not self._poller.poll(0):
+        poll, end = self._poller.poll, time.monotonic() + LOOK_SECONDS
+        while not poll(0):
             if time.monotonic() > end:
                 return False
             os.sched_yield()

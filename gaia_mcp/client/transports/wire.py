@@ -294,9 +294,10 @@ class WireConversation(SendingConversation):
         while True:
             # Whoever waits alone reads for himself; the one who opens the conversation leaves it to the thread.
             turns = exchange.turns if len(exchange.waiters) == 1 else None
-            is_read = turns is not None and turns.read_here(lambda: not outcomes.empty(), deadline)
             try:
-                return outcomes.get(not is_read, min(deadline.remaining(), WAIT_SLICE_SECONDS))
+                if turns is not None and turns.read_here(outcomes.qsize, deadline):
+                    return outcomes.get_nowait()
+                return outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
             except Empty:
                 if deadline.expired:
                     return None

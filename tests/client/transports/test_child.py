@@ -76,7 +76,7 @@ def child(nothing_left: dict[str, str]) -> Iterator[MakeChild]:
 
 def read_all(one: Child) -> bytes:
     """Read to the end, which closes the pipe, as the reader of a transport does."""
-    assert one.poll() is not None or one.pid is None
+    assert one.wait(0) is not None or one.pid is None
     said = b""
     pipe = one._process.stdout if one._process is not None else None
     while pipe is not None and not pipe.closed:
@@ -91,8 +91,18 @@ def test_what_is_written_is_read(child: MakeChild) -> None:
     one.write(b"hello\n", Deadline(5))
 
     assert one.read() == b"hello\n"
-    assert one.poll() is None
+    assert one.is_running()
     assert one.pid is not None
+
+
+def test_a_child_that_somebody_else_has_reaped_runs_no_more(child: MakeChild) -> None:
+    """Ours: some programs wait for whatever child of theirs ends."""
+    one = child("")
+    assert one.pid is not None
+
+    os.waitpid(one.pid, 0)
+
+    assert not one.is_running()
 
 
 def test_where_writing_blocks_a_thread_does_it(child: MakeChild) -> None:
@@ -244,7 +254,7 @@ def test_whoever_listens_may_stop_it(child: MakeChild, grace: float) -> None:
     wait_until(lambda: stopped)
 
     assert stopped == [one.stop()]
-    assert one.poll() is not None
+    assert not one.is_running()
 
 
 def test_a_child_runs_in_its_folder_with_its_environment_alone(child: MakeChild, tmp_path: Path) -> None:
@@ -331,14 +341,14 @@ def test_stopping_waits_for_a_start_that_is_under_way(child: MakeChild) -> None:
     stopper.join(5)
 
     assert one.pid is not None
-    assert one.poll() is not None
+    assert not one.is_running()
 
 
 def test_a_child_that_has_not_been_started_is_nothing_yet(child: MakeChild) -> None:
     """Ours."""
     one = child(ECHO, start=False)
 
-    assert (one.pid, one.poll(), one.wait(0), one.stderr_tail()) == (None, None, None, "")
+    assert (one.pid, one.is_running(), one.wait(0), one.stderr_tail()) == (None, False, None, "")
     one.settle_stderr(0)
     one.close_stdin()
 
@@ -446,7 +456,7 @@ def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
     with pytest.raises(KeyboardInterrupt):
         one.stop(60)
 
-    assert one.poll() == -signal.SIGKILL
+    assert one.wait(0) == -signal.SIGKILL
 
 
 def test_the_graces_are_the_specifications() -> None:
@@ -495,7 +505,7 @@ def test_a_forked_process_does_not_end_what_its_parent_has_started(tmp_path: Pat
         "    child.stop(0.1)\n"
         "    os._exit(0)\n"
         "os.waitpid(worker, 0)\n"
-        "print(child.poll(), child.stop().how)\n"
+        "print(child.wait(0), child.stop().how)\n"
     )
 
     words = [sys.executable, "-W", "ignore", "-c", program]

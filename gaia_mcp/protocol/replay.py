@@ -1,0 +1,178 @@
+"""Recorded conversations played back as a server: every request is answered as it was answered then.
+
+A request is known by its method and its params, without `_meta`; of `initialize` only the version counts, and an answer
+to a server's question may be another one than it was. Of several recordings of one request the next comes each time,
+the last again and again, and later conversations come before earlier ones. No clock: nothing is waited for but answers.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
+from gaia_mcp.protocol.exchanges import Conversation, Exchange, Wait, keys_of
+from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.protocol.transcript import Transcript
+
+# What every server of the handshake era answers so, whether anybody has asked it then or not.
+COURTESIES = frozenset({"ping", "logging/setLevel"})
+# An error names as many of the recorded requests as somebody can take in, in as much of a line.
+TOLD, TOLD_CHARS = 5, 200
+
+
+class _Turn:
+    """An exchange that is being played again for somebody who asks with an id and a token of their own."""
+
+    def __init__(self, exchange: Exchange, asker: RequestId | None, token: RequestId | None) -> None:
+        self.exchange = exchange
+        self.asker = asker
+        self.token = token
+        self.left = list(reversed(exchange.steps))
+        # The server's questions by the ids that they had, with those that they have now.
+        self.asked: dict[RequestId, str] = {}
+        self.answered: set[RequestId] = set()
+        self.is_over = False
+
+
+class Player:
+    """The server of recorded conversations. Give it every line of the client's; it returns what goes out."""
+
+    def __init__(self, transcripts: Sequence[Transcript]) -> None:
+        # The last one first.
+        self._conversations = [Conversation(transcript.said) for transcript in reversed(transcripts)]
+        self._index: list[dict[str, list[Exchange]]] = []
+        for conversation in self._conversations:
+            index: dict[str, list[Exchange]] = {}
+            for exchange in conversation.exchanges:
+                for key in keys_of(exchange.method, exchange.params):
+                    index.setdefault(key, []).append(exchange)
+            self._index.append(index)
+        self._played: dict[tuple[int, str], int] = {}
+        self._waiting: dict[RequestId, _Turn] = {}
+        self._questions = 0
+
+    def opening(self) -> list[bytes]:
+        """What the server says before it is asked anything."""
+        prologue = self._conversations[0].prologue if self._conversations else Exchange(None)
+        return self._play(_Turn(prologue, None, None))
+
+    def receive(self, record: bytes) -> list[bytes]:
+        """What the server says to this line."""
+        try:
+            value = jsonrpc.parse(record)
+        except ValueError:
+            return [jsonrpc.encode(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error"))]
+        return [line for message in (value if isinstance(value, list) else [value]) for line in self._answer(message)]
+
+    def _answer(self, message: Any) -> list[bytes]:
+        said = jsonrpc.classify(message)
+        if isinstance(said, Request):
+            exchange = self._next(said.method, said.params)
+            if exchange is not None:
+                return self._play(_Turn(exchange, said.id, progress_token(meta_of(said.params))))
+            if said.method in COURTESIES:
+                return [jsonrpc.encode(jsonrpc.result(said.id, {}))]
+            return [jsonrpc.encode(self._unknown(said))]
+        if isinstance(said, Notification):
+            if said.method == "notifications/cancelled":
+                given_up = said.params.get("requestId")
+                self._waiting = {key: turn for key, turn in self._waiting.items() if turn.asker != given_up}
+                return []
+            exchange = self._next(said.method, said.params)
+            return self._play(_Turn(exchange, None, None)) if exchange is not None else []
+        if isinstance(said, Malformed):
+            text = f"Invalid request: {said.problem}"
+            return (
+                [jsonrpc.encode(jsonrpc.error(said.id, jsonrpc.INVALID_REQUEST, text))] if said.id is not None else []
+            )
+        turn = self._waiting.pop(said.id, None) if said.id is not None else None
+        if turn is None or said.id is None:
+            return []
+        turn.answered.add(said.id)
+        return self._play(turn)
+
+    def _next(self, method: str, params: dict[str, Any]) -> Exchange | None:
+        """The exchange to play for this; the one that fits best, and of several the next."""
+        for key in keys_of(method, params):
+            for number, index in enumerate(self._index):
+                if recorded := index.get(key):
+                    at = self._played.get((number, key), 0)
+                    self._played[number, key] = at + 1
+                    return recorded[min(at, len(recorded) - 1)]
+        return None
+
+    def _play(self, turn: _Turn) -> list[bytes]:
+        """What comes now, up to the next question that has not been answered."""
+        lines: list[bytes] = []
+        while turn.left:
+            step = turn.left[-1]
+            if isinstance(step, Wait):
+                asked = turn.asked.get(step.asked)
+                if asked is not None and asked not in turn.answered:
+                    return lines
+            elif step.text is not None:
+                lines.append(step.text.encode() + b"\n")
+            elif (message := self._said_again(step.message, turn)) is not None:
+                lines.append(jsonrpc.encode(message))
+            turn.left.pop()
+        played, was_over, turn.is_over = turn.exchange, turn.is_over, True
+        is_answered = played.is_answered or played.is_cancelled or played.method == "subscriptions/listen"
+        if turn.asker is not None and not is_answered and not was_over:
+            text = f"the recording ends before the answer to this {played.method}"
+            lines.append(jsonrpc.encode(jsonrpc.error(turn.asker, jsonrpc.INTERNAL_ERROR, text)))
+        return lines
+
+    def _said_again(self, message: Any, turn: _Turn) -> Any:
+        """A recorded message with the ids and tokens of now; None if it has no place there."""
+        said = jsonrpc.classify(message)
+        if isinstance(said, (Result, Error)) and said.id is not None:
+            again = {**message, "id": turn.asker}
+            return _subscribed(again, "result", turn) if isinstance(said, Result) else again
+        if isinstance(said, Request):
+            self._questions += 1
+            fresh = turn.asked[said.id] = f"replay-{self._questions}"
+            self._waiting[fresh] = turn
+            return {**message, "id": fresh}
+        if isinstance(said, Notification):
+            if said.method == "notifications/progress":
+                if turn.token is None:
+                    return None
+                return {**message, "params": {**said.params, "progressToken": turn.token}}
+            if said.method == "notifications/cancelled" and (given_up := said.params.get("requestId")) in turn.asked:
+                return {**message, "params": {**said.params, "requestId": turn.asked[given_up]}}
+            return _subscribed(message, "params", turn)
+        return message
+
+    def _unknown(self, asked: Request) -> Message:
+        exchanges = [
+            one for conversation in self._conversations for one in conversation.exchanges if one.id is not None
+        ]
+        same = {keys_of(one.method, one.params)[0]: one.params for one in exchanges if one.method == asked.method}
+        if not same:
+            methods = ", ".join(dict.fromkeys(one.method for one in exchanges)) or "nothing"
+            text = f"the recording has no {asked.method}; it has {methods}"
+            return jsonrpc.error(asked.id, jsonrpc.METHOD_NOT_FOUND, text)
+        known = [{key: value for key, value in params.items() if key != "_meta"} for params in same.values()]
+        shown = "; ".join(_shown(params) for params in known[:TOLD])
+        more = f"; and {len(known) - TOLD} more" if len(known) > TOLD else ""
+        text = f"the recording has no {asked.method} with these params; it has {shown}{more}"
+        return jsonrpc.error(asked.id, jsonrpc.INVALID_PARAMS, text, {"recorded": known[:TOLD]})
+
+
+def _subscribed(message: dict[str, Any], member: str, turn: _Turn) -> dict[str, Any]:
+    """`message` with the subscription's own id in it, if it is one of a subscription."""
+    held = message.get(member)
+    if not isinstance(held, dict) or SUBSCRIPTION_KEY not in meta_of(held):
+        return message
+    return {**message, member: {**held, "_meta": {**meta_of(held), SUBSCRIPTION_KEY: turn.asker}}}
+
+
+def _shown(params: dict[str, Any]) -> str:
+    text = json.dumps(params, ensure_ascii=False)
+    return text if len(text) <= TOLD_CHARS else f"{text[: TOLD_CHARS - 1]}…"

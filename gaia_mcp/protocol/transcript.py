@@ -1,0 +1,100 @@
+"""Recorded conversations: JSON lines, a header and below it each message with its sender and its time.
+
+A file may hold several conversations, one after the other. Its last line may have been cut off with whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.protocol.jsonrpc import encode, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMAT = "gaia-mcp-conversation"
+VERSION = 1
+CLIENT, SERVER = "client", "server"
+
+
+class Said(NamedTuple):
+    """One line of a conversation: a JSON value, or `text` if it was none; `ms` milliseconds after its beginning."""
+
+    sender: str
+    message: Any
+    text: str | None
+    ms: int
+
+
+class Transcript(NamedTuple):
+    """One conversation: with which server, when it began, and what was said."""
+
+    server: str
+    date: str
+    said: list[Said]
+
+
+class TranscriptError(ValueError):
+    """What is no recorded conversation; `line` says where."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def header_line(server: str, date: str) -> bytes:
+    """The line that begins a conversation."""
+    return encode({"format": FORMAT, "version": VERSION, "server": server, "date": date})
+
+
+def said_line(sender: str, record: bytes, ms: int, mask: Callable[[Any], Any]) -> bytes:
+    """The line for what somebody has said; `mask` takes the secrets out of a JSON value."""
+    try:
+        return encode({"from": sender, "message": mask(parse(record)), "ms": ms})
+    except ValueError:
+        # No JSON, or what only Python takes for JSON, such as NaN.
+        return encode({"from": sender, "text": mask(record.decode("utf-8", "replace")), "ms": ms})
+
+
+def read_transcripts(data: bytes) -> tuple[list[Transcript], bool]:
+    """The conversations of a file, and whether its last line was cut off, and left out.
+
+    Raises `TranscriptError`.
+    """
+    *lines, last = data.split(b"\n")
+    found: list[Transcript] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = parse(line)
+        except ValueError as cause:
+            raise TranscriptError(f"not JSON: {cause}", number) from cause
+        if not isinstance(row, dict):
+            raise TranscriptError("not an object", number)
+        if "format" in row:
+            found.append(_header(row, number))
+        elif not found:
+            raise TranscriptError("no header of a recorded conversation", number)
+        else:
+            found[-1].said.append(_said(row, number))
+    if not found:
+        raise TranscriptError("no recorded conversation", 1)
+    return found, bool(last.strip())
+
+
+def _header(row: dict[str, Any], number: int) -> Transcript:
+    version = row.get("version")
+    if row["format"] != FORMAT or not isinstance(version, int):
+        raise TranscriptError("no header of a recorded conversation", number)
+    if version > VERSION:
+        raise TranscriptError(f"recorded by a newer version of this program: {json.dumps(version)}", number)
+    return Transcript(str(row.get("server", "")), str(row.get("date", "")), [])
+
+
+def _said(row: dict[str, Any], number: int) -> Said:
+    sender, text, ms = row.get("from"), row.get("text"), row.get("ms", 0)
+    if sender not in (CLIENT, SERVER) or not ("message" in row or isinstance(text, str)):
+        raise TranscriptError("neither a message nor a text of the client or the server", number)
+    return Said(sender, row.get("message"), None if "message" in row else text, ms if isinstance(ms, int) else 0)
