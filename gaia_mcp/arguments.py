@@ -1,4 +1,4 @@
-"""A call's arguments as they are typed in a shell: `key=value`, `key:=JSON`, `key=@FILE`.
+"""A call's arguments, from what was assigned to them in a shell to what a tool takes.
 
 A value becomes what the tool's schema says it is, and stays text where the schema does not say. Nothing is guessed:
 text that looks like a number is a number only for a parameter that is one.
@@ -6,17 +6,18 @@ text that looks like a number is a number only for a parameter that is one.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.assignments import ArgumentSyntaxError, read_json, strict_json
 from gaia_mcp.schema import parts_of, properties_of, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_ASSIGNMENT = re.compile(r"^(?P<key>[^=]+?)(?P<mode>:=|=)(?P<value>.*)$", re.DOTALL)
+    from gaia_mcp.assignments import Assignment
+
 _INTEGER = re.compile(r"^[+-]?\d{1,300}$")
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _TRUE = frozenset({"true", "yes", "on", "1"})
@@ -27,34 +28,6 @@ _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "objec
 
 # A single value becomes a list in lists this deep, where a schema says so; one that contains itself says so for ever.
 MAX_NESTED_LISTS = 8
-
-
-class Assignment(NamedTuple):
-    """One argument as typed: `raw` for `:=`, whose value is JSON."""
-
-    key: str
-    value: str
-    raw: bool
-
-
-class ArgumentSyntaxError(ValueError):
-    """Something that is no `key=value`, or JSON that is none."""
-
-
-def read_assignment(text: str) -> Assignment:
-    """`key=value` or `key:=JSON` taken apart. Raises `ArgumentSyntaxError`."""
-    match = _ASSIGNMENT.match(text)
-    if match is None:
-        raise ArgumentSyntaxError(f"{text!r} is not key=value")
-    return Assignment(match["key"], match["value"], match["mode"] == ":=")
-
-
-def read_object(text: str, where: str) -> dict[str, Any]:
-    """The JSON object in `text`, which came from `where`. Raises `ArgumentSyntaxError`."""
-    value = _read_json(text, where)
-    if not isinstance(value, dict):
-        raise ArgumentSyntaxError(f"{where} holds {_kind_of(value)}, not a JSON object")
-    return value
 
 
 def typed_arguments(
@@ -75,7 +48,7 @@ def typed_arguments(
     for key, value, raw in assignments:
         wanted = known.get(key, extra if isinstance(extra, dict) else {})
         text = read_file(value[1:]) if value.startswith("@") and len(value) > 1 else value
-        typed: Any = _read_json(text, key) if raw else typed_value(text, wanted, schema)
+        typed: Any = read_json(text, key) if raw else typed_value(text, wanted, schema)
         if key in given and _is_list(wanted, schema):
             before = arguments[key] if isinstance(arguments[key], list) else [arguments[key]]
             typed = [*before, *(typed if isinstance(typed, list) else [typed])]
@@ -127,7 +100,7 @@ def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth
     opening = "[" if kind == "array" else "{"
     if stripped.startswith(opening):
         try:
-            return _loads(stripped)
+            return strict_json(stripped)
         except (ValueError, RecursionError):
             return _NOT
     if kind == "object" or depth == 0:
@@ -164,7 +137,7 @@ def _choices(part: dict[str, Any]) -> list[Any]:
 def _chosen(choices: list[Any], text: str) -> Any:
     """The choice that `text` is the JSON of."""
     try:
-        value = _loads(text)
+        value = strict_json(text)
     except (ValueError, RecursionError):
         return _NOT
     # True equals 1 in Python, but not in JSON.
@@ -174,33 +147,3 @@ def _chosen(choices: list[Any], text: str) -> Any:
 
 def _is_list(schema: Any, root: Any) -> bool:
     return any("array" in _kinds(part) for part in parts_of(schema, root, _UNIONS))
-
-
-def _loads(text: str) -> Any:
-    return json.loads(text, parse_float=_finite, parse_constant=_finite)
-
-
-def _finite(text: str) -> float:
-    # What Python reads as infinite, or as no number, could not be sent as JSON.
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is no number that JSON has")
-    return value
-
-
-def _read_json(text: str, where: str) -> Any:
-    try:
-        return _loads(text)
-    except RecursionError:
-        raise ArgumentSyntaxError(f"{where}: JSON nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise ArgumentSyntaxError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
-    except ValueError as error:
-        raise ArgumentSyntaxError(f"{where}: not JSON: {error}") from None
-
-
-def _kind_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
-    return names.get(type(value), "an object")

@@ -20,10 +20,13 @@
     │   ├── VersionError            no version that both sides speak
     │   ├── NotOfferedError         the peer has said that it offers nothing of the kind
     │   └── PeerError               the peer answered with a JSON-RPC error
-    └── ToolError                   the call does not fit the tool
-        ├── ToolUnknownError        no tool of that name
-        ├── OfferUnknownError       no prompt of that name
-        └── ArgumentsError          arguments that do not fit its schema          (ValueError)
+    ├── ToolError                   the call does not fit the tool
+    │   ├── ToolUnknownError        no tool of that name
+    │   ├── OfferUnknownError       no prompt of that name
+    │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
+    └── RefusedError                we could, and were told not to
+        ├── ContractError           a server's tools are not as they were locked, or were never locked
+        └── ReadOnlyError           a tool that does not say that it only reads
 
 A tool that ran and reported a failure is a result, not an exception.
 """
@@ -31,6 +34,8 @@ A tool that ran and reported a failure is a result, not an exception.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +97,7 @@ class ServerExistsError(ConfigError, ValueError):
     def __init__(self, server: str, path: Path | None = None) -> None:
         super().__init__(
             f"MCP server {server!r} already exists" + (f" in {path}" if path is not None else ""),
-            hint="replace it with --force, or choose another name",
+            hint="choose another name, or replace it: gaia mcp add --force",
             server=server,
         )
 
@@ -148,7 +153,7 @@ class SpawnError(ConnectError):
     def __init__(self, server: str, command: str, reason: str, *, hint: str = "") -> None:
         super().__init__(
             f"server {server!r} could not be started: {command!r} {reason}",
-            hint=hint or f"try the entry alone with: gaia mcp test-client {server}",
+            hint=hint or f"try the entry alone with: gaia mcp test-client {typeable(server)}",
             server=server,
         )
         self.command = command
@@ -159,7 +164,8 @@ class ServerExitedError(ConnectError):
     """The server ended, or closed its output or its input, while something was wanted of it.
 
     `returncode` is as in `subprocess` (negative for a signal), None if it still runs: then `closed` says what it did.
-    `stderr_tail` is the end of what it wrote to stderr; `stage` what was being waited for.
+    `stderr_tail` is the end of what it wrote to stderr; `stage` what was being waited for. `noise` says what it
+    wrote to stdout instead of an answer, which is told where it has no last words.
     """
 
     kind = "exited"
@@ -172,15 +178,16 @@ class ServerExitedError(ConnectError):
         stderr_tail: str = "",
         *,
         last_words: str = "",
+        noise: str = "",
         closed: str = "closed its output",
     ) -> None:
         how = closed if returncode is None else _ended(returncode)
-        said = f"; its last words: {last_words}" if last_words else "; it wrote nothing to stderr"
-        super().__init__(
-            f"server {server!r} {how} {stage}{said}",
-            hint=f"see each step with: gaia mcp test-client {server}",
-            server=server,
-        )
+        said = f"its last words: {last_words}" if last_words else noise or "it wrote nothing to stderr"
+        # Who ends before a word was said was mostly started in a wrong way.
+        way = "check its command with: gaia mcp show"
+        if stage != "at its start":
+            way = "see each step with: gaia mcp test-client"
+        super().__init__(f"server {server!r} {how} {stage}; {said}", hint=f"{way} {typeable(server)}", server=server)
         self.returncode = returncode
         self.stderr_tail = stderr_tail
         self.last_words = last_words
@@ -244,7 +251,7 @@ class RemoteProtocolError(ProtocolError):
     def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
         super().__init__(
             f"server {server!r} {problem}",
-            hint=hint or f"tell its author; see each step with: gaia mcp test-client {server}",
+            hint=hint or f"tell its author; see each step with: gaia mcp test-client {typeable(server)}",
             server=server,
         )
 
@@ -275,7 +282,7 @@ class NotOfferedError(ProtocolError):
     def __init__(self, server: str, offer: str) -> None:
         super().__init__(
             f"server {server!r} offers no {offer}",
-            hint=f"see what it offers with: gaia mcp test-client {server}",
+            hint=f"see what it offers with: gaia mcp test-client {typeable(server)}",
             server=server,
         )
         self.offer = offer
@@ -289,7 +296,7 @@ class PeerError(ProtocolError):
     def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None, *, hint: str = "") -> None:
         super().__init__(
             f"server {server!r} answered {asked} with error {code}: {text}",
-            hint=hint or f"see what it offers with: gaia mcp {_listing_of(asked)} {server}",
+            hint=hint or f"see what it offers with: gaia mcp {_listing_of(asked)} {typeable(server)}",
             server=server,
         )
         self.asked = asked
@@ -312,7 +319,7 @@ class ToolUnknownError(ToolError):
     def __init__(self, server: str, tool: str, *, suggestion: str = "") -> None:
         super().__init__(
             f"server {server!r} has no tool {tool!r}",
-            hint=suggestion or f"see its tools with: gaia mcp tools {server}",
+            hint=suggestion or f"see its tools with: gaia mcp tools {typeable(server)}",
             server=server,
         )
         self.tool = tool
@@ -326,7 +333,7 @@ class OfferUnknownError(ToolError):
     def __init__(self, server: str, offer: str, name: str, *, suggestion: str = "") -> None:
         super().__init__(
             f"server {server!r} has no {offer} {name!r}",
-            hint=suggestion or f"see its {offer}s with: gaia mcp {offer}s {server}",
+            hint=suggestion or f"see its {offer}s with: gaia mcp {offer}s {typeable(server)}",
             server=server,
         )
         self.offer = offer
@@ -341,11 +348,38 @@ class ArgumentsError(ToolError, ValueError):
     def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", offer: str = "tool") -> None:
         super().__init__(
             f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}",
-            hint=hint or f"see its parameters with: gaia mcp tools {server}",
+            hint=hint or f"see its parameters with: gaia mcp tools {typeable(server)}",
             server=server,
         )
         self.tool = tool
         self.problems = tuple(problems)
+
+
+class RefusedError(MCPError):
+    """We could, and were told not to."""
+
+    kind = "refused"
+
+
+class ContractError(RefusedError):
+    """A server's tools are not as they were locked, or were never locked; `facts["changes"]` says how."""
+
+    kind = "contract"
+
+    def __init__(self, server: str, problem: str, changes: Sequence[dict[str, Any]] = (), *, hint: str) -> None:
+        super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
+        self.facts = {"changes": list(changes)} if changes else {}
+
+
+class ReadOnlyError(RefusedError):
+    """Only tools that say that they only read may be called, and this one does not. Nothing was sent."""
+
+    kind = "read-only"
+
+    def __init__(self, server: str, tool: str) -> None:
+        hint = "call it without --read-only if it may change something"
+        super().__init__(f"tool {tool!r} of {server!r} does not say that it only reads", hint=hint, server=server)
+        self.tool = tool
 
 
 def _listing_of(method: str) -> str:

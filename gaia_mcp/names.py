@@ -17,6 +17,15 @@ def is_server_name(name: str) -> bool:
     return bool(_SERVER_NAME.fullmatch(name))
 
 
+def typeable(word: str) -> str:
+    """`word` as it is typed in a shell."""
+    if _SERVER_NAME.fullmatch(word):
+        return word
+    import shlex
+
+    return shlex.quote(word)
+
+
 def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | None:
     """`SERVER.TOOL` as its two parts, taking the longest known server; None if no known server leads it."""
     for at in range(len(text) - 1, 0, -1):

@@ -1,4 +1,4 @@
-"""Where things lie: the configuration folder, the files in it, and the cache.
+"""Where things lie: the configuration folder, the files in it, the cache, and the logs.
 
 `environ` is always passed in, so that a test or an embedding program decides what is seen.
 """
@@ -52,6 +52,16 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("gaia-mcp", appauthor=False)
+
+
+def log_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where the logs of servers are kept: inside a moved configuration folder, else the platform's own place."""
+    environ = os.environ if environ is None else environ
+    if environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR"):
+        return config_folder(environ) / "logs"
+    from platformdirs import user_log_path
+
+    return user_log_path("gaia-mcp", appauthor=False)
 
 
 def shown(path: Path) -> str:

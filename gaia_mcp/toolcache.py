@@ -1,17 +1,11 @@
-"""The tools of each server as they were last seen, for what never connects: `gaia mcp search`.
-
-One file for each server, so that nobody reads more than is asked for. It is never fatal: a cache that cannot be read is
-an empty one, and one that cannot be written stays as it was.
-"""
+"""The tools of each server as they were last seen, for what never connects: `gaia mcp search`, and a TAB."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+
+from gaia_mcp.entrycache import EntryCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,44 +18,24 @@ KEPT_SECONDS = 30 * 24 * 3600
 
 
 class ToolCache:
-    """The remembered definitions of tools, as servers sent them, in `folder`."""
+    """The remembered definitions of tools, as servers sent them, in `folder`. `kind` is "tools", or "prompts" or
+    "resources", whose templates are among them.
+    """
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
-        self._folder = folder / "tools"
-        self._now = now
+        self._cache = EntryCache(folder, KEPT_SECONDS, now)
 
-    def lookup(self, entry: ServerEntry) -> list[dict[str, Any]] | None:
+    def lookup(self, entry: ServerEntry, kind: str = "tools") -> list[dict[str, Any]] | None:
         """The tools of a server; None if they are not known, were another entry's, or have become too old."""
-        try:
-            kept = json.loads(self._path(entry).read_bytes())
-            age = self._now() - kept["written"]
-            tools = kept["tools"]
-            is_of_entry = kept["identity"] == _identity(entry)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None
-        if not (is_of_entry and 0 <= age < KEPT_SECONDS and isinstance(tools, list)):
+        tools = self._cache.lookup(entry, kind)
+        if not isinstance(tools, list):
             return None
         return [tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
 
-    def keep(self, entry: ServerEntry, tools: Sequence[dict[str, Any]]) -> None:
+    def keep(self, entry: ServerEntry, tools: Sequence[dict[str, Any]], kind: str = "tools") -> None:
         """Remember the tools of a server, if that is possible."""
-        path = self._path(entry)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        try:
-            kept = {"identity": _identity(entry), "written": int(self._now()), "tools": list(tools)}
-            text = json.dumps(kept, separators=(",", ":"))
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary.write_text(text, "ascii")
-            temporary.replace(path)
-        except (OSError, ValueError, TypeError, RecursionError):
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        self._cache.keep(entry, kind, list(tools))
 
-    def _path(self, entry: ServerEntry) -> Path:
-        # Whatever an old file calls its servers; and no longer than file systems allow.
-        return self._folder / f"{quote(entry.name, safe='')[:200]}.json"
-
-
-def _identity(entry: ServerEntry) -> list[Any]:
-    # The names of its variables, not their values: a new token makes no new server, and belongs in no cache.
-    return [entry.name, entry.command, list(entry.args or []), sorted(entry.env), entry.cwd or ""]
+    def forget(self, entry: ServerEntry, kind: str = "tools") -> None:
+        """Drop what is known of a server: it has announced a change."""
+        self._cache.forget(entry, kind)

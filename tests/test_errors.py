@@ -15,6 +15,7 @@ from gaia_mcp.errors import (
     ConfigError,
     ConfigFileError,
     ConnectError,
+    ContractError,
     DeadlineError,
     EntryError,
     LocalProtocolError,
@@ -24,6 +25,8 @@ from gaia_mcp.errors import (
     OfferUnknownError,
     PeerError,
     ProtocolError,
+    ReadOnlyError,
+    RefusedError,
     RemoteProtocolError,
     ServerExistsError,
     ServerExitedError,
@@ -61,6 +64,9 @@ EVERY: list[MCPError] = [
     ToolError("something happened"),
     ToolUnknownError("fs", "raed"),
     ArgumentsError("fs", "read", ["'path' is missing"]),
+    RefusedError("something happened"),
+    ContractError("fs", "is not in mcp.lock.json", hint="approve its tools"),
+    ReadOnlyError("fs", "write"),
 ]
 
 
@@ -189,6 +195,18 @@ def test_what_a_server_closed_is_told_while_it_runs() -> None:
 def test_a_server_without_last_words_is_said_to_have_none() -> None:
     """Ours: otherwise one would go looking for them."""
     assert "nothing to stderr" in ServerExitedError("fs", "x", 1).message
+
+
+def test_a_server_that_wrote_only_to_stdout_is_told_by_that() -> None:
+    """Ours: where it wrote to stderr, that says more."""
+    assert ServerExitedError("fs", "x", 1, noise="it wrote 1 line").message.endswith("status 1 x; it wrote 1 line")
+    assert ServerExitedError("fs", "x", 1, noise="it wrote 1 line", last_words="b").message.endswith("last words: b")
+
+
+def test_who_ends_at_once_was_mostly_started_wrongly() -> None:
+    """Ours: the hint can be typed as it is, whatever a server is called."""
+    assert ServerExitedError("my fs", "at its start", 1).hint == "check its command with: gaia mcp show 'my fs'"
+    assert ServerExitedError("fs", "x", 1).hint == "see each step with: gaia mcp test-client fs"
 
 
 def test_the_values_can_be_read_back() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
-from gaia_mcp.names import did_you_mean, is_server_name, near_misses, split_tool_name
+from gaia_mcp.names import did_you_mean, is_server_name, near_misses, split_tool_name, typeable
 
 
 @pytest.mark.parametrize("name", ["a", "fs", "_x", "9lives", "my-server", "a.b", "mail@work", "A" * 64])
@@ -83,3 +85,10 @@ def test_a_suggestion_reads_as_a_question() -> None:
     assert did_you_mean("raed", ["read"]) == "did you mean 'read'?"
     assert did_you_mean("rea", ["read", "real"]) == "did you mean 'real' or 'read'?"
     assert did_you_mean("xyz", ["read"]) == ""
+
+
+@pytest.mark.parametrize("name", ["fs", "my-server", "a b", "it's", "", "日本", "$HOME"])
+def test_a_name_is_written_so_that_a_shell_takes_it(name: str) -> None:
+    """Ours: what a hint says to type has to work; what needs no quotes has none."""
+    assert shlex.split(typeable(name)) == [name]
+    assert (typeable(name) == name) is is_server_name(name)

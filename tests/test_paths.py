@@ -13,6 +13,7 @@ from gaia_mcp.paths import (
     cache_folder,
     config_folder,
     home_expanded,
+    log_folder,
     servers_file,
     shown,
 )
@@ -21,7 +22,7 @@ from gaia_mcp.paths import (
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("GAIA_HOME", "GAIA_CONFIG_DIR", "XDG_CACHE_HOME"):
+    for name in ("GAIA_HOME", "GAIA_CONFIG_DIR", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -48,6 +49,7 @@ def test_the_folder_can_be_moved(environ: dict[str, str], folder: str) -> None:
     assert servers_file(environ) == Path(folder, "mcp_servers.json")
     assert approvals_file(environ) == Path(folder, "trusted_projects.json")
     assert cache_folder(environ) == Path(folder, "cache")
+    assert log_folder(environ) == Path(folder, "logs")
 
 
 def test_a_moved_folder_may_be_written_with_a_tilde_or_relatively(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +63,7 @@ def test_without_an_environment_the_process_s_own_is_used(home: Path, monkeypatc
     """Ours: the usual case."""
     assert config_folder() == home / ".gaia"
     assert cache_folder().is_relative_to(home)
+    assert log_folder().is_relative_to(home)
     monkeypatch.setenv("GAIA_HOME", "/elsewhere")
     assert (config_folder(), cache_folder()) == (Path("/elsewhere"), Path("/elsewhere/cache"))
 
@@ -69,6 +72,7 @@ def test_an_unmoved_cache_lies_where_the_platform_keeps_caches(home: Path) -> No
     """Ours: what can be learnt again is no configuration."""
     assert cache_folder({}).name == "gaia-mcp"
     assert not cache_folder({}).is_relative_to(config_folder({}))
+    assert not log_folder({}).is_relative_to(config_folder({}))
 
 
 def test_a_home_that_nobody_knows_is_a_configuration_error() -> None:

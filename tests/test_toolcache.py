@@ -94,6 +94,20 @@ def test_every_name_has_a_file(tmp_path: Path, name: str) -> None:
     assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["tools"]
 
 
+def test_kinds_are_kept_apart(tmp_path: Path) -> None:
+    """Ours: prompts and resources beside tools, and each is forgotten by itself."""
+    cache = ToolCache(tmp_path)
+    prompts = [{"name": "review"}]
+    cache.keep(entry(), TOOLS)
+    cache.keep(entry(), prompts, "prompts")
+
+    assert (cache.lookup(entry()), cache.lookup(entry(), "prompts")) == (TOOLS, prompts)
+    assert cache.lookup(entry(), "resources") is None
+    cache.forget(entry(), "prompts")
+    cache.forget(entry(), "prompts")
+    assert (cache.lookup(entry()), cache.lookup(entry(), "prompts")) == (TOOLS, None)
+
+
 def test_what_cannot_be_written_is_not(tmp_path: Path) -> None:
     """Ours: a cache on a full or read-only disk is only an empty one."""
     (tmp_path / "tools").write_text("in the way")

@@ -23,6 +23,14 @@ COMMANDS = {
     "add": "gaia_mcp.cli.add:add",
     "list": "gaia_mcp.cli.listing:list_servers",
     "show": "gaia_mcp.cli.show:show",
+    "edit": "gaia_mcp.cli.edit:edit",
+    "enable": "gaia_mcp.cli.enable:enable",
+    "disable": "gaia_mcp.cli.enable:disable",
+    "remove": "gaia_mcp.cli.remove:remove",
+    "import": "gaia_mcp.cli.importing:import_servers",
+    "export": "gaia_mcp.cli.exporting:export",
+    "trust": "gaia_mcp.cli.trust:trust",
+    "untrust": "gaia_mcp.cli.trust:untrust",
     "tools": "gaia_mcp.cli.tools:tools",
     "search": "gaia_mcp.cli.search:search",
     "call": "gaia_mcp.cli.call:call",
@@ -30,14 +38,19 @@ COMMANDS = {
     "prompt": "gaia_mcp.cli.prompts:prompt",
     "resources": "gaia_mcp.cli.resources:resources",
     "read": "gaia_mcp.cli.resources:read",
+    "watch": "gaia_mcp.cli.watch:watch",
+    "logs": "gaia_mcp.cli.logs:logs",
     "test-client": "gaia_mcp.cli.check:check",
-    "enable": "gaia_mcp.cli.enable:enable",
-    "disable": "gaia_mcp.cli.enable:disable",
-    "remove": "gaia_mcp.cli.remove:remove",
+    "lock": "gaia_mcp.cli.lock:lock",
+    "record": "gaia_mcp.cli.record:record",
+    "replay": "gaia_mcp.cli.replay:replay",
     "serve": "gaia_mcp.cli.serve:serve",
-    "trust": "gaia_mcp.cli.trust:trust",
-    "untrust": "gaia_mcp.cli.trust:untrust",
+    "completion": "gaia_mcp.cli.completion:completion",
 }
+# What only those who work on this package need: listed nowhere, and run like the others.
+UNLISTED = {"generate": "gaia_mcp.cli.generate:generate"}
+# In the help, above the command with which a group of them begins.
+HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "serve": "And more"}
 
 EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
 
@@ -54,26 +67,46 @@ class CommandGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+        place = COMMANDS.get(cmd_name) or UNLISTED.get(cmd_name)
+        if place is None:
             return None
-        if self.commands[cmd_name] is None:
-            module, _, name = COMMANDS[cmd_name].partition(":")
+        if self.commands.get(cmd_name) is None:
+            module, _, name = place.partition(":")
             home = import_module(module)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
             settings = getattr(home, "SETTINGS", {})
-            alone.command(cmd_name, **settings)(guarded(getattr(home, name)))
+            alone.command(cmd_name, **settings)(guarded(getattr(home, name), cmd_name))
             self.commands[cmd_name] = typer.main.get_command(alone)
         return self.commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, COMMANDS))
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in COMMANDS:
+            heading = HEADINGS.get(name) or list(groups)[-1]
+            summary = self.get_command(ctx, name).get_short_help_str(formatter.width - width - 6)
+            groups.setdefault(heading, []).append((name.ljust(width), summary))
+        with formatter.section("Commands"):
+            for heading, rows in groups.items():
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
 
 mcp = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
     help="Keep MCP servers, look inside, call and test them, and serve agents.",
     epilog=EXAMPLE,
 )
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False, epilog=EXAMPLE)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EXAMPLE,
+)
 app.add_typer(mcp, name="mcp")
 
 
@@ -107,7 +140,7 @@ def run(words: Sequence[str]) -> int:
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
     except SystemExit as ended:
-        # Typer leaves so after a completion, and when nobody reads its help to the end, which is no error.
+        # Typer leaves so when nobody reads its help to the end, which is no error.
         status = ExitStatus.DONE if isinstance(ended.__context__, BrokenPipeError) else ended.code
     except OSError as error:  # of Typer's own writing: a help text
         status = fail(refused(error))
@@ -122,11 +155,11 @@ def _refuse(error: Any, words: list[str]) -> int:
         to_stderr(error.format_message())
         return ExitStatus.USAGE
     command = context.command_path if context is not None else "gaia mcp"
-    if words[1:] and words[1] in COMMANDS and not command.endswith(f" {words[1]}"):
+    if words[:1] == ["mcp"] and words[1:] and words[1] in COMMANDS and not command.endswith(f" {words[1]}"):
         # An option without its value is reported by the group.
         command += f" {words[1]}"
     Form.as_json = Form.as_json or "--json" in words
-    message = error.format_message().rstrip(".")
+    message = error.format_message().rstrip(".").replace("a valid float range", "a number")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
         hint = "put -- before the server's own command: gaia mcp add NAME -- COMMAND [ARG...]"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gaia_mcp.arguments import typed_value
-from gaia_mcp.cli.output import on_terminal, remark
+from gaia_mcp.cli.output import remark
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.schema import SchemaError, misfits, properties_of, required_of, type_in_words
 

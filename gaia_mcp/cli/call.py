@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.complete import call_targets, call_words
+from gaia_mcp.cli.filenames import object_files
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
-from gaia_mcp.cli.output import remark, speak, stderr_shown
+from gaia_mcp.cli.output import remark, speak
+from gaia_mcp.cli.pinned import LockFileOption, Pinned
 from gaia_mcp.cli.status import ExitStatus
 
 if TYPE_CHECKING:
@@ -16,15 +19,47 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.sessions import Session
     from gaia_mcp.client.tool import MCPTool
 
-Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=server_names)]
+Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="TOOL [ARG...]", help="Tool, then key=value, key:=JSON or key=@FILE.", show_default=False),
+    typer.Argument(
+        metavar="TOOL [ARG...]",
+        help="Tool, then key=value, key:=JSON or key=@FILE.",
+        show_default=False,
+        autocompletion=call_words,
+    ),
 ]
 ArgsOption = Annotated[
     str | None,
-    typer.Option("--args", metavar="JSON", help="All arguments as a JSON object, @FILE, or - for standard input."),
+    typer.Option(
+        "--args",
+        metavar="JSON",
+        help="All arguments as a JSON object, @FILE, or - for standard input.",
+        autocompletion=object_files,
+    ),
 ]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this tool is as it was locked.")]
+ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Refuse unless the tool says that it only reads.")]
+
+
+class CallCommand(TyperCommand):
+    """`call SERVER TOOL --help` is about that tool, as far as it is known."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # A help page is written before Typer has understood any of them.
+        ctx.meta["gaia_mcp.words"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from gaia_mcp.cli.toolhelp import write_note, write_tool
+
+        known = write_tool(self, ctx, formatter)
+        if not known:
+            super().format_help(ctx, formatter)
+            write_note(ctx, formatter)
+
+
+SETTINGS = {"cls": CallCommand}
 
 
 def call(
@@ -32,6 +67,9 @@ def call(
     words: Words = None,
     args: ArgsOption = None,
     output_dir: OutputOption = None,
+    locked: LockedOption = False,
+    lock_file: LockFileOption = None,
+    read_only: ReadOnlyOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
     timeout: TimeoutOption = None,
@@ -41,6 +79,9 @@ def call(
 
     Values become what the tool's schema says they are: numbers, booleans, lists, or text. Text goes to stdout as it is;
     images, sound and other files are saved, and their paths printed.
+
+    With --locked the tool has to be what `gaia mcp lock` found; other tools of the server may have changed. With
+    --read-only its server has to mark it with readOnlyHint, which is a hint: only --locked makes sure that it stays.
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
@@ -53,9 +94,12 @@ def call(
     whole = within(timeout)
     plan = planned(open_store(config), target, words or [], args)
     server, tool_name = plan.entry.name, plan.tool
+    pinned = Pinned.wanted(locked, lock_file)
+    if pinned is not None:
+        pinned.contract(server)
 
     # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
-    with launched(plan.entry, lambda secrets: stderr_shown(server, secrets)) as child:
+    with launched(plan.entry) as running:
         # While the server starts, we load what its answers will need.
         from gaia_mcp.cli.ask import asker
         from gaia_mcp.cli.progress import Waiting
@@ -66,9 +110,10 @@ def call(
             load_validator()
         with (
             Waiting(f"starting {server}") as waiting,
-            connected(plan.entry, whole, elicit=asker(server, waiting), child=child) as session,
+            connected(plan.entry, whole, elicit=asker(server, waiting), running=running, waiting=waiting) as session,
         ):
             tool = _find(session, tool_name)
+            _check_allowed(server, tool, pinned, read_only=read_only)
             arguments = _typed(session, tool, plan)
             if debug:
                 session.client.want_logs("debug", session.deadline())
@@ -78,6 +123,7 @@ def call(
             _check_structure(tool, result)
             # Before the server is stopped: whoever waits for the answer need not wait for that.
             show_result(server, tool_name, result, output_dir)
+            session.keep_seen()
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
 
@@ -88,9 +134,18 @@ def _find(session: Session, name: str) -> MCPTool:
 
     tool = session.client.find_tool(name, session.deadline())
     if tool is None:
-        known = [tool.name for tool in session.client.fetch_tools(session.deadline())]
+        known = [tool.name for tool in session.fetch_tools()]
         raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
     return tool
+
+
+def _check_allowed(server: str, tool: MCPTool, pinned: Pinned | None, *, read_only: bool) -> None:
+    from gaia_mcp.errors import ReadOnlyError
+
+    if pinned is not None:
+        pinned.check_tool(server, tool)
+    if read_only and tool.annotations.get("readOnlyHint") is not True:
+        raise ReadOnlyError(server, tool.name)
 
 
 def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.complete import check_tools, check_words
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import columns, error_object, report, say, say_json, speak
+from gaia_mcp.cli.output import error_object, report, say, say_json, speak
+from gaia_mcp.cli.pinned import LockFileOption, Pinned
+from gaia_mcp.cli.screen import columns
 from gaia_mcp.cli.status import UsageError, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.examine import Check, Examination
+    from gaia_mcp.cli.examination import Check, Examination
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import MCPError
@@ -23,14 +25,16 @@ if TYPE_CHECKING:
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="NAME... [ARG...]", help="Servers, and key=value for --call.", autocompletion=server_names,
+        metavar="NAME... [ARG...]", help="Servers, and key=value for --call.", autocompletion=check_words,
         show_default=False,
     ),
 ]  # fmt: skip
 AllOption = Annotated[bool, typer.Option("--all", help="Every server that is not disabled, all at once.")]
 CallToolOption = Annotated[
-    str | None, typer.Option("--call", metavar="TOOL", help="Call this tool too.", show_default=False)
+    str | None,
+    typer.Option("--call", metavar="TOOL", help="Call this tool too.", show_default=False, autocompletion=check_tools),
 ]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Fail unless all tools are as they were locked.")]
 JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
@@ -40,6 +44,8 @@ def check(
     words: Words = None,
     every: AllOption = False,
     call_tool: CallToolOption = None,
+    locked: LockedOption = False,
+    lock_file: LockFileOption = None,
     junit: JUnitOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
@@ -49,11 +55,13 @@ def check(
     """Test servers, step by step.
 
     Start, negotiation, answer, tools and their schemas, prompts, resources, shutdown: ends with an error if any check
-    fails.
+    fails. Warns about names that may be taken for another server's, and texts that tell a model what to do or hide
+    something; with --locked, fails if the tools are not as `gaia mcp lock` found them.
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
-    from gaia_mcp.cli.examine import CallWanted, examine_all
+    from gaia_mcp.cli.distrust import known_tools
+    from gaia_mcp.cli.examine import CallWanted, Wanted, examine_all
     from gaia_mcp.cli.plan import assignment
     from gaia_mcp.cli.stores import open_store
     from gaia_mcp.errors import ConfigError
@@ -65,8 +73,9 @@ def check(
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
     if not names and not every:
         raise UsageError("which server?", hint="name one, or test all of them with --all")
-    wanted = CallWanted(call_tool, arguments) if call_tool is not None else None
+    call = CallWanted(call_tool, arguments) if call_tool is not None else None
     store = open_store(config)
+    wanted = Wanted(call, Pinned.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
@@ -94,7 +103,7 @@ def check(
 
 def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Examination]]:
     """The entries of these names, and what is to be said of those that make no sense."""
-    from gaia_mcp.cli.examine import Examination, untried
+    from gaia_mcp.cli.examination import Examination, untried
     from gaia_mcp.errors import EntryError
 
     entries: list[ServerEntry] = []
@@ -113,8 +122,17 @@ def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Examination]]:
 
 
 def _show(item: Check) -> None:
-    (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]])
+    from gaia_mcp.cli.examination import WARN
+    from gaia_mcp.contract import worded
+
+    (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
     say(line)
+    below = worded(item.error.facts.get("changes", ())) if item.error is not None else []
+    # A failure is told in full at the end; a warning only here, however narrow the terminal is.
+    if item.outcome == WARN and item.detail not in line:
+        below = item.detail.split("; ")
+    for more in below:
+        say(f"        {more}")
 
 
 def _write_junit(path: Path, results: list[Examination]) -> MCPError | None:

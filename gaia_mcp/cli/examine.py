@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.arguments import Assignment
+from gaia_mcp.assignments import Assignment
+from gaia_mcp.cli.distrust import names_checked, texts_checked
+from gaia_mcp.cli.examination import FAIL, OK, WARN, Check, Examination, untried
 from gaia_mcp.cli.fleet import visit_each
 from gaia_mcp.cli.listing import described
 from gaia_mcp.cli.misfit import checked
-from gaia_mcp.cli.output import error_object
 from gaia_mcp.cli.plan import typed
 from gaia_mcp.cli.sessions import Session
-from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS
-from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError, ToolUnknownError
+from gaia_mcp.errors import MCPError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import one_line
 from gaia_mcp.schema import SchemaError, check_schema, misfits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from gaia_mcp.cli.distrust import Known
+    from gaia_mcp.cli.pinned import Pinned
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
-
-OK, WARN, FAIL = "ok", "warn", "FAIL"
-# The specification's own recommendation for a tool's name.
-MAX_NAME_CHARS = 128
 
 
 class CallWanted(NamedTuple):
@@ -41,75 +38,12 @@ class CallWanted(NamedTuple):
     arguments: Sequence[Assignment]
 
 
-@dataclass
-class Check:
-    """One check: `outcome` is "ok", "warn" or "FAIL"."""
+class Wanted(NamedTuple):
+    """What is to be tried beside what always is: a call, a contract; `known` are the tools of all servers by name."""
 
-    name: str
-    outcome: str
-    seconds: float
-    detail: str
-    error: MCPError | None = None
-
-
-@dataclass
-class Examination:
-    """Everything that was tried with one server."""
-
-    server: str
-    checks: list[Check] = field(default_factory=list)
-
-    @property
-    def failures(self) -> list[Check]:
-        """The checks that failed."""
-        return [check for check in self.checks if check.outcome == FAIL]
-
-    @property
-    def status(self) -> ExitStatus:
-        """The exit code of the first failure."""
-        if not self.failures:
-            return ExitStatus.DONE
-        first = self.failures[0]
-        if first.name == "call" and first.error is None:
-            return ExitStatus.TOOL_FAILED
-        return ExitStatus.PROTOCOL if first.error is None else status_of(first.error)
-
-    def error(self) -> MCPError | None:
-        """The failures as one error, None if there are none."""
-        if not self.failures:
-            return None
-        first = self.failures[0]
-        if first.error is not None:
-            if "test-client" in first.error.hint:
-                # That is where we are.
-                first.error.hint = "see all that it writes to stderr with --debug"
-            return first.error
-        count = len(self.failures)
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        return RemoteProtocolError(
-            self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint="tell its author"
-        )
-
-    def add(self, check: Check, on_check: Callable[[Check], None] | None = None) -> None:
-        """One more check, of which `on_check` hears."""
-        self.checks.append(check)
-        if on_check is not None:
-            on_check(check)
-
-    def as_object(self) -> dict[str, Any]:
-        """This as JSON shows it."""
-        shown = []
-        for check in self.checks:
-            row: dict[str, Any] = {
-                "name": check.name,
-                "outcome": check.outcome.lower(),
-                "seconds": round(check.seconds, 4),
-                "detail": check.detail,
-            }
-            if check.error is not None:
-                row["error"] = error_object(check.error)
-            shown.append(row)
-        return {"name": self.server, "ok": not self.failures, "checks": shown}
+    call: CallWanted | None
+    pinned: Pinned | None
+    known: Mapping[str, Sequence[Known]]
 
 
 class _Examiner:
@@ -121,24 +55,29 @@ class _Examiner:
         self.result = result
         self._on_check = on_check
 
-    def run(self, wanted: CallWanted | None) -> None:
+    def run(self, wanted: Wanted) -> None:
         """All of them. What makes the following ones senseless ends them."""
         if not self._try("start", self._start) or not self._try("negotiation", self._negotiate):
             return
         self._try("answer", self._answer)
         tools: list[MCPTool] = []
+        is_as_locked = wanted.pinned is None
         if self._try("tools", lambda: self._tools(tools)):
             self._try("input schemas", lambda: self._schemas(tools, "inputSchema"))
             self._try("output schemas", lambda: self._schemas(tools, "outputSchema"))
-            self._try("names", lambda: self._names(tools))
+            self._try("names", lambda: names_checked(self.session.entry.name, tools, wanted.known))
+            self._try("texts", lambda: texts_checked(tools))
+            if (pinned := wanted.pinned) is not None:
+                is_as_locked = self._try("contract", lambda: self._contract(pinned, tools))
         capabilities = self.client.peer.capabilities if self.client.peer else {}
         if "prompts" in capabilities:
             self._try("prompts", lambda: self._listed("prompts/list", "name"))
         if "resources" in capabilities:
             self._try("resources", lambda: self._listed("resources/list", "uri"))
             self._try("templates", lambda: self._listed("resources/templates/list", "uriTemplate"))
-        if wanted is not None:
-            self._try("call", lambda: self._call(wanted, tools))
+        # A tool that nobody has approved is not called.
+        if (call := wanted.call) is not None and is_as_locked:
+            self._try("call", lambda: self._call(call, tools))
 
     def end(self) -> None:
         """Stop the server, and say how that went and what it wrote beside the protocol."""
@@ -208,10 +147,9 @@ class _Examiner:
                 problems.append(f"{name!r}: its type is {schema.get('type')!r}, not 'object'")
         return (FAIL, "; ".join(problems)) if problems else (OK, f"{len(schemas)} valid")
 
-    def _names(self, tools: list[MCPTool]) -> tuple[str, str]:
-        names = [tool.name for tool in tools]
-        odd = [name for name in names if len(name) > MAX_NAME_CHARS or not _is_recommended(name)]
-        return (WARN, f"unusual: {', '.join(map(repr, odd))}") if odd else (OK, "as recommended")
+    def _contract(self, pinned: Pinned, tools: list[MCPTool]) -> tuple[str, str]:
+        pinned.check_server(self.session.entry.name, tools)
+        return OK, f"as locked in {pinned.path}"
 
     def _listed(self, method: str, key: str) -> tuple[str, str]:
         items = list(self.client.items(method, self.session.deadline()))
@@ -246,7 +184,7 @@ class _Examiner:
 
 def examine_all(
     entries: Sequence[ServerEntry],
-    wanted: CallWanted | None,
+    wanted: Wanted,
     whole: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
 ) -> list[Examination]:
@@ -264,6 +202,7 @@ def examine_all(
         examiner = _Examiner(session, result, on_check)
         try:
             examiner.run(wanted)
+            session.settle()
         except BaseException:
             session.close(IMPATIENT_GRACE_SECONDS)
             raise
@@ -271,12 +210,3 @@ def examine_all(
 
     visit_each(entries, work, quiet=on_check is not None)
     return list(results.values())
-
-
-def untried(error: MCPError) -> Check:
-    """The only check of a server that could not even be tried."""
-    return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)
-
-
-def _is_recommended(name: str) -> bool:
-    return all(character.isascii() and (character.isalnum() or character in "_.-") for character in name)

@@ -54,6 +54,7 @@ def visit_all(entries: Sequence[ServerEntry], work: Callable[[Session], Any], wh
             starting(session)
             found.peer = session.client.open(session.start_deadline())
             found.value = work(session)
+            session.settle()
         except MCPError as error:
             found.error = error
         finally:
@@ -79,14 +80,19 @@ def visit_each(
     what = f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers"
     with nullcontext() if quiet else Waiting(what) as waiting:
 
+        def starting(session: Session) -> None:
+            fleet.starting(session)
+            if waiting is not None:
+                waiting.begin(session.entry.name, session.last_line)
+
         def run(entry: ServerEntry) -> None:
             try:
                 with places:
-                    visit(entry, fleet.starting)
+                    visit(entry, starting)
             except BaseException as failure:  # noqa: BLE001 (a bug of ours, which belongs to the main thread)
                 failures.append(failure)
             if waiting is not None:
-                waiting.advance(entry.name, len(entries))
+                waiting.end(entry.name, len(entries))
 
         threads = [threading.Thread(target=run, args=(entry,), daemon=True) for entry in entries]
         try:

@@ -1,14 +1,17 @@
-"""Around every command: exceptions become two lines and an exit code."""
+"""Around every command: exceptions become two lines and an exit code, and `--quiet` means the same in all."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gaia_mcp.cli.output import Form, fail, on_terminal, to_stderr
+from gaia_mcp.cli.options import QuietOption
+from gaia_mcp.cli.output import Form, fail, to_stderr
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError
@@ -22,11 +25,13 @@ if TYPE_CHECKING:
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with every way out of it covered."""
+def guarded(command: Callable[..., None], name: str = "") -> Callable[..., None]:
+    """`command`, which people call `name`, with every way out of it covered. If it has `--json`, it gets `--quiet`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
+        Form.command = name
+        Form.quiet = options.pop("quiet", False)
         listen_to_signals()
         try:
             command(*arguments, **options)
@@ -51,7 +56,18 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             )
             raise typer.Exit(fail(bug)) from error
 
+    # What Typer makes the command line of.
+    run.__signature__ = _with_quiet(inspect.signature(command, eval_str=True))  # type: ignore[attr-defined]
     return run
+
+
+def _with_quiet(signature: inspect.Signature) -> inspect.Signature:
+    options = list(signature.parameters.values())
+    if "as_json" not in signature.parameters:
+        return signature
+    at = list(signature.parameters).index("as_json") + 1
+    options.insert(at, options[at - 1].replace(name="quiet", annotation=QuietOption))
+    return signature.replace(parameters=options)
 
 
 def refused(error: OSError) -> MCPError:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
+# What a server has stands under its name.
+INDENT = 2
+
 
 class Inventory(NamedTuple):
     """What one server has, and what was odd about its answer, in words."""
@@ -44,7 +47,7 @@ def show_inventory(
     """
     from gaia_mcp.cli.fleet import visit_all
 
-    chosen = list(dict.fromkeys(names)) if names else _enabled(store)
+    chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
     if not chosen:
         some = "name one of those that are disabled" if store.names() else "add one with: gaia mcp add NAME -- COMMAND"
         remark(f"no servers to ask; {some}")
@@ -64,7 +67,7 @@ def show_inventory(
         raise typer.Exit(status)
 
 
-def _enabled(store: ConfigStore) -> list[str]:
+def enabled_names(store: ConfigStore) -> list[str]:
     """The servers worth asking; one whose entry makes no sense is told about and passed over."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
@@ -93,28 +96,38 @@ def _object(kind: Kind, visit: Visit) -> dict[str, Any]:
 
 
 def _show(kind: Kind, visit: Visit) -> None:
+    from gaia_mcp.cli.screen import fitted
     from gaia_mcp.safetext import one_line
 
     info = visit.peer.info if visit.peer else {}
     presented = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
-    say(f"{visit.entry.name}" + (f" ({one_line(presented, 80)})" if presented else ""))
+    name = one_line(visit.entry.name)
+    say(fitted(f"{name} ({one_line(presented, 80)})" if presented else name, name))
     for item in visit.value.items:
         for line in kind.as_lines(item):
-            say(f"  {line}")
+            say(" " * INDENT + line)
     if not visit.value.items and not visit.value.problems:
         say(f"  (no {kind.plural})")
     for problem in visit.value.problems:
         remark(f"{visit.entry.name}: {problem}")
 
 
+def signature_lines(text: str) -> list[str]:
+    """What something is called and all that it takes: on a narrow terminal in several lines."""
+    from gaia_mcp.cli.screen import folded
+    from gaia_mcp.safetext import one_line
+
+    return folded(one_line(text, 1000), margin=INDENT)
+
+
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     """A description under its name: to a person scanning a list the first line, to a pipe, or `whole`, all of it."""
     import sys
 
-    from gaia_mcp.cli.output import on_terminal
+    from gaia_mcp.cli.screen import fitted, on_terminal
     from gaia_mcp.safetext import clean, one_line
 
     lines = clean(text).strip().splitlines() if isinstance(text, str) else []
     if lines and on_terminal(sys.stdout) and not whole:
-        lines = [one_line(lines[0], 160)]
+        lines = [fitted(one_line(lines[0], 160), margin=INDENT + 4)]
     return [f"    {line}" for line in lines]

@@ -10,7 +10,7 @@ from gaia_mcp.safetext import clean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.examine import Examination
+    from gaia_mcp.cli.examination import Examination
 
 
 def junit_xml(results: Sequence[Examination]) -> bytes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from gaia_mcp.cli.kept import KeptStderr
 from gaia_mcp.cli.plan import planned
 from gaia_mcp.client.transports.child import Child
 from gaia_mcp.config.store import ConfigStore
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
 
-    Listener = Callable[[Callable[[], Sequence[str]]], Callable[[bytes], None] | None]
-
 # By the time this matters, the session has ended the child in its own way; here it only must not stay.
 LEFT_OVER_GRACE_SECONDS = 0.3
 
@@ -26,15 +25,24 @@ LEFT_OVER_GRACE_SECONDS = 0.3
 START_SECONDS = 0.1
 # Typer refuses less and more, as everything that is no number.
 MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 0.01, 86_400.0
-# The options of `call`. Whatever else looks like one, `--help` and `--debug` too, lets Typer come first.
+# The options of `call`. Whatever else looks like one lets Typer come first: `--help` and `--debug`; and `--locked` and
+# `--lock-file`, for a server that nobody has approved is not even started.
 OPTIONS_WITH_VALUE = ("--args", "--config", "--output-dir", "--timeout")
-OPTIONS_WITHOUT = ("--json",)
+OPTIONS_WITHOUT = ("--json", "--quiet", "--read-only")
+
+
+class Launched(NamedTuple):
+    """A server's process, what hears its stderr, and what tells its secrets."""
+
+    child: Child
+    stderr: KeptStderr
+    secrets: Callable[[], Sequence[str]]
 
 
 class _Ahead:
     """The server that was started before the command that asks for it."""
 
-    started: tuple[ServerEntry, Child] | None = None
+    started: tuple[ServerEntry, Launched] | None = None
 
 
 @contextmanager
@@ -51,9 +59,11 @@ def launched_ahead(words: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def launched(entry: ServerEntry, listener: Listener | None = None) -> Iterator[Child]:
-    """The process of a server, being started; ended at the end of the `with`, if nobody has done so before. `listener`
-    makes what hears its stderr, of what returns its secrets.
+def launched(
+    entry: ServerEntry, command: str = "call", show: Callable[[bytes], None] | None = None
+) -> Iterator[Launched]:
+    """The process of a server, being started for `command`; ended at the end of the `with`, if nobody has done so
+    before. Its stderr is kept, and given to `show`.
 
     Raises `EntryError` and `VariableUnsetError`; that it cannot be started is told by whoever connects to it.
     """
@@ -63,21 +73,21 @@ def launched(entry: ServerEntry, listener: Listener | None = None) -> Iterator[C
     ready = entry.resolved()
 
     def secrets() -> Sequence[str]:
-        from gaia_mcp.safetext import secrets_in
+        from gaia_mcp.secrecy import secrets_in
 
         return secrets_in(ready.env, ready.args if ready.args is not None else ready.command.split())
 
-    heard = listener(secrets) if listener is not None else None
-    child = Child.of(entry.name, ready.command, ready.args, env=ready.env, cwd=ready.cwd, on_stderr=heard)
+    stderr = KeptStderr(entry, command, secrets, show)
+    child = Child.of(entry.name, ready.command, ready.args, env=ready.env, cwd=ready.cwd, on_stderr=stderr.hear)
     try:
         # In a thread: a Ctrl-C can never fall between the making of a process and our knowing of it.
         starting = threading.Thread(target=_start, args=(child,), name=f"{entry.name} start", daemon=True)
         starting.start()
         # Two threads of Python that both work would hold each other up.
         starting.join(START_SECONDS)
-        yield child
+        yield Launched(child, stderr, secrets)
     finally:
-        child.stop(LEFT_OVER_GRACE_SECONDS)
+        stderr.end(child.stop(LEFT_OVER_GRACE_SECONDS).returncode)
 
 
 def _start(child: Child) -> None:

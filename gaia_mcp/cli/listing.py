@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import columns, remark, report, say, say_json, speak
-from gaia_mcp.safetext import looks_secret, masked, masked_arguments, masked_url, one_line
+from gaia_mcp.cli.output import remark, report, say, say_json, speak
+from gaia_mcp.cli.screen import columns
+from gaia_mcp.safetext import one_line
+from gaia_mcp.secrecy import looks_secret, masked, masked_arguments, masked_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from gaia_mcp.errors import ArgumentsError
-from gaia_mcp.names import did_you_mean
+from gaia_mcp.names import did_you_mean, typeable
 from gaia_mcp.schema import Misfit, misfits, properties_of, signature
 
 # A schema longer than this would bury the rest; its signature says the same.
@@ -28,7 +28,7 @@ def checked(server: str, tool: str, schema: Any, arguments: dict[str, Any]) -> N
     if len(whole) <= SCHEMA_CHARS:
         hint += f"; Expected tool schema: {whole}"
     else:
-        hint += f"; its schema: gaia mcp tools {server} --schema"
+        hint += f"; its schema: gaia mcp tools {typeable(server)} --schema"
     error = ArgumentsError(server, tool, [*problems, f"Your arguments: {shown}"], hint=hint)
     error.facts = {"tool": tool, "problems": problems, "schema": schema, "arguments": arguments}
     raise error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.filenames import folder_names
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
@@ -29,6 +30,8 @@ ConfigOption = Annotated[
     typer.Option("--config", metavar="PATH", help="Use this file of servers, and no project's.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+# `guarded` gives it to every command that has `--json`.
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but the answer and errors.")]
 TimeoutOption = Annotated[
     float | None,
     typer.Option(
@@ -45,7 +48,10 @@ ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "--output-dir", metavar="DIR", help="Where images, sound and other files go. Default: the working folder."
+        "--output-dir",
+        metavar="DIR",
+        help="Where images, sound and other files go. Default: the working folder.",
+        autocompletion=folder_names,
     ),
 ]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks and what servers write to stderr.")]

@@ -8,14 +8,17 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.screen import has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
-from gaia_mcp.safetext import clean, encodable, one_line, redacted
+from gaia_mcp.errors import ServerExitedError
+from gaia_mcp.names import typeable
+from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TextIO
+    from contextlib import AbstractContextManager
 
     from gaia_mcp.errors import MCPError
 
@@ -30,6 +33,11 @@ class Form:
 
     as_json = False
     debug = False
+    quiet = False
+    # Which of the commands it is.
+    command = ""
+    # Entered while something is written: what moves on the terminal makes room for it.
+    room: AbstractContextManager[object] = nullcontext()
 
 
 def speak(*, as_json: bool, debug: bool) -> None:
@@ -52,11 +60,26 @@ def say_json(value: Any) -> None:
         if size <= PIECE_CHARS:
             small.append(piece)
         else:
-            write_text("".join(small))
-            write_text(piece)
+            _write_json("".join(small))
+            _write_json(piece)
             small.clear()
             size = 0
-    write_text("".join(small) + "\n")
+    _write_json("".join(small) + "\n")
+
+
+def say_event(value: Any) -> None:
+    """One of many answers, which come one by one, as JSON on a line of its own."""
+    _write_json(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _write_json(text: str) -> None:
+    """JSON, on a terminal without what it leaves of control characters, and in colours."""
+    if on_terminal(sys.stdout):
+        from gaia_mcp.cli.colours import coloured
+
+        text = clean_json(text)
+        text = coloured(text, "json") if has_colours() else text
+    write_text(text)
 
 
 def done(text: str, **facts: Any) -> None:
@@ -87,17 +110,33 @@ def drop_stdout() -> None:
     os.close(nowhere)
 
 
+def is_read() -> bool:
+    """Whether anybody still reads stdout: a command without an end must not outlive its reader."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return True
+    poller = select.poll()
+    try:
+        poller.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # closed, or not a file at all
+        return True
+    return not any(event & select.POLLERR for _, event in poller.poll(0))
+
+
 def to_stderr(text: str) -> None:
     """Lines that are not the answer."""
     try:
-        print(encodable(text), file=sys.stderr, flush=True)
+        with Form.room:
+            print(encodable(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         return  # Nobody listens to stderr; the exit code still tells.
 
 
 def remark(text: str) -> None:
     """Something to know that is not the answer."""
-    to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
+    if not Form.quiet:
+        to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
 
 
 def report(error: MCPError) -> ExitStatus:
@@ -107,7 +146,7 @@ def report(error: MCPError) -> ExitStatus:
 
         to_stderr("".join(traceback.format_exception(error)).rstrip())
     to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
-    to_stderr(f"hint: {one_line(error.hint or 'more with --debug', ERROR_CHARS)}")
+    to_stderr(f"hint: {one_line(_hint(error) or 'more with --debug', ERROR_CHARS)}")
     return status_of(error)
 
 
@@ -124,69 +163,22 @@ def fail(error: MCPError) -> ExitStatus:
 
 def error_object(error: MCPError) -> dict[str, Any]:
     """An error as JSON shows it."""
-    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(error.hint)}
+    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(_hint(error))}
     if error.server:
         shown["server"] = error.server
     return {**shown, **error.facts}
 
 
-def stderr_shown(name: str, secrets: Callable[[], Sequence[str]]) -> Callable[[bytes], None] | None:
-    """What shows a server's stderr line by line, without its `secrets`: with `--debug`."""
-    if not Form.debug:
-        return None
-    begun = b""
-
-    def show(data: bytes) -> None:
-        nonlocal begun
-        *lines, begun = (begun + data).split(b"\n")
-        # A line that does not end is shown in pieces, rather than kept for ever.
-        if len(begun) > PIECE_CHARS:
-            lines, begun = [*lines, begun], b""
-        for line in lines:
-            to_stderr(f"[{name}] {clean(redacted(line.decode('utf-8', 'replace').rstrip(), secrets()))}")
-
-    return show
+def _hint(error: MCPError) -> str:
+    """What to do. The commands have kept a server's stderr, and it says more than the one line that is quoted."""
+    if isinstance(error, ServerExitedError) and len(error.stderr_tail.strip().splitlines()) > 1:
+        return f"read all that it wrote with: gaia mcp logs {typeable(error.server)}"
+    if Form.command == "add" and error.hint.endswith((f"show {error.server}", f"test-client {error.server}")):
+        return "nothing was saved; mend the command, or save it as it is with --no-check"
+    return error.hint
 
 
-def on_terminal(stream: TextIO) -> bool:
-    """Whether a person reads `stream` as it is written."""
-    try:
-        return stream.isatty()
-    except ValueError:  # closed
-        return False
-
-
-def columns(rows: Sequence[Sequence[str]], *, gap: int = 2) -> list[str]:
-    """`rows` in columns, the last one cut to the terminal's width where there is a terminal."""
-    if not rows:
-        return []
-    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "".join(cell + " " * (width + gap - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-    if not on_terminal(sys.stdout):
-        return lines
-    import shutil
-
-    # Names are the point of a list: on a narrow terminal the rest gives way, but never below a readable line.
-    width = max(shutil.get_terminal_size().columns, widths[0] + 10)
-    return [line if _width(line) <= width else _cut(line, width - 1) + "…" for line in lines]
-
-
-def _width(text: str) -> int:
-    """How many columns of a terminal `text` takes."""
-    if text.isascii():
-        return len(text)
-    # Only now: `list` is to start as fast as it can.
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
-def _cut(text: str, width: int) -> str:
-    if text.isascii():
-        return text[:width]
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, width)
+def stderr_shown(name: str, text: bytes) -> None:
+    """Lines that a server has written to stderr, for `--debug`."""
+    for line in clean(text.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
+        to_stderr(f"[{name}] {line.rstrip()}")

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.arguments import ArgumentSyntaxError, Assignment, read_assignment, read_object, typed_arguments
+from gaia_mcp.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.names import split_tool_name
+from gaia_mcp.names import split_tool_name, typeable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,8 @@ def assignment(word: str) -> Assignment:
 
 def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
     """The arguments as a tool's schema wants them, over `base`; files are read. Raises `UsageError`."""
+    from gaia_mcp.arguments import typed_arguments
+
     try:
         return typed_arguments(assignments, schema, read_file, base)
     except ArgumentSyntaxError as problem:
@@ -58,7 +60,7 @@ def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str,
     if target not in servers and (parts := split_tool_name(target, servers)) is not None:
         return parts[0], parts[1], words
     if target in servers and not words:
-        hint = f"see its tools with: gaia mcp tools {target}"
+        hint = f"see its tools with: gaia mcp tools {typeable(target)}"
         raise UsageError(f"which tool of {target!r}?", hint=hint)
     # An unknown server is reported as such by the store, whatever follows.
     if target not in servers and "." in target and (not words or "=" in words[0]):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gaia_mcp.cli.complete import prompt_names, prompt_words
 from gaia_mcp.cli.options import (
     ConfigOption,
     DebugOption,
@@ -18,14 +18,16 @@ from gaia_mcp.cli.options import (
 )
 from gaia_mcp.cli.output import Form, speak
 from gaia_mcp.cli.tools import Names
+from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.inventory import Inventory
     from gaia_mcp.cli.sessions import Session
 
-Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.")]
+Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
 Words = Annotated[
-    list[str] | None, typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False)
+    list[str] | None,
+    typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
 ]
 
 
@@ -83,27 +85,27 @@ def prompt(
             raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
     with (
         Waiting(f"starting {name}") as waiting,
-        connected(entry, within(timeout), elicit=asker(name, waiting)) as session,
+        connected(entry, within(timeout), elicit=asker(name, waiting), waiting=waiting) as session,
     ):
         waiting.rename(f"asking {name}")
         _check(session, prompt, arguments)
         result = session.client.get_prompt(prompt, arguments, session.deadline())
         waiting.hide()
-        show_messages(prompt, result, output_dir or Path())
+        show_messages(prompt, result, output_dir)
 
 
 def _read(session: Session) -> Inventory:
     from gaia_mcp.cli.inventory import Inventory
 
-    return Inventory(session.client.list_prompts(session.deadline()), session.client.tool_problems)
+    return Inventory(session.fetch_prompts(), session.client.tool_problems)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.inventory import description_lines
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.cli.inventory import description_lines, signature_lines
 
     shown = [name if is_required else f"[{name}]" for name, is_required in _arguments_of(prompt)]
-    return [one_line(f"{prompt['name']}({', '.join(shown)})", 1000), *description_lines(prompt.get("description"))]
+    lines = signature_lines(f"{prompt['name']}({', '.join(shown)})")
+    return lines + description_lines(prompt.get("description"))
 
 
 def _arguments_of(prompt: dict[str, Any]) -> list[tuple[str, bool]]:
@@ -122,7 +124,7 @@ def _check(session: Session, name: str, given: dict[str, Any]) -> None:
     from gaia_mcp.errors import ArgumentsError, OfferUnknownError
     from gaia_mcp.names import did_you_mean
 
-    listed = session.client.list_prompts(session.deadline())
+    listed = session.fetch_prompts()
     known = {prompt["name"]: prompt for prompt in listed}
     server = session.entry.name
     if name not in known:
@@ -134,5 +136,5 @@ def _check(session: Session, name: str, given: dict[str, Any]) -> None:
         f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
     ]
     if problems:
-        hint = f"see its arguments with: gaia mcp prompts {server}"
+        hint = f"see its arguments with: gaia mcp prompts {typeable(server)}"
         raise ArgumentsError(server, name, problems, hint=hint, offer="prompt")

@@ -9,11 +9,13 @@ import mimetypes
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.output import Form, on_terminal, remark, report, say_json, write_text
+from gaia_mcp.cli.output import Form, remark, report, say_json, write_text
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.errors import MCPError
-from gaia_mcp.safetext import clean, one_line
+from gaia_mcp.names import typeable
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +34,14 @@ _SUFFIXES = {
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+class Piece(NamedTuple):
+    """A part of an answer: `text`, of the type that its server says, and before it what a terminal is `drawn`."""
+
+    text: str
+    mime_type: object = "text/plain"
+    drawn: str = ""
+
+
 class ToolFailedError(MCPError):
     """For its two lines only: the tool ran and reported an error, which is a result."""
 
@@ -48,28 +58,30 @@ def show_result(server: str, tool: str, result: dict[str, Any], output_dir: Path
                 continue
         say_json(result)
     else:
-        _write_pieces(_pieces(tool, blocks, output_dir or Path()), result)
+        _write_pieces(_pieces(tool, blocks, output_dir), result)
     if result.get("isError"):
         texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
         said = one_line(next(texts, ""), 300) or "no reason given"
+        hint = f"see what it takes: gaia mcp tools {typeable(server)}"
         report(
             ToolFailedError(
-                f"tool {tool!r} of {server!r} failed: {said}", hint=f"see what it takes: gaia mcp tools {server}"
+                f"tool {tool!r} of {server!r} failed: {said}",
+                hint=hint,
             )
         )
 
 
-def show_messages(prompt: str, result: dict[str, Any], folder: Path) -> None:
+def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> None:
     """Print a prompt that has been filled in: with `--json` the whole answer, else what is said, by whom if several."""
     if Form.as_json:
         say_json(result)
         return
     messages = [message for message in result["messages"] if isinstance(message, dict)]
 
-    def pieces() -> Iterator[str]:
+    def pieces() -> Iterator[Piece]:
         for message in messages:
             if len(messages) > 1:
-                yield f"[{message.get('role')}]\n"
+                yield Piece(f"[{message.get('role')}]\n")
             content = message.get("content")
             blocks = content if isinstance(content, list) else [content]
             yield from _pieces(prompt, [block for block in blocks if isinstance(block, dict)], folder)
@@ -77,7 +89,7 @@ def show_messages(prompt: str, result: dict[str, Any], folder: Path) -> None:
     _write_pieces(pieces(), {})
 
 
-def show_contents(uri: str, result: dict[str, Any], folder: Path) -> None:
+def show_contents(uri: str, result: dict[str, Any], folder: Path | None) -> None:
     """Print a resource: with `--json` the whole answer, else its text, and the paths of what was saved."""
     if Form.as_json:
         say_json(result)
@@ -86,14 +98,21 @@ def show_contents(uri: str, result: dict[str, Any], folder: Path) -> None:
     _write_pieces(_pieces(uri, blocks, folder), {})
 
 
-def _write_pieces(pieces: Iterator[str], result: dict[str, Any]) -> None:
+def _write_pieces(pieces: Iterator[Piece], result: dict[str, Any]) -> None:
     terminal = on_terminal(sys.stdout)
     last = ""
     for number, piece in enumerate(pieces):
         if number and not last.endswith("\n"):
             write_text("\n")
-        last = piece
-        write_text(clean(piece) if terminal else piece)
+        last = piece.text
+        if terminal:
+            # Only now: a pipe gets what the server said.
+            from gaia_mcp.cli.display import show_text
+
+            write_text(piece.drawn)
+            last = show_text(last, piece.mime_type)
+        else:
+            write_text(last)
     if not last and "structuredContent" in result:
         say_json(result["structuredContent"])
     elif last and not last.endswith("\n") and (terminal or result.get("isError")):
@@ -101,45 +120,51 @@ def _write_pieces(pieces: Iterator[str], result: dict[str, Any]) -> None:
         write_text("\n")
 
 
-def _pieces(tool: str, blocks: list[dict[str, Any]], folder: Path) -> Iterator[str]:
+def _pieces(tool: str, blocks: list[dict[str, Any]], folder: Path | None) -> Iterator[Piece]:
     """Each block as text: its own, or the path of the file that it was saved in."""
     for block in blocks:
         kind = block.get("type")
         if kind == "text":
-            yield str(block.get("text", ""))
+            yield Piece(str(block.get("text", "")), None)
         elif kind in ("image", "audio"):
             yield _saved(tool, block.get("data"), block.get("mimeType"), "", folder)
         elif kind == "resource" and isinstance(resource := block.get("resource"), dict):
+            mime_type = resource.get("mimeType")
             if isinstance(resource.get("text"), str):
-                yield resource["text"]
+                yield Piece(resource["text"], mime_type)
             else:
-                uri = str(resource.get("uri", ""))
-                yield _saved(tool, resource.get("blob"), resource.get("mimeType"), uri, folder)
+                yield _saved(tool, resource.get("blob"), mime_type, str(resource.get("uri", "")), folder)
         elif kind == "resource_link":
-            yield str(block.get("uri", ""))
+            yield Piece(str(block.get("uri", "")))
         else:
             # A kind that is newer than we are: better raw than lost.
-            yield json.dumps(block, ensure_ascii=False)
+            yield Piece(json.dumps(block, ensure_ascii=False), "application/json")
 
 
-def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path) -> str:
+def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path | None) -> Piece:
+    """The path of the file. What nobody wants in a folder of its own is shown as well, where the terminal can."""
     try:
         decoded = base64.b64decode(data, validate=False)
     except (binascii.Error, TypeError, ValueError):
         remark("a file in the result is not base64, and is printed as it came")
-        return str(data)
+        return Piece(str(data))
     mime = mime_type if isinstance(mime_type, str) else "application/octet-stream"
+    where = folder or Path()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = _write_new(folder, *_name_for(tool, mime, uri), decoded)
+        where.mkdir(parents=True, exist_ok=True)
+        path = _write_new(where, *_name_for(tool, mime, uri), decoded)
     except OSError as problem:
         raise MCPError(
-            f"{mime} of {len(decoded)} bytes cannot be saved in {folder}: {problem.strerror}",
+            f"{mime} of {len(decoded)} bytes cannot be saved in {where}: {problem.strerror}",
             hint="choose another folder with --output-dir; the tool has run, calling it again runs it again",
         ) from problem
     if Form.as_json:
         remark(f"saved {path}")  # The result itself has no place for that.
-    return f"{path}\n"
+    elif folder is None and on_terminal(sys.stdout):
+        from gaia_mcp.cli.images import drawn
+
+        return Piece(f"{path}\n", drawn=drawn(decoded))
+    return Piece(f"{path}\n")
 
 
 def _name_for(tool: str, mime: str, uri: str) -> tuple[str, str]:

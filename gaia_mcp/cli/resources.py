@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gaia_mcp.cli.complete import resource_uris, template_words
 from gaia_mcp.cli.options import (
     ConfigOption,
     DebugOption,
@@ -22,11 +22,22 @@ from gaia_mcp.cli.tools import Names
 if TYPE_CHECKING:
     from gaia_mcp.cli.inventory import Inventory
     from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.config.entries import ServerEntry
 
-Uri = Annotated[str, typer.Argument(metavar="URI", help="The resource, or a template such as 'file:///{path}'.")]
+Uri = Annotated[
+    str,
+    typer.Argument(
+        metavar="URI", help="The resource, or a template such as 'file:///{path}'.", autocompletion=resource_uris
+    ),
+]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[ARG...]", help="key=value for the variables of a template.", show_default=False),
+    typer.Argument(
+        metavar="[ARG...]",
+        help="key=value for the variables of a template.",
+        show_default=False,
+        autocompletion=template_words,
+    ),
 ]
 
 
@@ -73,18 +84,33 @@ def read(
     from gaia_mcp.cli.render import show_contents
     from gaia_mcp.cli.sessions import connected
     from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.errors import PeerError
 
     speak(as_json=as_json, debug=debug)
     entry = open_store(config).entry(name)
     wanted = _filled(uri, words or [])
     with (
         Waiting(f"starting {name}") as waiting,
-        connected(entry, within(timeout), elicit=asker(name, waiting)) as session,
+        connected(entry, within(timeout), elicit=asker(name, waiting), waiting=waiting) as session,
     ):
         waiting.rename(f"asking {name}")
-        result = session.client.read_resource(wanted, session.deadline())
+        try:
+            result = session.client.read_resource(wanted, session.deadline())
+        except PeerError as error:
+            error.hint = _meant(entry, wanted) or error.hint
+            raise
         waiting.hide()
-        show_contents(wanted, result, output_dir or Path())
+        show_contents(wanted, result, output_dir)
+
+
+def _meant(entry: ServerEntry, uri: str) -> str:
+    """The resources that may have been meant, among those that were seen before."""
+    from gaia_mcp.names import did_you_mean
+    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.toolcache import ToolCache
+
+    known = ToolCache(cache_folder()).lookup(entry, "resources") or []
+    return did_you_mean(uri, [one["uri"] for one in known if isinstance(one.get("uri"), str) and one["uri"] != uri])
 
 
 def _filled(uri: str, words: list[str]) -> str:
@@ -118,11 +144,13 @@ def _read(session: Session) -> Inventory:
     found = session.client.list_resources(session.deadline())
     problems = session.client.tool_problems
     found += session.client.list_resource_templates(session.deadline())
+    session.keep("resources", found)
     return Inventory(found, [*problems, *session.client.tool_problems])
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.inventory import description_lines
+    from gaia_mcp.cli.inventory import INDENT, description_lines
+    from gaia_mcp.cli.screen import fitted
     from gaia_mcp.safetext import one_line
 
     uri, kind, size = resource.get("uri") or resource.get("uriTemplate"), resource.get("mimeType"), resource.get("size")
@@ -130,4 +158,5 @@ def _lines(resource: dict[str, Any]) -> list[str]:
     facts += [f"{size} bytes"] if isinstance(size, int) and not isinstance(size, bool) else []
     name = resource.get("title") or resource.get("name")
     line = f"{uri}" + (f" ({', '.join(facts)})" if facts else "") + (f" {name}" if isinstance(name, str) else "")
-    return [one_line(line, 1000), *description_lines(resource.get("description"))]
+    shown = fitted(one_line(line, 1000), one_line(str(uri), 1000), margin=INDENT)
+    return [shown, *description_lines(resource.get("description"))]

@@ -87,9 +87,8 @@ def _fit(tool: dict[str, Any], wanted: list[str]) -> int:
 
 
 def _lines(server: str, tool: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.inventory import description_lines
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.cli.inventory import description_lines, signature_lines
     from gaia_mcp.schema import signature
 
-    shown = signature(tool["name"], tool.get("inputSchema"))
-    return [one_line(f"{server} {shown}", 1000), *description_lines(tool.get("description"))]
+    lines = signature_lines(f"{server} {signature(tool['name'], tool.get('inputSchema'))}")
+    return lines + description_lines(tool.get("description"))

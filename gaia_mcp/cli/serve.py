@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import agent_names
+from gaia_mcp.cli.complete import agent_names, host_names
 from gaia_mcp.cli.options import DebugOption
-from gaia_mcp.cli.output import on_terminal, remark, speak
+from gaia_mcp.cli.output import remark, speak
+from gaia_mcp.cli.screen import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 Target = Annotated[
     str,
     typer.Argument(
-        help="package.module:Class, path/to/file.py:Class, or a built-in agent (demo).", autocompletion=agent_names
+        metavar="TARGET",
+        help="package.module:Class, path/to/file.py:Class, or a built-in agent (demo).",
+        autocompletion=agent_names,
     ),
 ]
 KwargOption = Annotated[
@@ -33,8 +36,25 @@ ReloadOption = Annotated[
     bool, typer.Option("--reload", help="Load the agent anew when its files change; clients stay connected.")
 ]
 
+PrintConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--print-config",
+        metavar="HOST",
+        help="Print the entry that makes a host such as cursor start this agent, and serve nothing.",
+        autocompletion=host_names,
+        show_default=False,
+    ),
+]
 
-def serve(target: Target, kwarg: KwargOption = None, reload: ReloadOption = False, debug: DebugOption = False) -> None:
+
+def serve(
+    target: Target,
+    kwarg: KwargOption = None,
+    reload: ReloadOption = False,
+    print_config: PrintConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
     """Offer an agent as an MCP server over stdin and stdout.
 
     Any class with get_mcp_tool_definitions() and execute_mcp_tool() will do. What it prints goes to stderr.
@@ -48,6 +68,13 @@ def serve(target: Target, kwarg: KwargOption = None, reload: ReloadOption = Fals
         if key in keywords:
             raise UsageError(f"--kwarg {key!r} is given twice", hint="write a list as JSON: --kwarg name=[1,2]")
         keywords[key] = value
+    if print_config is not None:
+        from gaia_mcp.cli.pasting import home_alone, known_host, own_entry, print_entries
+
+        words = [word for item in kwarg or [] for word in ("--kwarg", item)]
+        name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])
+        print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
+        return
     if on_terminal(sys.stdin):
         remark(f"serving {target} to whoever speaks MCP on standard input; Ctrl-C ends it")
 

@@ -43,7 +43,7 @@ def show(
         from gaia_mcp.cli.progress import Waiting
         from gaia_mcp.cli.sessions import connected
 
-        with Waiting(f"starting {name}"), connected(entry, within(timeout)) as session:
+        with Waiting(f"starting {name}") as waiting, connected(entry, within(timeout), waiting=waiting) as session:
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
     if Form.as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, MCPError, ProtocolError, ToolError
+from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, MCPError, ProtocolError, RefusedError, ToolError
 
 
 class ExitStatus(IntEnum):
@@ -18,6 +18,7 @@ class ExitStatus(IntEnum):
     TIMEOUT = 5
     PROTOCOL = 6
     TOOL = 7
+    REFUSED = 8
     TOOL_FAILED = 9
     INTERRUPTED = 130
     TERMINATED = 143
@@ -32,6 +33,7 @@ MEANINGS = {
     ExitStatus.TIMEOUT: "time ran out",
     ExitStatus.PROTOCOL: "protocol: the peer broke it, shares no version, or answered a JSON-RPC error",
     ExitStatus.TOOL: "no such tool or prompt, or arguments that do not fit it",
+    ExitStatus.REFUSED: "refused: the tools are not as they were locked, or the tool may do more than read",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
     ExitStatus.TERMINATED: "SIGTERM; servers that were started are stopped first",
@@ -51,6 +53,7 @@ _BY_ERROR: tuple[tuple[type[MCPError], ExitStatus], ...] = (
     (DeadlineError, ExitStatus.TIMEOUT),
     (ProtocolError, ExitStatus.PROTOCOL),
     (ToolError, ExitStatus.TOOL),
+    (RefusedError, ExitStatus.REFUSED),
 )
 
 

@@ -58,11 +58,10 @@ def _read(session: Session) -> Inventory:
 def _lines(tool: MCPTool, *, with_schema: bool) -> list[str]:
     import json
 
-    from gaia_mcp.cli.inventory import description_lines
-    from gaia_mcp.safetext import one_line
+    from gaia_mcp.cli.inventory import description_lines, signature_lines
     from gaia_mcp.schema import signature
 
-    lines = [one_line(signature(tool.name, tool.input_schema), 1000)]
+    lines = signature_lines(signature(tool.name, tool.input_schema))
     lines += description_lines(tool.description, whole=with_schema)
     if with_schema:
         lines += [f"    {line}" for line in json.dumps(tool.input_schema, indent=2, ensure_ascii=False).splitlines()]

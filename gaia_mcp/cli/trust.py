@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gaia_mcp.cli.filenames import folder_names
 from gaia_mcp.cli.options import DebugOption, JsonOption
 from gaia_mcp.cli.output import done, say, speak
 from gaia_mcp.safetext import one_line
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
 Folder = Annotated[
     Path | None,
-    typer.Argument(metavar="[FOLDER]", help="The project's folder. Default: the working folder.", show_default=False),
+    typer.Argument(
+        metavar="[FOLDER]",
+        help="The project's folder. Default: the working folder.",
+        show_default=False,
+        autocompletion=folder_names,
+    ),
 ]
 
 

@@ -68,6 +68,7 @@ class ClientEngine:
         self.server_info: dict[str, Any] = {}
         self.last_error: str | None = None
         self.tool_problems: list[str] = []
+        self.all_seen: list[Any] | None = None
         self.host = host or Host()
         self._verdicts = verdicts
         self._tools: list[MCPTool] | None = None
@@ -177,27 +178,36 @@ class ClientEngine:
             return list(self._tools)
 
     def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
-        """The tool of that name, without reading further pages than needed; None if the server has none."""
+        """The tool of that name, without reading further pages than needed; None if the server has none. Where that was
+        the whole list, it is in `all_seen`.
+        """
         deadline = deadline or self.deadline()
         with self._alone(deadline):
             if self._tools is not None and "tools" not in self._conversation.list_changes:
                 return next((tool for tool in self._tools if tool.name == name), None)
-            for definition in self.items("tools/list", deadline):
-                if isinstance(definition, dict) and definition.get("name") == name:
-                    return next(iter(read_tools([definition])[0]), None)
-        return None
+            pages, seen, found = Pages("tools/list"), [], None
+            for definition in self._walk(pages, deadline):
+                seen.append(definition)
+                if found is None and isinstance(definition, dict) and definition.get("name") == name:
+                    found = definition
+                if found is not None and not pages.done:
+                    break
+            else:
+                self.all_seen = seen
+            return next(iter(read_tools([found])[0]), None) if found is not None else None
 
     def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`.
 
         Raises as `open` does.
         """
-        deadline = deadline or self.deadline()
-        pages = Pages(method)
+        yield from self._walk(Pages(method), deadline or self.deadline())
+
+    def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
         self.tool_problems = []
         while not pages.done:
             try:
-                page = self.request(method, pages.params, deadline)
+                page = self.request(pages.method, pages.params, deadline)
             except PeerError:
                 if not pages.refused():
                     raise

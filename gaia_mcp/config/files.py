@@ -1,28 +1,20 @@
 """JSON files that people also edit: read with exact complaints, written so that nothing is ever lost.
 
-Writing is lock, temporary file in the same folder, fsync, rename. A file that cannot be read is never written.
+A file that cannot be read is never written.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 import re
-import stat
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.wholefile import standing_file, write_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-# Another program holds the lock for milliseconds; one that holds it longer has hung.
-LOCK_SECONDS = 10.0
-LOCK_POLL_SECONDS = 0.01
+    from pathlib import Path
 
 _KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -72,90 +64,20 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-@contextlib.contextmanager
-def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Keep every other writer of `path` out, by a lock on its folder, which leaves no file behind. Behind a symlink
-    that is the folder of what it points at.
-
-    Makes the folder if it is not there. Raises `ConfigFileError` when the lock cannot be had within `seconds`.
-    """
-    folder = Path(os.path.realpath(path)).parent
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as cause:
-        raise ConfigFileError(path, f"its folder cannot be made: {cause.strerror}") from cause
-    if os.name == "nt":
-        with _locked_on_windows(path, seconds):
-            yield
-        return
-    import fcntl
-
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError as cause:
-        raise ConfigFileError(path, f"its folder cannot be opened: {cause.strerror}") from cause
-    try:
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > end:
-                    hint = "another program is writing it; try again when that has ended"
-                    raise ConfigFileError(path, f"was locked for {seconds:g} s", hint=hint) from None
-                time.sleep(LOCK_POLL_SECONDS)
-        yield
-    finally:
-        os.close(handle)
-
-
 def write_object(path: Path, value: dict[str, Any], *, private: bool = True) -> None:
     """Replace the file's content as a whole, keeping its indentation and, unless `private`, its mode. A symlink stays
     one: what it points at is replaced.
 
     Raises `ConfigFileError`; the file is then as it was.
     """
-    target = Path(os.path.realpath(path))
+    standing = standing_file(path)
     try:
-        before = target.read_bytes() if target.exists() else b""
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-    except OSError as cause:
-        raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
-    if not mode & 0o222:
-        raise ConfigFileError(path, "is read-only", hint=f"allow writing first: chmod u+w {path}")
-    try:
-        text = json.dumps(value, indent=_indent_of(before), ensure_ascii=False) + "\n"
+        text = json.dumps(value, indent=_indent_of(standing.data), ensure_ascii=False) + "\n"
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply to be written") from cause
     # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
     data = _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text).encode()
-    write_bytes(path, target, data, mode & 0o700 if private else mode)
-
-
-def write_bytes(path: Path, target: Path, data: bytes, mode: int) -> None:
-    """Put `data` in place of `target` in one step. Raises `ConfigFileError` about `path`."""
-    import tempfile
-
-    temporary = ""
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)  # noqa: PTH101
-        os.replace(temporary, target)  # noqa: PTH105
-        temporary = ""
-        _sync_folder(target.parent)
-    except OSError as cause:
-        raise ConfigFileError(
-            path, f"cannot be written: {cause.strerror}", hint="check its rights and the disk"
-        ) from cause
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+    write_bytes(path, standing.target, data, standing.mode & 0o700 if private else standing.mode)
 
 
 class _RepeatedKeyError(ValueError):
@@ -198,37 +120,3 @@ def _indent_of(data: bytes) -> int | str:
     if match is None:
         return 2
     return "\t" if match[1].startswith(b"\t") else len(match[1])
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return  # Windows cannot; its rename is durable by itself.
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def _locked_on_windows(path: Path, seconds: float) -> Iterator[None]:
-    """Folders cannot be locked there: a file beside, which stays."""
-    import importlib
-
-    msvcrt: Any = importlib.import_module("msvcrt")
-    with path.with_name(path.name + ".lock").open("a+b") as file:
-        file.seek(0)
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-                break
-            except OSError:
-                if time.monotonic() > end:
-                    raise ConfigFileError(path, f"was locked for {seconds:g} s") from None
-                time.sleep(LOCK_POLL_SECONDS)
-        try:
-            yield
-        finally:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.config.entries import ServerEntry, read_entry
-from gaia_mcp.config.files import locked, parse_object, read_object, write_object
+from gaia_mcp.config.files import parse_object, read_object, write_object
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
 from gaia_mcp.paths import config_folder, home_expanded, servers_file
+from gaia_mcp.wholefile import locked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 # Claude Desktop's key first; the older one is read, and kept where it is used.
 SERVER_KEYS = ("mcpServers", "servers")
@@ -82,13 +83,19 @@ class ConfigStore:
         Raises `ServerExistsError` unless `replace`, `EntryError` for a name or an entry that makes no sense,
         `ConfigFileError`.
         """
-        check_server_name(name)
-        read_entry(name, entry)
+        self.add_all({name: entry}, replace=[name] if replace else [])
+
+    def add_all(self, entries: Mapping[str, dict[str, Any]], *, replace: Collection[str] = ()) -> None:
+        """Save entries, all or none, in one step. Those in `replace` may be there already. Raises as `add` does."""
+        for name, entry in entries.items():
+            check_server_name(name)
+            read_entry(name, entry)
 
         def change(servers: dict[str, Any]) -> None:
-            if name in servers and not replace:
-                raise ServerExistsError(name, self.path)
-            servers[name] = entry
+            for name, entry in entries.items():
+                if name in servers and name not in replace:
+                    raise ServerExistsError(name, self.path)
+                servers[name] = entry
 
         self._update(change)
 
@@ -127,6 +134,40 @@ class ConfigStore:
 
         if names and not self.path.exists():
             raise self._not_removable(names[0], {})
+        self._update(change)
+
+    def own(self, name: str) -> Any:
+        """The entry of that name in the file that is written to, as it stands there, whether it makes sense or not.
+
+        Raises `ServerUnknownError` with a suggestion, `ConfigFileError`.
+        """
+        servers = servers_in(read_object(self.path) or {}, self.path)
+        if name not in servers:
+            raise self._not_removable(name, servers)
+        return servers[name]
+
+    def replace(self, name: str, before: Any, after: dict[str, Any], *, new_name: str | None = None) -> None:
+        """Put `after` in the place of an entry, under `new_name` if that is given.
+
+        Raises `ConfigFileError` if the entry is no longer `before`, for another's change must not be lost;
+        `ServerUnknownError`, `ServerExistsError` and `EntryError` as `add` and `remove` do.
+        """
+        if new_name is not None:
+            check_server_name(new_name)
+        read_entry(name, after)
+
+        def change(servers: dict[str, Any]) -> None:
+            if name not in servers:
+                raise self._not_removable(name, servers)
+            if new_name in servers and new_name != name:
+                raise ServerExistsError(str(new_name), self.path)
+            if servers[name] != before:
+                hint = f"nothing was saved; look at it, and do it again: gaia mcp show {name}"
+                raise ConfigFileError(self.path, f"somebody else has changed {name!r} meanwhile", hint=hint)
+            changed = {new_name or name if key == name else key: held for key, held in servers.items()}
+            servers.clear()
+            servers.update({**changed, new_name or name: after})
+
         self._update(change)
 
     def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.config.files import locked, read_object, write_object
+from gaia_mcp.config.files import read_object, write_object
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
+from gaia_mcp.wholefile import locked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

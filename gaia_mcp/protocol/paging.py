@@ -23,6 +23,7 @@ class Pages:
     """The state of one walk: which parameters to ask with next, and what was odd about the answers."""
 
     def __init__(self, method: str) -> None:
+        self.method = method
         self._member = LISTS[method]
         self._seen: set[str] = set()
         self._count = 0

@@ -66,9 +66,10 @@ class Player:
         """What the server says to this line."""
         try:
             value = jsonrpc.parse(record)
-        except ValueError:
+            messages = value if isinstance(value, list) else [value]
+            return [line for message in messages for line in self._answer(message)]
+        except (RecursionError, ValueError):  # The former for what is nested too deeply to be written again.
             return [jsonrpc.encode(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error"))]
-        return [line for message in (value if isinstance(value, list) else [value]) for line in self._answer(message)]
 
     def _answer(self, message: Any) -> list[bytes]:
         said = jsonrpc.classify(message)

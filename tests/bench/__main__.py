@@ -22,7 +22,9 @@ def main() -> None:
         figures = commands.long_result(effort, folder)
         figures += commands.many_tools(effort, folder)
         figures += commands.starts(effort, folder)
+        figures += commands.completing(effort, folder)
         figures += commands.searching(effort, folder)
+        figures += commands.importing(effort, folder)
         figures += commands.cold_call(effort, folder)
         from tests.bench import calls
 

@@ -6,6 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.hosts.documents import with_server
+from gaia_mcp.hosts.known import HOSTS
+from gaia_mcp.hosts.places import places
+from gaia_mcp.hosts.writing import entry_for
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.toolcache import ToolCache
 from tests.bench.figures import (
@@ -14,6 +18,7 @@ from tests.bench.figures import (
     PROGRAMS,
     SERVE_DEMO,
     Effort,
+    Ended,
     Figure,
     Pipe,
     environment_with,
@@ -31,35 +36,75 @@ MEGABYTE = 1 << 20
 
 
 def starts(effort: Effort, folder: Path) -> list[Figure]:
-    """`list` and a TAB with a hundred servers, beside an empty app."""
+    """`list` with a hundred servers, beside an empty app."""
     servers = {f"server-{number}": {"command": "npx", "args": ["-y", f"package-{number}"]} for number in range(100)}
     environment = environment_with(folder / "starts", servers)
-    tab = {**environment, "_GAIA_COMPLETE": "complete_bash", "COMP_WORDS": "gaia mcp tools server-7", "COMP_CWORD": "3"}
     listing = [GAIA, "mcp", "list"]
     if b"server-99" not in run(listing, environment).stdout:
         raise SystemExit("gaia mcp list does not list what is configured")
-    if b"server-77" not in run([GAIA], tab).stdout:
-        raise SystemExit("a TAB does not complete the name of a server")
     run(EMPTY_APP, environment)
 
-    empty, listed, completed = medians(
-        effort.commands,
-        lambda: run(EMPTY_APP, environment).seconds,
-        lambda: run(listing, environment).seconds,
-        lambda: run([GAIA], tab).seconds,
+    empty, listed = medians(
+        effort.commands, lambda: run(EMPTY_APP, environment).seconds, lambda: run(listing, environment).seconds
     )
 
     remark = f"empty app {empty * 1000:.0f} ms"
     return [
         Figure("gaia mcp list, 100 servers / empty Typer app", listed / empty, 1.25, remark=remark),
-        Figure("TAB on a server's name / empty Typer app", completed / empty, 1.25, remark=remark),
+    ]
+
+
+# What is typed before a TAB, and what one of the candidates is.
+TABS = {
+    "a command": ("gaia mcp ", b"call"),
+    "an option": ("gaia mcp call --", b"--args"),
+    "a server": ("gaia mcp call server-1", b"server-199"),
+    "a tool": ("gaia mcp call server-199 ", b"tool_199_0"),
+    "an argument": ("gaia mcp call server-199 tool_199_0 ", b"owner="),
+}
+
+
+def completing(effort: Effort, folder: Path) -> list[Figure]:
+    """A TAB with many servers whose tools have all been seen, beside an empty app: what the script of bash runs."""
+    environment, tools = _with_many_tools(effort, folder / "tabs")
+
+    def tab(typed: str) -> Ended:
+        return run([GAIA, "complete", "bash", "--", typed, typed.rpartition(" ")[2]], environment)
+
+    for what, (typed, one) in TABS.items():
+        if one not in tab(typed).stdout:
+            raise SystemExit(f"a TAB does not complete {what}")
+    run(EMPTY_APP, environment)
+    empty, *times = medians(
+        effort.commands,
+        lambda: run(EMPTY_APP, environment).seconds,
+        *(lambda typed=typed: tab(typed).seconds for typed, _ in TABS.values()),  # type: ignore[misc]
+    )
+    return [
+        Figure(
+            f"TAB on {what}, {tools} tools of 200 servers / empty Typer app",
+            took / empty,
+            1.3,
+            remark=f"{took * 1000:.0f} ms, empty app {empty * 1000:.0f} ms",
+        )
+        for what, took in zip(TABS, times, strict=True)
     ]
 
 
 def searching(effort: Effort, folder: Path) -> list[Figure]:
     """A word among the tools of many servers, all seen before."""
+    environment, _ = _with_many_tools(effort, folder / "search")
+    command = [GAIA, "mcp", "search", "tool_199_0"]
+    if b"server-199" not in run(command, environment).stdout:
+        raise SystemExit("gaia mcp search does not find what is there")
+    (took,) = medians(min(effort.commands, 7), lambda: run(command, environment).seconds)
+    return [Figure(f"gaia mcp search, {effort.tools} tools of 200 servers", took, 0.3, "s")]
+
+
+def _with_many_tools(effort: Effort, folder: Path) -> tuple[dict[str, str], int]:
+    """An environment with 200 servers whose tools have been seen, and how many those are."""
     servers = {f"server-{number}": {"command": "npx", "args": ["-y", f"package-{number}"]} for number in range(200)}
-    environment = environment_with(folder / "search", servers)
+    environment = environment_with(folder, servers)
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in ("path", "owner", "query")}}
     cache = ToolCache(cache_folder(environment))
     for number, (name, entry) in enumerate(servers.items()):
@@ -72,11 +117,26 @@ def searching(effort: Effort, folder: Path) -> list[Figure]:
             for index in range(effort.tools // len(servers) or 1)
         ]
         cache.keep(read_entry(name, entry), tools)
-    command = [GAIA, "mcp", "search", "tool_199_0"]
-    if b"server-199" not in run(command, environment).stdout:
-        raise SystemExit("gaia mcp search does not find what is there")
+    return environment, len(servers) * (effort.tools // len(servers) or 1)
+
+
+def importing(effort: Effort, folder: Path) -> list[Figure]:
+    """The servers of every host that we know."""
+    environment = environment_with(folder / "hosts", {})
+    for host in HOSTS.values():
+        text = ""
+        for number in range(10):
+            entry = {"command": "npx", "args": ["-y", f"package-{number}"], "env": {"KEY": "value"}}
+            theirs, _ = entry_for(f"{host.key}-{number}", entry, host.dialect)
+            text = with_server(text, host.layout, f"{host.key}-{number}", theirs)
+        path = places(host, environment, folder / "hosts")[0].path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    command = [GAIA, "mcp", "import", "--all", "--dry-run"]
+    if b"cursor-9" not in run(command, environment).stdout:
+        raise SystemExit("gaia mcp import does not find what is there")
     (took,) = medians(min(effort.commands, 7), lambda: run(command, environment).seconds)
-    return [Figure(f"gaia mcp search, {effort.tools} tools of 200 servers", took, 0.3, "s")]
+    return [Figure(f"gaia mcp import --all, {len(HOSTS)} hosts with 10 servers each", took, 0.5, "s")]
 
 
 def cold_call(effort: Effort, folder: Path) -> list[Figure]:

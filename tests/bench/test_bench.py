@@ -8,8 +8,8 @@ from tests.bench.__main__ import table
 from tests.bench.figures import Figure
 
 ROOT = Path(__file__).parents[2]
-FIGURES = ("gaia mcp list", "TAB", "cold gaia mcp call", "memory of gaia", ": time", ": memory", "MCPClient.call",
-           "SDK's client", "serve demo, by hand")  # fmt: skip
+FIGURES = ("gaia mcp list", "TAB", "gaia mcp import", "cold gaia mcp call", "memory of gaia", ": time", ": memory",
+           "MCPClient.call", "SDK's client", "serve demo, by hand")  # fmt: skip
 
 
 def test_the_benchmark_runs_and_prints_every_figure() -> None:

@@ -109,7 +109,7 @@ def run_on_terminal(gaia: Gaia, *arguments: str, typed: bytes = b"", after: byte
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(gaia.cwd)
-        os.execve(BIN / "gaia", ["gaia", "mcp", *arguments], {**gaia.environ, "TERM": "xterm"})
+        os.execve(BIN / "gaia", ["gaia", "mcp", *arguments], {"TERM": "xterm", **gaia.environ})
     seen = b""
     pending = typed
     while True:

@@ -21,6 +21,7 @@ ALL_CHECKS = [
     "input schemas",
     "output schemas",
     "names",
+    "texts",
     "prompts",
     "resources",
     "templates",

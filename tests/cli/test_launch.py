@@ -119,6 +119,8 @@ def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str,
         (("demo", "greet", "--args", "{"), 2),
         (("demo", "greet", "--args", "@nowhere"), 2),
         (("deno", "greet"), 3),
+        (("demo", "greet", "--locked"), 3),
+        (("demo", "greet", "--lock-file", "nowhere.json"), 3),
         (("demo", "greet", "--config", "nowhere.json"), 3),
     ],
 )
@@ -152,7 +154,7 @@ def test_the_options_that_are_known_ahead_are_those_of_the_command() -> None:
         name: parameter
         for parameter in command.params
         for name in parameter.opts
-        if name.startswith("--") and name not in ("--help", "--debug")
+        if name.startswith("--") and name not in ("--help", "--debug", "--locked", "--lock-file")
     }
 
     assert {name for name, parameter in options.items() if not parameter.is_flag} == set(OPTIONS_WITH_VALUE)

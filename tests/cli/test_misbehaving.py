@@ -146,6 +146,47 @@ def test_a_command_that_does_not_exist_says_what_to_install(gaia: Gaia) -> None:
     assert "/nowhere/at/all" in gaia("call", "w", "t").errors[0]
 
 
+def sh(script: str, **options: object) -> dict[str, object]:
+    return {"command": "sh", "args": ["-c", script], **options}
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "told", "hint"),
+    [
+        (
+            sh("true", env={"A": "${UNSET_TOKEN}"}),
+            3,
+            "env A refers to ${UNSET_TOKEN}, which is not set",
+            "export UNSET_",
+        ),
+        ({"command": "uvx", "env": {"PATH": "/x"}}, 4, "'uvx' was not found on PATH", "pip install uv"),
+        ({"command": "npx", "env": {"PATH": "/x"}}, 4, "'npx' was not found on PATH", "Node.js"),
+        ({"command": "bunx", "env": {"PATH": "/x"}}, 4, "'bunx' was not found on PATH", "Bun"),
+        ({"command": "python3.99"}, 4, "'python3.99' was not found on PATH", f"for instance {sys.executable}"),
+        ({"command": "true", "cwd": "/no/where"}, 4, "no working folder '/no/where'", "gaia mcp edit 'my x' --cwd DIR"),
+        ({"command": "true"}, 4, "exited with status 0 at its start; it wrote nothing", "gaia mcp show 'my x'"),
+        (sh("echo no key >&2; exit 3"), 4, "exited with status 3 at its start; its last words: no key", "show 'my x'"),
+        (sh("echo one >&2; echo two >&2; exit 3"), 4, "its last words: two", "gaia mcp logs 'my x'"),
+        (sh("echo no daemon >&2; echo >&2; echo See docker run --help. >&2; exit 1"), 4, "words: no daemon", "logs"),
+        (sh("echo 'Usage: x --stdio'; cat >/dev/null"), 5, "stdout that is not MCP: 'Usage: x --stdio'", "--timeout"),
+        (sh("echo waiting for db >&2; cat >/dev/null"), 5, "within 1.5 s; its log ends: waiting for db", "--timeout"),
+        (sh("kill -9 $$"), 4, "was ended by SIGKILL at its start", "gaia mcp show 'my x'"),
+    ],
+)
+def test_each_mistake_in_an_entry_has_words_of_its_own(
+    gaia: Gaia, entry: dict[str, object], code: int, told: str, hint: str
+) -> None:
+    """Ours: how far it came, how it ended, what it said last, and what to type next, also for an odd name."""
+    gaia.write({"my x": entry})
+
+    ran = gaia("call", "my x", "echo", "--timeout", "1.5")
+
+    assert ran.code == code
+    assert len(ran.errors) == 2
+    assert told in ran.errors[0]
+    assert hint in ran.errors[1]
+
+
 def test_ten_thousand_tools_are_listed(gaia: Gaia) -> None:
     """Figures: a hundred pages."""
     gaia.use("many-pages")

@@ -1,14 +1,21 @@
-"""`cli.output`: two forms, clean lines, and columns that fit."""
+"""`cli.output`: two forms, and clean lines."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.output import columns, done, fail, remark, say, speak
-from gaia_mcp.errors import ConnectError, MCPError, ToolUnknownError
+from gaia_mcp.cli.output import Form, done, error_object, fail, is_read, remark, say, say_event, say_json, speak
+from gaia_mcp.errors import ConnectError, MCPError, ServerExitedError, ToolUnknownError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Terminal(io.StringIO):
@@ -22,34 +29,6 @@ class Terminal(io.StringIO):
 def plain() -> None:
     """The plain form."""
     speak(as_json=False, debug=False)
-
-
-def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    """Ours: in a pipe nothing is cut."""
-    assert columns([["a", "bb", "c" * 300], ["aaa", "b", "c"]]) == [f"a    bb  {'c' * 300}", "aaa  b   c"]
-    assert columns([]) == []
-
-
-def test_on_a_terminal_lines_are_cut_to_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: but never so much that names disappear."""
-    monkeypatch.setattr("sys.stdout", Terminal())
-    monkeypatch.setenv("COLUMNS", "20")
-
-    (line,) = columns([["name", "c" * 300]])
-
-    assert line == "name  " + "c" * 13 + "…"
-    monkeypatch.setenv("COLUMNS", "1")
-    assert columns([["name", "c" * 300]])[0].startswith("name  c")
-
-
-def test_wide_characters_count_as_the_cells_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: in the columns, and where a line is cut."""
-    assert columns([["日本", "x"], ["a", "x"]]) == ["日本  x", "a     x"]
-    monkeypatch.setattr("sys.stdout", Terminal())
-    monkeypatch.setenv("COLUMNS", "20")
-
-    assert columns([["日本", "日" * 7]]) == ["日本  " + "日" * 7]
-    assert columns([["日本", "日" * 8]]) == ["日本  " + "日" * 6 + " …"]
 
 
 def test_an_error_is_two_lines_and_an_object(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,3 +70,86 @@ def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str
     speak(as_json=True, debug=False)
     done("did it", what="it")
     assert json.loads(capsys.readouterr().out) == {"what": "it"}
+
+
+def test_one_of_many_answers_stands_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: JSON Lines."""
+    say_event({"text": "a\nä"})
+    say_event([])
+
+    assert capsys.readouterr().out == '{"text": "a\\nä"}\n[]\n'
+
+
+def test_json_on_a_terminal_is_clean_and_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: JSON itself leaves some control characters as they are; its escapes mean the same."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("TERM", "dumb")
+    say_json({"a": "\x1b\x9b\u202e\U000e0001ä"})
+    shown = terminal.getvalue()
+
+    assert "\\u001b\\u009b\\u202e\\udb40\\udc01ä" in shown
+    assert json.loads(shown) == {"a": "\x1b\x9b\u202e\U000e0001ä"}
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    say_event(["x"])
+    assert terminal.getvalue().endswith('[\x1b[32m"x"\x1b[0m]\n')
+
+
+def test_nothing_is_said_beside_the_answer_to_who_wants_quiet(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: errors are."""
+    monkeypatch.setattr(Form, "quiet", True)
+
+    remark("by the way")
+    fail(MCPError("oops"))
+
+    assert "by the way" not in (err := capsys.readouterr().err)
+    assert "error: oops" in err
+
+
+def test_what_moves_makes_room_for_what_is_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: or one would stand in the other."""
+
+    @contextmanager
+    def room() -> Iterator[None]:
+        print("(", end="", file=sys.stderr)
+        yield
+        print(")", end="", file=sys.stderr)
+
+    monkeypatch.setattr(Form, "room", room())
+    remark("x")
+
+    assert capsys.readouterr().err == "(note: x\n)"
+
+
+def test_it_is_noticed_that_nobody_reads_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a command without an end asks for it."""
+    reading, writing = os.pipe()
+    with open(writing, "w") as stdout:  # noqa: PTH123
+        monkeypatch.setattr("sys.stdout", stdout)
+        assert is_read()
+        os.close(reading)
+        assert not is_read()
+    assert is_read()  # Closed, and by us: nothing is known.
+    monkeypatch.setattr("sys.stdout", Terminal())
+    assert is_read()
+
+
+@pytest.mark.parametrize(("stderr", "command"), [("", "show"), ("one", "show"), ("one\ntwo", "logs")])
+def test_a_log_that_says_more_than_the_error_is_pointed_to(stderr: str, command: str) -> None:
+    """Ours: the most useful next thing."""
+    error = ServerExitedError("x", "at its start", 3, stderr)
+
+    assert error_object(error)["hint"].endswith(f"gaia mcp {command} x")
+
+
+@pytest.mark.parametrize(("stderr", "hint"), [("one", "--no-check"), ("one\ntwo", "gaia mcp logs x")])
+def test_what_was_not_saved_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, stderr: str, hint: str) -> None:
+    """Ours: the entry of a server that `add` has refused is nowhere; what it wrote is."""
+    monkeypatch.setattr(Form, "command", "add")
+
+    assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint)

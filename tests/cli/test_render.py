@@ -135,6 +135,24 @@ def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.Monk
     assert terminal.getvalue() == "a\\x1b[31mb\n"
 
 
+def test_a_picture_is_shown_above_its_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ours: on a terminal that can, unless it is to lie in a folder of its own; a pipe gets the path alone."""
+    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+    result = {"content": [{"type": "image", "data": picture, "mimeType": "image/png"}]}
+    monkeypatch.setenv("GAIA_IMAGES", "kitty")
+    monkeypatch.setenv("TERM", "xterm")
+    for stream, folder, is_drawn in (
+        (Terminal(), None, True),
+        (Terminal(), tmp_path, False),
+        (io.StringIO(), None, False),
+    ):
+        monkeypatch.setattr("sys.stdout", stream)
+        show_result("s", "t", result, folder)
+        *shown, path = stream.getvalue().splitlines()
+        assert path.endswith(".png")
+        assert "".join(shown).startswith("\x1b_G") is is_drawn
+
+
 def test_a_pipe_gets_every_byte_but_what_no_encoding_carries(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
     assert shown(capsys, text("a\x1b[31mb\ud800")) == "a\x1b[31mb\ufffd"

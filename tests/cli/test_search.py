@@ -89,7 +89,7 @@ def test_a_server_of_another_entry_is_not_known_any_more(known: Gaia) -> None:
 
 def test_a_corrupt_cache_is_only_not_known(known: Gaia) -> None:
     """Ours: never an error of its own."""
-    (cache,) = known.home.rglob("demo.json")
+    (cache,) = known.home.rglob("tools/demo.json")
     cache.write_bytes(b"{")
 
     assert "not searched: demo, new" in known("search", "echo").stderr
@@ -99,7 +99,7 @@ def test_what_a_server_calls_its_tools_cannot_touch_the_terminal(gaia: Gaia) -> 
     """Ours: also out of the cache."""
     gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
     assert gaia("tools").code == 0
-    (cache,) = gaia.home.rglob("demo.json")
+    (cache,) = gaia.home.rglob("tools/demo.json")
     cache.write_text(cache.read_text().replace("Say hello", "\\u001b[2J Say hello"))
     words = f"{BIN}/gaia mcp search hello"
 

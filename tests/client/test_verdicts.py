@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import json
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.client.verdicts import VERDICT_SECONDS, Verdicts
 from gaia_mcp.config.entries import ServerEntry
+from gaia_mcp.entrycache import EntryCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +27,7 @@ class Clock:
 
 
 def the_file(folder: Path) -> Path:
-    (path,) = (folder / "eras").iterdir()
+    (path,) = (folder / "era").iterdir()
     return path
 
 
@@ -83,9 +85,7 @@ def test_a_verdict_that_was_forgotten_is_gone(tmp_path: Path) -> None:
     assert verdicts.lookup() is None
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"handshake", b"handshake soon", b"handshake nan", b"tomorrow 1000000", b"a b c", b"\xff\xfe 1"]
-)
+@pytest.mark.parametrize("content", [b"", b"handshake", b"{}", b'{"era": "handshake"}', b"[1]", b"\xff\xfe 1"])
 def test_a_damaged_verdict_is_none(tmp_path: Path, content: bytes) -> None:
     """Ours: a cache is never a reason to fail."""
     verdicts = Verdicts(tmp_path, ENTRY, Clock())
@@ -112,24 +112,33 @@ def test_another_command_is_another_server(tmp_path: Path, other: ServerEntry) -
     assert Verdicts(tmp_path, other).lookup() is None
 
 
-def test_a_new_name_or_a_new_secret_is_the_same_server(tmp_path: Path) -> None:
-    """Ours: neither changes what the program speaks."""
+def test_a_new_secret_makes_no_other_server(tmp_path: Path) -> None:
+    """Ours: it does not change what the program speaks."""
     Verdicts(tmp_path, ENTRY).remember("handshake")
 
-    assert Verdicts(tmp_path, ENTRY._replace(name="clock", env={"TOKEN": "new"})).lookup() == "handshake"
+    assert Verdicts(tmp_path, ENTRY._replace(env={"TOKEN": "new"})).lookup() == "handshake"
+
+
+@pytest.mark.parametrize("era", ["tomorrow", "", None, ["handshake"]])
+def test_an_era_that_there_is_not_is_no_verdict(tmp_path: Path, era: Any) -> None:
+    """Ours: another version of this program may know more of them."""
+    EntryCache(tmp_path, VERDICT_SECONDS).keep(ENTRY, "era", era)
+
+    assert Verdicts(tmp_path, ENTRY).lookup() is None
 
 
 def test_no_secret_and_no_command_is_written_down(tmp_path: Path) -> None:
     """Ours: the file holds the verdict and its time, in a folder of its owner's alone."""
     Verdicts(tmp_path, ENTRY, Clock()).remember("stateless")
 
-    assert the_file(tmp_path).read_text() == "stateless 1000000\n"
-    assert stat.S_IMODE((tmp_path / "eras").stat().st_mode) == 0o700
+    kept = json.loads(the_file(tmp_path).read_text())
+    assert (kept.pop("era"), kept.pop("written"), type(kept.pop("identity")), kept) == ("stateless", 1000000, int, {})
+    assert stat.S_IMODE((tmp_path / "era").stat().st_mode) == 0o700
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     """Ours: a cache that cannot be written is only a slower one."""
-    (tmp_path / "eras").write_text("a file where the folder should be")
+    (tmp_path / "era").write_text("a file where the folder should be")
     verdicts = Verdicts(tmp_path, ENTRY)
 
     verdicts.remember("handshake")
@@ -147,7 +156,7 @@ def test_a_verdict_that_could_not_be_put_in_place_leaves_no_file_behind(tmp_path
 
     verdicts.remember("handshake")
 
-    assert list((tmp_path / "eras").iterdir()) == [path]
+    assert list((tmp_path / "era").iterdir()) == [path]
 
 
 def test_a_verdict_counts_from_the_moment_it_is_written(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.config.files import locked, parse_object, read_object, write_object
+from gaia_mcp.config.files import parse_object, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.wholefile import locked
 from tests.protocol_support import steady
 
 if TYPE_CHECKING:
@@ -259,15 +260,6 @@ class TestWriting:
             write_object(tmp_path / "missing" / "x.json", {})
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "servers.json"]
 
-    def test_a_failed_rename_takes_its_temporary_file_along(self, tmp_path: Path) -> None:
-        """Ours: also when it fails at the very last step."""
-        from gaia_mcp.config.files import write_bytes
-
-        (tmp_path / "taken" / "inside").mkdir(parents=True)
-        with pytest.raises(ConfigFileError, match="cannot be written"):
-            write_bytes(tmp_path / "taken", tmp_path / "taken", b"{}", 0o600)
-        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["taken"]
-
     def test_success_leaves_nothing_else_either(self, tmp_path: Path, path: Path) -> None:
         """Ours."""
         with locked(path):
@@ -309,71 +301,3 @@ class TestWriting:
             found = read_object(path)
             assert found is not None
             assert found["filling"] == ["x" * 1000] * 300
-
-
-class TestLocking:
-    """One writer at a time."""
-
-    def test_the_folder_is_made_and_private(self, tmp_path: Path) -> None:
-        """Ours: folder 0700."""
-        path = tmp_path / "a" / "b" / "servers.json"
-        with locked(path):
-            assert mode_of(path.parent) == 0o700
-        assert list(path.parent.iterdir()) == []
-
-    def test_an_old_folder_keeps_its_mode(self, tmp_path: Path) -> None:
-        """Ours: its owner chose it."""
-        tmp_path.chmod(0o755)
-        with locked(tmp_path / "servers.json"):
-            pass
-        assert mode_of(tmp_path) == 0o755
-
-    def test_a_folder_that_cannot_be_made_is_an_error(self, tmp_path: Path) -> None:
-        """Ours: about the file that was wanted."""
-        (tmp_path / "file").write_text("")
-        path = tmp_path / "file" / "servers.json"
-        with pytest.raises(ConfigFileError, match="folder cannot be made") as caught, locked(path):
-            raise AssertionError("not reached")
-        assert caught.value.path == path
-
-    def test_a_second_writer_waits_and_then_gives_up(self, path: Path) -> None:
-        """Ours: every wait has an end."""
-        with locked(path), pytest.raises(ConfigFileError, match=r"was locked for 0\.05 s"), locked(path, 0.05):
-            raise AssertionError("not reached")
-        with locked(path, 0.05):
-            pass
-
-    def test_a_second_writer_goes_on_when_the_first_has_ended(self, path: Path) -> None:
-        """Ours: nobody is turned away for a moment's work."""
-        order: list[str] = []
-        waiting = threading.Event()
-
-        def second() -> None:
-            waiting.set()
-            with locked(path):
-                order.append("second")
-
-        thread = threading.Thread(target=second)
-        with locked(path):
-            thread.start()
-            assert waiting.wait(5)
-            order.append("first")
-        thread.join()
-        assert order == ["first", "second"]
-
-    def test_an_error_inside_lets_the_lock_go(self, path: Path) -> None:
-        """Ours: the next one must not wait for nothing."""
-        with pytest.raises(ZeroDivisionError), locked(path):
-            raise ZeroDivisionError
-        with locked(path, 0.05):
-            pass
-
-    def test_two_names_of_one_file_share_a_lock(self, tmp_path: Path) -> None:
-        """Ours: through a link and directly, it is the same file that is written."""
-        real = tmp_path / "dotfiles" / "mcp.json"
-        real.parent.mkdir()
-        real.write_text("{}")
-        link = tmp_path / "servers.json"
-        link.symlink_to(real)
-        with locked(real), pytest.raises(ConfigFileError), locked(link, 0.05):
-            raise AssertionError("not reached")

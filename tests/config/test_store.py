@@ -280,6 +280,76 @@ def test_a_name_for_every_shell_may_be_given(name: str) -> None:
     check_server_name(name)
 
 
+class TestAddAll:
+    """Several in one step."""
+
+    def test_all_are_saved_in_their_order(self, store: ConfigStore) -> None:
+        """Ours: behind those that are there; one that is to be replaced keeps its place."""
+        store.add("a", ENTRY)
+        store.add_all({"c": ENTRY, "b": ENTRY, "a": {"command": "y"}}, replace=["a"])
+        assert store.names() == ["a", "c", "b"]
+        assert store.servers()["a"] == {"command": "y"}
+
+    @pytest.mark.parametrize(
+        ("name", "entry", "error"),
+        [("a", ENTRY, ServerExistsError), ("b c", ENTRY, EntryError), ("b", {"command": 5}, EntryError)],
+    )
+    def test_one_that_cannot_be_saved_keeps_all_from_it(
+        self, store: ConfigStore, name: str, entry: dict[str, Any], error: type[Exception]
+    ) -> None:
+        """Ours."""
+        store.add("a", ENTRY)
+        before = store.path.read_bytes()
+        with pytest.raises(error):
+            store.add_all({"new": ENTRY, name: entry})
+        assert store.path.read_bytes() == before
+
+
+class TestReplace:
+    """One entry in the place of another."""
+
+    @pytest.fixture
+    def full(self, store: ConfigStore, path: Path) -> ConfigStore:
+        path.write_text(json.dumps({"x": 1, "servers": {"a": ENTRY, "b": ENTRY, "odd": 7}}))
+        return store
+
+    def test_it_stands_where_the_other_one_stood(self, full: ConfigStore) -> None:
+        """Ours: under its name or another, and the rest as it was."""
+        full.replace("a", ENTRY, {"command": "y"})
+        assert full.servers() == {"a": {"command": "y"}, "b": ENTRY, "odd": 7}
+
+        full.replace("a", full.own("a"), ENTRY, new_name="c")
+
+        assert json.dumps(full.servers()) == json.dumps({"c": ENTRY, "b": ENTRY, "odd": 7})
+        assert json.loads(full.path.read_text())["x"] == 1
+
+    def test_what_makes_no_sense_can_be_replaced(self, full: ConfigStore) -> None:
+        """Ours: but nothing by it."""
+        full.replace("odd", full.own("odd"), ENTRY, new_name="odd")
+        assert full.own("odd") == ENTRY
+        with pytest.raises(EntryError):
+            full.replace("a", ENTRY, {})
+
+    def test_another_s_change_is_not_lost(self, full: ConfigStore) -> None:
+        """Ours: nor is what was removed or renamed brought back."""
+        before = full.path.read_bytes()
+        with pytest.raises(ConfigFileError):
+            full.replace("a", {"command": "as it was"}, ENTRY)
+        with pytest.raises(ServerUnknownError):
+            full.replace("gone", ENTRY, ENTRY)
+        assert full.path.read_bytes() == before
+
+    def test_a_name_must_be_free_and_make_sense(self, full: ConfigStore) -> None:
+        """Ours: as for `add`."""
+        with pytest.raises(ServerExistsError):
+            full.replace("a", ENTRY, ENTRY, new_name="b")
+        with pytest.raises(EntryError):
+            full.replace("a", ENTRY, ENTRY, new_name="a b")
+        with pytest.raises(ServerUnknownError):
+            full.own("c")
+        assert full.names() == ["a", "b", "odd"]
+
+
 class TestLocate:
     """Which files count."""
 

@@ -69,6 +69,36 @@ def install_npm(folder: Path, packages: dict[str, str]) -> dict[str, list[str]]:
     return commands
 
 
+def install_shells(*names: str) -> dict[str, str]:
+    """The program of each shell: from PATH, else from Debian."""
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        _install_from_debian(missing)
+    found = {name: shutil.which(name) for name in names}
+    if absent := [name for name, program in found.items() if program is None]:
+        pytest.fail(f"there is no {' and no '.join(absent)} on PATH, though it has been installed", pytrace=False)
+    return {name: str(program) for name, program in found.items()}
+
+
+def install_bash_completion() -> Path:
+    """The script that a start file loads to have bash find completions by itself: from its usual place, else Debian."""
+    path = Path("/usr/share/bash-completion/bash_completion")
+    if not path.exists():
+        _install_from_debian(["bash-completion"])
+    if not path.exists():
+        pytest.fail(f"there is no {path}, though it has been installed", pytrace=False)
+    return path
+
+
+def _install_from_debian(packages: list[str]) -> None:
+    # Where nobody is root, only a sudo that asks no password helps.
+    leave = [] if hasattr(os, "geteuid") and os.geteuid() == 0 else ["sudo", "-n"]
+    what = f"{' and '.join(packages)} from Debian"
+    quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    run(what, [*leave, "apt-get", "update", "-q"], env=quietly)
+    run(what, [*leave, "apt-get", "install", "-q", "-y", "--no-install-recommends", *packages], env=quietly)
+
+
 def install_python(folder: Path, *installs: Sequence[str]) -> Path:
     """The interpreter of a new virtual environment with these pip installs."""
     run("a virtual environment", [sys.executable, "-m", "venv", folder])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
 
+from gaia_mcp.protocol.replay import Player
 from gaia_mcp.protocol.transcript import (
     CLIENT,
     SERVER,
@@ -117,3 +119,25 @@ def test_a_time_that_is_none_counts_as_the_beginning() -> None:
     (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": 1, "ms": "x"}\n')
 
     assert found.said == [Said(CLIENT, 1, None, 0)]
+
+
+def test_what_is_nested_as_deeply_as_can_be_read_at_all_is_recorded_and_played() -> None:
+    """Ours: between what we can read and what we can write there is a small gap, which must end no conversation."""
+
+    def passes() -> None:
+        for depth in range(900, 1100):
+            record = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":%s}}' % (b"[" * depth + b"]" * depth)
+            try:
+                (found,), _ = read_transcripts(HEADER + said_line(CLIENT, record, 1, unmasked))
+            except TranscriptError:
+                continue
+            Player([found]).receive(record)
+            passed.append(depth)
+
+    # In a thread, as in the program: how deep one may go depends on where one stands.
+    passed: list[int] = []
+    thread = threading.Thread(target=passes)
+    thread.start()
+    thread.join()
+
+    assert passed[-1] == 1099

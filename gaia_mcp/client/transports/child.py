@@ -17,6 +17,7 @@ from gaia_mcp.client.transports.commands import child_environment, command_for_s
 from gaia_mcp.client.transports.drain import Drain
 from gaia_mcp.client.transports.groups import KILL_GRACE_SECONDS, TERMINATE_GRACE_SECONDS, end_group, signal_group
 from gaia_mcp.errors import NotConnectedError, SpawnError
+from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -141,7 +142,8 @@ class Child:
 
     def _spawn(self) -> None:
         if self._cwd is not None and not os.path.isdir(self._cwd):  # noqa: PTH112
-            raise SpawnError(self._server, self._command, f"has no working folder {self._cwd!r}", hint="check its cwd")
+            hint = f"name one that is there: gaia mcp edit {typeable(self._server)} --cwd DIR"
+            raise SpawnError(self._server, self._command, f"has no working folder {self._cwd!r}", hint=hint)
         program = self._command
         try:
             program = find_program(self._server, self._command, self._environment, self._cwd)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,8 @@ _INSTALL_HINTS = {
     "uvx": "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
     "uv": "install uv (pip install uv), or give its full path",
     "python": "try python3, or give the full path of the interpreter",
+    "bunx": "bunx comes with Bun; install that, or use npx",
+    "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
     "docker": "install Docker, or give its full path",
 }
 
@@ -68,7 +70,7 @@ def command_words(server: str, command: str, arguments: Sequence[str] | None) ->
     if arguments is not None:
         return command, list(arguments)
     # A path with a space in it is a program, not a command line.
-    if shutil.which(command):
+    if _which(command, os.environ.get("PATH", os.defpath)):
         return command, []
     program, *words = split_command_line(server, command)
     return program, words
@@ -95,22 +97,35 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
         # Not Path.expanduser(), which raises for a user that there is not.
         # Absolute, or "./git" would be looked for on PATH; not by resolving the links of a virtual environment.
         path = Path(os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(command))))  # noqa: PTH100, PTH111, PTH118
-        found = shutil.which(path)
-        if found:
-            return os.fspath(found)
+        found = _which(os.fspath(path), "")
+        if found is not None:
+            return found
         if not path.exists():
             raise SpawnError(server, command, "does not exist", hint="check the path in its entry")
         if path.is_dir():
             raise SpawnError(server, command, "is a folder", hint="name the program in it")
         hint = f"make it executable (chmod +x {path}), or name its interpreter"
         raise SpawnError(server, command, "is not executable", hint=hint)
-    found = shutil.which(command, path=environment.get("PATH", os.defpath))
+    found = _which(command, environment.get("PATH", os.defpath))
     if found is None:
-        hint = _INSTALL_HINTS.get(
-            command.removesuffix(".exe").removesuffix(".cmd"), "install it, or give its full path"
-        )
+        hint = _INSTALL_HINTS.get(command.removesuffix(".exe").removesuffix(".cmd"), "")
+        if not hint and command.startswith("python"):
+            hint = f"install it, or use another interpreter, for instance {sys.executable}"
+        hint = hint or "install it, or give its full path"
         raise SpawnError(server, command, "was not found on PATH", hint=hint)
     return os.path.abspath(found)  # noqa: PTH100
+
+
+def _which(command: str, search: str) -> str | None:
+    """The program that `command` means, looked for in the folders of `search` unless it names one itself."""
+    if os.name == "nt":
+        import shutil
+
+        return shutil.which(command, path=search or None)
+    # Written out: `shutil` loads three compressors, which takes longer than starting a server's process.
+    folders = [""] if os.path.dirname(command) else search.split(os.pathsep)  # noqa: PTH120
+    candidates = (os.path.join(folder, command) for folder in folders)  # noqa: PTH118
+    return next((path for path in candidates if os.access(path, os.X_OK) and not os.path.isdir(path)), None)  # noqa: PTH112
 
 
 def command_for_system(program: str, arguments: Sequence[str], system: str = os.name) -> list[str] | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
@@ -19,7 +20,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.jsonrpc import parse
 from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
-from gaia_mcp.safetext import one_line, secrets_in
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # After its output has ended a server is given this long to end too, so that its exit status can be told.
 EXIT_STATUS_SECONDS = 0.5
+# What many programs end with; what is wrong stands before it.
+_POINTS_TO_HELP = re.compile(r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)", re.IGNORECASE)
 # When nothing more is expected of a server it is not waited for as long.
 IMPATIENT_GRACE_SECONDS = 0.3
 
@@ -258,11 +261,24 @@ class StdioTransport(WireConversation):
             child.settle_stderr(EXIT_STATUS_SECONDS)
             tail = child.stderr_tail(self.secrets())
         return ServerExitedError(
-            self.name, _before(stage), returncode, tail, last_words=_last_words(tail) or self._noise(), closed=closed
+            self.name,
+            _before(stage),
+            returncode,
+            tail,
+            last_words=_last_words(tail),
+            noise=super()._noise(),
+            closed=closed,
         )
+
+    def _noise(self) -> str:
+        """As there, and how the log ends of who does not answer."""
+        said = _last_words(self.stderr_tail())
+        return "; ".join(filter(None, [super()._noise(), f"its log ends: {said}" if said else ""]))
 
     def secrets(self) -> list[str]:
         if self._secrets is None:
+            from gaia_mcp.secrecy import secrets_in
+
             # Without arguments the command is a whole line.
             words = self.args if self.args is not None else self.command.split()
             self._secrets = secrets_in(self.env, words)
@@ -287,6 +303,8 @@ def _before(stage: str) -> str:
 def _last_words(stderr: str) -> str:
     """The last line that says something: of a Python traceback the last, of node's the one with "Error"."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    while len(lines) > 1 and _POINTS_TO_HELP.match(lines[-1]):
+        lines.pop()
     telling = [line for line in lines[-30:] if line.startswith(("Error", "TypeError", "SyntaxError", "fatal", "FATAL"))]
     if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
         return one_line(telling[-1])

@@ -694,6 +694,9 @@ def test_an_error_response_is_raised(start_server: Started) -> None:
         ("error: agent 'x' is not there\nhint: check the path\n", "error: agent 'x' is not there"),
         ("hint: alone\n", "hint: alone"),
         ("red \x1b[31m words\n", "red \\x1b[31m words"),
+        ("docker: no daemon\n\nRun 'docker run --help' for more information\n", "docker: no daemon"),
+        ("error: no X\nTry --help for help.", "error: no X"),
+        ("see the help\n", "see the help"),
     ],
 )  # fmt: skip
 def test_the_last_words_are_the_line_that_says_something(stderr: str, words: str) -> None:

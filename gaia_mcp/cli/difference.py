@@ -1,0 +1,72 @@
+"""What is different between two versions of a server's entry, with its secrets masked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+
+# Of any other member it is not known whether it is a secret.
+SHOWN = ("command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
+
+
+class Difference(NamedTuple):
+    """The values of one member, as they may be seen; None where there was none."""
+
+    before: Any
+    after: Any
+
+
+def differences(name: str, before: Any, after: Any) -> dict[str, Difference]:
+    """Every member in which two versions of the entry `name` differ, each variable and header on its own."""
+    old, new = members(before), members(after)
+    old_shown, new_shown = _shown(name, before), _shown(name, after)
+    return {
+        key: Difference(old_shown.get(key), new_shown.get(key))
+        for key in {**old, **new}
+        if key not in old or key not in new or old[key] != new[key]
+    }
+
+
+def members(raw: Any) -> dict[str, Any]:
+    """The members of an entry; a variable is called `env.NAME`, a header `headers.NAME`."""
+    found: dict[str, Any] = {}
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        if key in ("env", "headers") and isinstance(value, dict):
+            found.update({f"{key}.{inner}": held for inner, held in value.items()})
+        else:
+            found[key] = value
+    return found
+
+
+def readable(name: str, raw: Any) -> ServerEntry | None:
+    """The entry, if it makes sense."""
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.errors import EntryError
+
+    try:
+        return read_entry(name, raw)
+    except EntryError:
+        return None
+
+
+def in_words(value: Any) -> str:
+    """A value on one line."""
+    from gaia_mcp.safetext import one_line
+
+    if value is None:
+        return "nothing"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 400)
+
+
+def _shown(name: str, raw: Any) -> dict[str, Any]:
+    from gaia_mcp.cli.listing import described
+    from gaia_mcp.safetext import MASK
+
+    entry = readable(name, raw)
+    if entry is None:
+        return dict.fromkeys(members(raw), MASK)
+    visible = members({key: value for key, value in described(entry).items() if key in SHOWN})
+    return {key: visible.get(key, MASK) for key in members(raw)}

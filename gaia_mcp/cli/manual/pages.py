@@ -1,0 +1,144 @@
+"""The pages of the manual, put together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp._version import __version__
+from gaia_mcp.cli.manual.markup import Definition, Heading, Paragraph, Place, Span, Verbatim, parsed
+from gaia_mcp.cli.manual.roff import Title, link, page
+from gaia_mcp.cli.manual.tree import commands
+from gaia_mcp.cli.status import MEANINGS
+from gaia_mcp.client.transports.commands import INHERITED_POSIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gaia_mcp.cli.manual.markup import Block
+    from gaia_mcp.cli.manual.tree import Command, Option
+
+PROSE = Path(__file__).parent
+_OPTIONS = re.compile(r"((?<![\w-])--[a-z][a-z-]*)")
+_SHAPES = re.compile(r"^(JSON|JSON LINES):\n", re.MULTILINE)
+
+
+def pages() -> dict[str, str]:
+    """The pages by the names of their files. Raises `OSError` for prose that is not there."""
+    source = f"gaia-mcp {__version__}"
+    programs = link("man1/gaia-mcp.1")
+    return {
+        "gaia-mcp.1": page(Title("GAIA-MCP", 1, source, "User Commands"), _filled("gaia-mcp.txt")),
+        "gaia-mcp-servers.5": page(
+            Title("GAIA-MCP-SERVERS", 5, source, "File Formats"), _filled("gaia-mcp-servers.txt")
+        ),
+        # The names of the program itself.
+        "gaia.1": programs,
+        "gmcp.1": programs,
+    }
+
+
+class Prose(NamedTuple):
+    """What is said of a command beside its help: text, how its answer with `--json` looks, and how each line of it
+    looks where it is an object on each line. Whatever there is not is empty.
+    """
+
+    text: str
+    json: str = ""
+    json_lines: str = ""
+
+
+def prose_of(command: str) -> Prose:
+    """What its file says, which it need not have."""
+    path = PROSE / "commands" / f"{command}.txt"
+    text, *shapes = _SHAPES.split(path.read_text("utf-8") if path.is_file() else "")
+    said = dict(zip(shapes[::2], shapes[1::2], strict=True))
+    return Prose(text, said.get("JSON", ""), said.get("JSON LINES", ""))
+
+
+def error_shape() -> str:
+    """How every command with `--json` tells of an error."""
+    return (PROSE / "error.txt").read_text("utf-8")
+
+
+def _filled(name: str) -> list[Block]:
+    blocks: list[Block] = []
+    # What a page says once for all commands.
+    common: list[Option] = []
+    for block in parsed((PROSE / name).read_text("utf-8")):
+        match block:
+            case Place("common-options", words):
+                common = _common_options(words)
+                blocks += map(_defined, common)
+            case Place("commands"):
+                for command in commands():
+                    blocks += _section(command, common)
+            case Place("exit-codes"):
+                blocks += [Definition([Span(str(int(status)), "B")], [Span(MEANINGS[status])]) for status in MEANINGS]
+            case Place("error-shape"):
+                blocks += parsed(error_shape())
+            case Place("inherited"):
+                blocks.append(Paragraph(_listed(sorted(INHERITED_POSIX))))
+            case _:
+                blocks.append(block)
+    return blocks
+
+
+def _common_options(names: Sequence[str]) -> list[Option]:
+    """The options of these names, as most commands have them."""
+    held = Counter(option for command in commands() for option in command.options)
+    usual = {option.name: option for option, _ in reversed(held.most_common())}
+    return [usual[name] for name in names]
+
+
+def _listed(names: Sequence[str]) -> list[Span]:
+    """Names with commas between them."""
+    listed = [span for name in names for span in (Span(name, "B"), Span(", "))]
+    return [*listed[:-1], Span(".")]
+
+
+def _section(command: Command, common: Sequence[Option]) -> Iterator[Block]:
+    prose = prose_of(command.name)
+    yield Heading(command.name, 2)
+    yield Paragraph(_synopsis(command, common))
+    yield Paragraph(_said(command.summary))
+    yield from (Paragraph(_said(text)) for text in command.paragraphs)
+    for argument in command.arguments:
+        yield Definition([Span(argument.shown, "I")], _said(argument.help))
+    yield from (_defined(option) for option in command.options if option not in common)
+    yield from parsed(prose.text)
+    for shape, what in ((prose.json, "The answer with "), (prose.json_lines, "Each line of an answer in lines with ")):
+        if shape:
+            yield Paragraph([Span(what), Span("--json", "B"), Span(":")])
+            yield from parsed(shape)
+    yield Paragraph([Span("Example:")])
+    yield Verbatim(command.examples)
+
+
+def _synopsis(command: Command, common: Sequence[Option]) -> list[Span]:
+    """The command line: what is typed, first its own options, then those that others have too, then its arguments."""
+    line = [Span(f"gaia mcp {command.name}", "B")]
+    for option in sorted(command.options, key=lambda option: option in common):
+        line += [Span(" ["), *_term(option), Span("]..." if option.is_repeatable else "]")]
+    for argument in command.arguments:
+        is_bare = argument.is_required or argument.shown.startswith("{")
+        line += [Span(" "), Span(argument.shown if is_bare else f"[{argument.shown}]", "I")]
+    return line
+
+
+def _defined(option: Option) -> Block:
+    again = " May be given several times." if option.is_repeatable else ""
+    return Definition(_term(option), _said(option.help + again))
+
+
+def _term(option: Option) -> list[Span]:
+    name = Span(option.name, "B")
+    # Of one piece: no line ends between an option and its value.
+    return [name, Span("\xa0"), Span(option.value, "I")] if option.value else [name]
+
+
+def _said(text: str) -> list[Span]:
+    """A help text, with the options that it mentions as they are typed."""
+    return [Span(piece, "B" if piece.startswith("--") else "") for piece in _OPTIONS.split(text) if piece]

@@ -1,0 +1,111 @@
+"""The scripts that let bash, zsh, fish and PowerShell complete: thin, since all that is known is asked of the program.
+
+Each runs the very program that is being typed, so that one in a virtual environment is found without PATH.
+"""
+
+from __future__ import annotations
+
+SHELLS = ("bash", "zsh", "fish", "powershell")
+# The files in `completions/`, and the shell that each is for. Two of them look for a file of each command's name.
+FILES = {
+    "gaia.bash": "bash",
+    "gmcp.bash": "bash",
+    "_gaia": "zsh",
+    "gaia.fish": "fish",
+    "gmcp.fish": "fish",
+    "gaia.ps1": "powershell",
+}
+
+BASH = r"""# Completion of gaia and gmcp for bash. Written by: gaia mcp generate
+
+_gaia_mcp_complete() {
+    local reply program=${1//\\/}
+    [[ $program == "~/"* ]] && program=$HOME/${program#"~/"}
+    # An alias of it.
+    type -P -- "$program" >/dev/null || program=gaia
+    COMPREPLY=()
+    while IFS= read -r reply; do
+        COMPREPLY+=("$reply")
+    done < <(COLUMNS=$COLUMNS COMP_TYPE=$COMP_TYPE "$program" complete bash -- \
+        "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null </dev/null)
+    # The first line says whether more belongs to the same word.
+    [[ ${COMPREPLY[0]} == open ]] && compopt -o nospace 2>/dev/null
+    COMPREPLY=("${COMPREPLY[@]:1}")
+}
+
+# The order says what is required; bash before 4.4 knows only its own.
+complete -o nosort -F _gaia_mcp_complete gaia gmcp 2>/dev/null || complete -F _gaia_mcp_complete gaia gmcp
+"""
+
+ZSH = r"""#compdef gaia gmcp
+# Completion of gaia and gmcp for zsh. Written by: gaia mcp generate
+
+_gaia() {
+    local reply home quote=$compstate[quote] program=${(Q)words[1]}
+    local -a whole open
+    # With a backslash before it, it would be no home any more.
+    [[ -z $quote && $PREFIX == '~'*/* ]] && home=${PREFIX%%/*}/
+    [[ $program == '~/'* ]] && program=$HOME/${program#'~/'}
+    # An alias of it.
+    whence -p -- $program >/dev/null || program=gaia
+    while IFS= read -r reply; do
+        case $reply in
+            (+*) open+=("${${reply#?}#$home}") ;;
+            (*) whole+=("${${reply#?}#$home}") ;;
+        esac
+    done < <("$program" complete zsh -- "${(@Q)words[2,CURRENT-1]}" "${(Q):-$quote$PREFIX$quote}" \
+        2>/dev/null </dev/null)
+    IPREFIX+=$home PREFIX=${PREFIX#$home}
+    # The order says what is required.
+    (( $#whole )) && _describe -V -t values value whole
+    (( $#open )) && _describe -V -t words word open -S ''
+    (( $#whole + $#open ))
+}
+
+if [[ $funcstack[1] == _gaia ]]; then
+    _gaia "$@"
+else
+    compdef _gaia gaia gmcp
+fi
+"""
+
+FISH = r"""# Completion of gaia and gmcp for fish. Written by: gaia mcp generate
+
+function __gaia_mcp_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
+    set -e words[1]
+    # An alias of it.
+    command -q -- $program; or set program gaia
+    command -q -- $program; or return
+    command $program complete fish -- $words "$current" 2>/dev/null </dev/null
+end
+
+complete -c gaia -f -k -a '(__gaia_mcp_complete)'
+complete -c gmcp -f -k -a '(__gaia_mcp_complete)'
+"""
+
+POWERSHELL = r"""# Completion of gaia and gmcp for PowerShell. Written by: gaia mcp generate
+
+Register-ArgumentCompleter -Native -CommandName gaia, gmcp -ScriptBlock {
+    param($word, $line, $cursor)
+    $words = @($line.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object {
+        if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { "$_" }
+    })
+    $before = @($words | Select-Object -Skip 1)
+    # An empty word would not arrive, so there is a dot before it.
+    & $words[0] complete powershell '--' @before ('.' + $word.Trim('"', "'")) 2>$null | ForEach-Object {
+        $value, $description = $_ -split "`t", 2
+        $typed = if ($value -match '[\s''"`$;,(){}&|<>@#]') { "'" + $value.Replace("'", "''") + "'" } else { $value }
+        [System.Management.Automation.CompletionResult]::new($typed, $value, 'ParameterValue', $description)
+    }
+}
+"""
+
+_SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}
+
+
+def script(shell: str) -> str:
+    """What `shell` reads to complete our commands. Raises `KeyError` for another shell."""
+    return _SCRIPTS[shell]

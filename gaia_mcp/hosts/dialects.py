@@ -1,0 +1,70 @@
+"""What distinguishes one host's entries from another's, and what all have in common when they are read.
+
+An entry of ours has `command`, `args`, `env`, `cwd`, or `url`, `headers`, `type`; `disabled`; `timeout` in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.hosts.variables import NONE, Notation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COMMAND_KEYS = ("command", "cmd", "programPath")
+ARGS_KEYS = ("args", "arguments")
+ENV_KEYS = ("env", "envs", "environment")
+NAMES_KEYS = ("env_vars", "env_keys")
+URL_KEYS = ("url", "serverUrl", "httpUrl", "uri", "baseUrl")
+HEADERS_KEYS = ("headers", "http_headers")
+TYPE_KEYS = ("type", "transport")
+OURS = ("command", "args", "env", "cwd", "url", "headers", "type", "disabled", "timeout")
+
+# Every key by which some host means what ours mean: what is not among them belongs to the host alone.
+MEANT = frozenset(
+    (*COMMAND_KEYS, *ARGS_KEYS, *ENV_KEYS, *NAMES_KEYS, *URL_KEYS, *HEADERS_KEYS, *TYPE_KEYS, *OURS, "enabled",
+     "env_http_headers", "bearer_token_env_var", "tool_timeout_sec", "name", "source")
+)  # fmt: skip
+# The words for the ways to reach a server, in ours.
+TYPES = {
+    "stdio": "stdio", "local": "stdio", "http": "http", "streamable-http": "http", "streamable_http": "http",
+    "streamableHttp": "http", "streamablehttp": "http", "remote": "http", "sse": "sse",
+}  # fmt: skip
+
+
+class NotCarriedError(ValueError):
+    """An entry that has no counterpart on the other side; the message says why."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a host writes an entry. What is None or empty it has no key for.
+
+    `command` "[]" is one list of program and arguments. `url` is the key for HTTP, `url_means` what `url` alone is
+    taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says the opposite. `timeout` is the
+    key, and how many of its units make a second. `names_variables` is the list of variables that are passed on.
+    `always` is written into new entries. `names_itself`: the name is also a member. `looks_up_in` are the members in
+    which it looks variables up, if that is not everywhere.
+    """
+
+    command: str = "command"
+    env: str = "env"
+    cwd: str | None = None
+    url: str = "url"
+    url_means: str = "http"
+    headers: str = "headers"
+    types: tuple[str, str, str] = ("", "", "")
+    disabled: str | None = None
+    timeout: tuple[str, int] | None = None
+    names_variables: str | None = None
+    notation: Notation = NONE
+    looks_up_in: tuple[str, ...] = ()
+    always: Mapping[str, Any] = field(default_factory=dict)
+    names_itself: bool = False
+    remote: bool = True
+
+    def notation_of(self, member: str) -> Notation:
+        """How references are written in this member of an entry."""
+        return self.notation if not self.looks_up_in or member in self.looks_up_in else NONE

@@ -1,0 +1,137 @@
+"""The servers in a host's text: read, or one of them put there, whatever the format.
+
+Pure: text in, text out. Every text that is made here has been read again, and differs in that one server alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.hosts.problems import Repeated, TextProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Layout(NamedTuple):
+    """How a text is written: "json", "toml" or "yaml"; the keys that lead to the servers; whether they are a list."""
+
+    format: str
+    root: tuple[str, ...]
+    listed: bool = False
+
+
+def read_servers(text: str, layout: Layout) -> dict[str, Any]:
+    """The entries in `text`, by name, as the host writes them. Raises `TextProblemError` with line and column."""
+    try:
+        return _servers_in(_parsed(text, layout.format), layout)
+    except TextProblemError as problem:
+        raise problem.placed(text) from problem.__cause__
+
+
+def with_server(text: str, layout: Layout, name: str, entry: Mapping[str, Any]) -> str:
+    """`text` with the entry `name`, new or in place of the one that is there; all else as it was, to the last byte.
+
+    Raises `TextProblemError` where that cannot be done.
+    """
+    try:
+        before = _parsed(text, layout.format)
+        _servers_in(before, layout)
+        new = _spliced(text, layout, name, dict(entry))
+        # What a person may write is richer than what we know how to change: nothing is taken on trust.
+        try:
+            new.encode()
+        except UnicodeEncodeError as cause:
+            raise TextProblemError(f"{name!r} holds half a character, which no file can hold") from cause
+        try:
+            done = _parsed(new, layout.format) == _expected(before, layout, name, dict(entry))
+        except TextProblemError:
+            done = False
+        if not done:
+            where = ".".join(layout.root)
+            raise TextProblemError(f"{where!r} is written in a form in which {name!r} cannot be changed alone")
+    except TextProblemError as problem:
+        raise problem.placed(text) from problem.__cause__
+    return new
+
+
+def parsed(text: str, kind: str) -> Any:
+    """The whole value of a text; an empty one is an empty object. Raises `TextProblemError` with line and column."""
+    try:
+        return _parsed(text, kind)
+    except TextProblemError as problem:
+        raise problem.placed(text) from problem.__cause__
+
+
+def _parsed(text: str, kind: str) -> Any:
+    if not text.strip():
+        return {}
+    if kind == "json":
+        from gaia_mcp.hosts import jsonc
+
+        return jsonc.parse(text)
+    if kind == "toml":
+        from gaia_mcp.hosts import tomltext
+
+        return tomltext.parse(text)
+    from gaia_mcp.hosts import yamltext
+
+    return yamltext.parse(text) or {}
+
+
+def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str:
+    if layout.format == "json":
+        from gaia_mcp.hosts import jsonc
+
+        return jsonc.with_member(text, (*layout.root, name), entry)
+    if layout.format == "toml":
+        from gaia_mcp.hosts import tomltext
+
+        return tomltext.with_table(text, (*layout.root, name), entry)
+    from gaia_mcp.hosts import yamltext
+
+    return yamltext.with_item(text, layout.root[0], name, entry, listed=layout.listed)
+
+
+def _servers_in(document: Any, layout: Layout) -> dict[str, Any]:
+    held = document
+    for depth, key in enumerate(layout.root):
+        held = _object(held, layout.root[:depth]).get(key)
+        if held is None:
+            return {}
+    if not layout.listed:
+        return {str(name): entry for name, entry in _object(held, layout.root).items()}
+    where = ".".join(layout.root)
+    if not isinstance(held, list):
+        raise TextProblemError(f"{where!r} is not a list")
+    servers: dict[str, Any] = {}
+    for number, item in enumerate(held, 1):
+        name = item.get("name") if isinstance(item, dict) else None
+        name = name if isinstance(name, str) and name else f"#{number}"
+        if name in servers:
+            raise TextProblemError(f"has two servers called {name!r}")
+        servers[name] = item
+    return servers
+
+
+def _object(value: Any, trail: tuple[str, ...]) -> dict[str, Any]:
+    """`value`, which stands at the end of `trail`, if it is an object that says everything once."""
+    if not isinstance(value, dict):
+        raise TextProblemError(f"{'.'.join(trail)!r} is not an object" if trail else "does not hold an object")
+    if isinstance(value, Repeated):
+        raise TextProblemError(f"has the key {value.key!r} twice in one object")
+    return value
+
+
+def _expected(document: Any, layout: Layout, name: str, entry: dict[str, Any]) -> Any:
+    """What the changed text has to mean."""
+    if not layout.root:
+        return {**document, name: entry}
+    key, *rest = layout.root
+    if layout.listed:
+        held = document.get(key) or []
+        names = [item.get("name") if isinstance(item, dict) else None for item in held]
+        changed = [entry if found == name else item for found, item in zip(names, held, strict=True)]
+        return {**document, key: changed if name in names else [*held, entry]}
+    inner = layout._replace(root=tuple(rest))
+    return {**document, key: _expected(document.get(key) or {}, inner, name, entry)}

@@ -1,0 +1,99 @@
+"""A host's file: read whole, and changed in one step, with its mode, links, byte order mark and line ends kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
+from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.wholefile import locked, standing_file, write_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# Claude Code keeps its history beside its servers; nobody's file has come near this.
+MAX_BYTES = 16 << 20
+
+T = TypeVar("T")
+
+_MARK = b"\xef\xbb\xbf"
+
+
+def read_document(path: Path, kind: str, title: str = "") -> Any:
+    """Whatever stands in a file, as a plain value. Raises `ConfigFileError`."""
+    return _told(path, title, lambda: parsed(_text(path, title), kind))
+
+
+def servers_of(path: Path, layout: Layout, title: str = "") -> dict[str, Any]:
+    """The entries in a host's file, by name, as the host writes them.
+
+    Raises `ConfigFileError` with the host's `title`, and with line and column where there are any.
+    """
+    return _told(path, title, lambda: read_servers(_text(path, title), layout))
+
+
+def change_servers(
+    path: Path, layout: Layout, title: str, change: Callable[[dict[str, Any]], dict[str, dict[str, Any]]]
+) -> None:
+    """Put entries into a host's file, which is made if it is not there. `change` is told the entries that are there,
+    while nobody else can write, and returns those to be put.
+
+    Raises `ConfigFileError`, and what `change` raises; the file is then as it was.
+    """
+    with locked(path):
+        if path.exists():
+            _text(path, title)  # An enormous file, or a pipe, is refused before it is read whole.
+        standing = standing_file(path)
+        text, mark = _decoded(path, title, standing.data)
+
+        def changed() -> str:
+            new = text
+            for name, entry in change(read_servers(text, layout)).items():
+                new = with_server(new, layout, name, entry)
+            return new
+
+        new = _told(path, title, changed)
+        if new != text:
+            write_bytes(path, standing.target, mark + new.encode(), standing.mode, old=standing.data)
+
+
+def _text(path: Path, title: str) -> str:
+    try:
+        if not path.is_file():
+            problem = "is not there" if not path.exists() else "is no file"
+            raise ConfigFileError(path, f"{problem}{_of(title)}", hint="see what is here with: gaia mcp import")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            problem = f"is too large{_of(title)}: {size} bytes, and {MAX_BYTES >> 20} MB are the most"
+            raise ConfigFileError(path, problem)
+        data = path.read_bytes()
+    except OSError as cause:
+        problem = f"cannot be read{_of(title)}: {cause.strerror}"
+        raise ConfigFileError(path, problem, hint="check what it is and its rights") from cause
+    return _decoded(path, title, data)[0]
+
+
+def _decoded(path: Path, title: str, data: bytes) -> tuple[str, bytes]:
+    """The text, and the mark that stood before it."""
+    mark = _MARK if data.startswith(_MARK) else b""
+    try:
+        return data[len(mark) :].decode(), mark
+    except UnicodeDecodeError as cause:
+        at = cause.start + len(mark)
+        line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
+        raise ConfigFileError(path, f"is not UTF-8{_of(title)}", line=line, column=column) from cause
+
+
+def _told(path: Path, title: str, act: Callable[[], T]) -> T:
+    try:
+        return act()
+    except TextProblemError as problem:
+        raise ConfigFileError(
+            path, f"{problem.problem}{_of(title)}", line=problem.line, column=problem.column
+        ) from problem
+
+
+def _of(title: str) -> str:
+    return f" (the file of {title})" if title else ""

@@ -1,0 +1,162 @@
+"""The hosts that we know: what each is called, where it keeps its servers, and how it writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gaia_mcp.hosts.dialects import Dialect
+from gaia_mcp.hosts.documents import Layout
+from gaia_mcp.hosts.variables import BRACES, CLINE, EDITOR, GEMINI, KIRO, QWEN, SECRETS, SHELL
+
+_USUAL = Layout("json", ("mcpServers",))
+_SERVERS = Layout("json", ("servers",))
+_PLAIN = Dialect()
+_VSCODE_STORAGE = "{config}/Code/User/globalStorage"
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host. `user` and `project` are its files, the usual one first: with `{home}`, `{config}` for the platform's
+    folder of settings, `{dot}` for `~/.config`, `{local}` for Windows' other folder, or a variable such as
+    `{CODEX_HOME:.codex}` with what it is by default below the home; a leading `win:`, `mac:` or `linux:` limits one to
+    that system. `is_desktop`: it is not started from a shell, and does not have its PATH.
+    """
+
+    key: str
+    title: str
+    user: tuple[str, ...]
+    project: str | None = None
+    layout: Layout = _USUAL
+    dialect: Dialect = _PLAIN
+    is_desktop: bool = True
+
+
+HOSTS = {
+    host.key: host
+    for host in (
+        Host(
+            "claude-desktop", "Claude Desktop",
+            ("{config}/Claude/claude_desktop_config.json",
+             "win:{local}/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json"),
+            dialect=Dialect(remote=False),
+        ),
+        Host(
+            "claude-code", "Claude Code", ("{CLAUDE_CONFIG_DIR:}/.claude.json",), ".mcp.json",
+            dialect=Dialect(types=("stdio", "http", "sse"), notation=SHELL), is_desktop=False,
+        ),
+        Host("cursor", "Cursor", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", dialect=Dialect(notation=EDITOR)),
+        Host(
+            "vscode", "VS Code",
+            ("{config}/Code/User/mcp.json", "{config}/Code - Insiders/User/mcp.json",
+             "linux:{home}/.vscode-server/data/User/mcp.json"),
+            ".vscode/mcp.json", _SERVERS,
+            Dialect(types=("stdio", "http", "sse"), cwd="cwd", notation=EDITOR),
+        ),
+        Host(
+            "windsurf", "Windsurf",
+            ("{home}/.codeium/windsurf/mcp_config.json", "{dot}/devin/mcp_config.json",
+             "win:{config}/devin/mcp_config.json", "{home}/.codeium/windsurf-next/mcp_config.json"),
+            dialect=Dialect(url="serverUrl", disabled="disabled", notation=EDITOR),
+        ),
+        Host(
+            "codex", "Codex", ("{CODEX_HOME:.codex}/config.toml",), ".codex/config.toml",
+            Layout("toml", ("mcp_servers",)),
+            Dialect(cwd="cwd", headers="http_headers", disabled="enabled", timeout=("tool_timeout_sec", 1),
+                    names_variables="env_vars"),
+            is_desktop=False,
+        ),
+        Host(
+            "gemini", "Gemini CLI", ("{home}/.gemini/settings.json",), ".gemini/settings.json",
+            dialect=Dialect(url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=GEMINI),
+            is_desktop=False,
+        ),
+        Host(
+            "zed", "Zed", ("win:{config}/Zed/settings.json", "{dot}/zed/settings.json"), ".zed/settings.json",
+            Layout("json", ("context_servers",)), Dialect(disabled="enabled"),
+        ),
+        Host(
+            "lm-studio", "LM Studio", ("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"),
+        ),
+        Host(
+            "goose", "Goose", ("win:{config}/Block/goose/config/config.yaml", "{dot}/goose/config.yaml"),
+            layout=Layout("yaml", ("extensions",)),
+            dialect=Dialect(
+                command="cmd", env="envs", url="uri", types=("stdio", "streamable_http", "sse"), disabled="enabled",
+                timeout=("timeout", 1), names_variables="env_keys", always={"enabled": True, "timeout": 300},
+                names_itself=True,
+            ),
+        ),
+        Host(
+            "cline", "Cline",
+            (f"{_VSCODE_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+             "{CLINE_DIR:.cline}/data/settings/cline_mcp_settings.json"),
+            dialect=Dialect(
+                types=("", "streamableHttp", "sse"), disabled="disabled", timeout=("timeout", 1), notation=CLINE,
+            ),
+        ),
+        Host(
+            "roo", "Roo Code", (f"{_VSCODE_STORAGE}/rooveterinaryinc.roo-cline/settings/mcp_settings.json",),
+            ".roo/mcp.json",
+            dialect=Dialect(
+                types=("", "streamable-http", "sse"), disabled="disabled", timeout=("timeout", 1), notation=EDITOR,
+            ),
+        ),
+        Host(
+            "continue", "Continue", ("{home}/.continue/config.yaml",),
+            layout=Layout("yaml", ("mcpServers",), listed=True),
+            dialect=Dialect(types=("", "streamable-http", "sse"), cwd="cwd", notation=SECRETS, names_itself=True),
+        ),
+        Host(
+            "opencode", "OpenCode", ("{dot}/opencode/opencode.json", "{dot}/opencode/opencode.jsonc"), "opencode.json",
+            Layout("json", ("mcp",)),
+            Dialect(
+                command="[]", env="environment", types=("local", "remote", "remote"), cwd="cwd", disabled="enabled",
+                timeout=("timeout", 1000), notation=BRACES,
+            ),
+            is_desktop=False,
+        ),
+        Host("jetbrains", "JetBrains AI Assistant", ("{home}/.ai/mcp/mcp.json",), ".ai/mcp/mcp.json"),
+        Host("junie", "JetBrains Junie", ("{home}/.junie/mcp/mcp.json",), ".junie/mcp/mcp.json"),
+        Host(
+            "copilot-cli", "GitHub Copilot CLI", ("{home}/.copilot/mcp-config.json",),
+            dialect=Dialect(
+                types=("local", "http", "sse"), notation=GEMINI, looks_up_in=("env",), always={"tools": ["*"]},
+            ),
+            is_desktop=False,
+        ),
+        Host(
+            "kiro", "Kiro", ("{home}/.kiro/settings/mcp.json",), ".kiro/settings/mcp.json",
+            dialect=Dialect(disabled="disabled", notation=KIRO, looks_up_in=("env", "headers")),
+        ),
+        Host("warp", "Warp", ("{home}/.warp/.mcp.json",)),
+        Host("amp", "Amp", ("{dot}/amp/settings.json",), layout=Layout("json", ("amp.mcpServers",))),
+        Host(
+            "antigravity", "Antigravity",
+            ("{home}/.gemini/antigravity/mcp_config.json", "{home}/.gemini/config/mcp_config.json"),
+            dialect=Dialect(url="serverUrl"),
+        ),
+        Host(
+            "qwen", "Qwen Code", ("{home}/.qwen/settings.json",), ".qwen/settings.json",
+            dialect=Dialect(url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=QWEN),
+            is_desktop=False,
+        ),
+        Host("trae", "Trae", ("linux:{dot}/trae/mcp.json", "{config}/Trae/User/mcp.json")),
+        Host(
+            "mcporter", "mcporter", ("{home}/.mcporter/mcporter.json", "{home}/.mcporter/mcporter.jsonc"),
+            "config/mcporter.json", dialect=Dialect(cwd="cwd", notation=SHELL), is_desktop=False,
+        ),
+        Host(
+            "inspector", "MCP Inspector", ("{home}/.mcp-inspector/mcp.json",),
+            dialect=Dialect(types=("stdio", "streamable-http", "sse")), is_desktop=False,
+        ),
+        Host(
+            "mcpm", "mcpm", ("{dot}/mcpm/servers.json",), layout=Layout("json", ()), is_desktop=False,
+        ),
+    )
+}  # fmt: skip
+
+# What a file that is nobody's we know may hold, by the key that leads to its servers.
+BY_KEY = {
+    "mcpServers": "claude-code", "servers": "vscode", "mcp_servers": "codex", "context_servers": "zed",
+    "extensions": "goose", "mcp": "opencode", "amp.mcpServers": "amp",
+}  # fmt: skip

@@ -1,0 +1,142 @@
+"""What an import would do: which servers are new, which are here already, and which cannot both be right. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.names import is_server_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from gaia_mcp.hosts.places import Place
+
+# What two entries of one server have to agree in: not whether it is switched on, nor how patient its user is.
+_COMPARED = ("command", "args", "cwd", "url", "type")
+_COMPARED_INSIDE = ("env", "headers")
+# What says how a server is reached, and goes when that is replaced.
+_REACHED = frozenset((*_COMPARED, *_COMPARED_INSIDE, "handler", "agent"))
+
+
+class Found(NamedTuple):
+    """An entry of a host's, ours by now; or, with `reason`, one that cannot be. `theirs` is its name there."""
+
+    name: str
+    theirs: str
+    place: Place
+    entry: dict[str, Any]
+    remarks: Sequence[str] = ()
+    reason: str = ""
+
+
+@dataclass
+class Step:
+    """What becomes of one name: "new", "same", "replaced", "conflict" or "left".
+
+    `differs` names what a conflict is about, `against` the file on its other side.
+    """
+
+    name: str
+    outcome: str
+    sources: list[Found]
+    entry: dict[str, Any] = field(default_factory=dict)
+    differs: list[str] = field(default_factory=list)
+    against: Path | None = None
+    reason: str = ""
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the import writes this entry."""
+        return self.outcome in ("new", "replaced")
+
+
+def plan(
+    found: Sequence[Found],
+    ours: Mapping[str, Any],
+    path: Path,
+    *,
+    force: bool = False,
+    which: Callable[[str], str | None] = lambda _: None,
+    as_held_by: Callable[[Place, Any], Any] = lambda _, entry: entry,
+) -> list[Step]:
+    """A step for each name, in the order found. With `force` the first that was found goes over all others; what ours
+    says besides how the server is reached stays, unless the new one says it too.
+
+    `ours` are the entries of `path`; `which` finds a program, so that `npx` and its full path are the same;
+    `as_held_by` is an entry of ours as a host would hold it: what it has no place for is no difference.
+    """
+
+    def differing(entry: Any, one: Found) -> list[str]:
+        differs = differences(entry, one.entry, which)
+        return differs and differences(as_held_by(one.place, entry), one.entry, which)
+
+    steps: dict[str, Step] = {}
+    for one in found:
+        step = steps.get(one.name)
+        if one.reason:
+            steps.setdefault(f"\0{one.place.path}\0{one.name}", Step(one.name, "left", [one], reason=one.reason))
+        elif step is None:
+            differs = differing(ours[one.name], one) if one.name in ours else []
+            steps[one.name] = _first(one, ours, path, differs, force=force)
+        elif step.outcome == "same" and (differs := differing(ours[one.name], one)) and not force:
+            steps[one.name] = Step(one.name, "conflict", [one, *step.sources], one.entry, differs, path)
+        else:
+            if step.outcome == "new" and (differs := differing(step.entry, one)) and not force:
+                step.outcome, step.differs, step.against = "conflict", differs, one.place.path
+            step.sources.append(one)
+    return list(steps.values())
+
+
+def differences(one: Any, other: Any, which: Callable[[str], str | None] = lambda _: None) -> list[str]:
+    """The members in which two entries are not the same."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return ["everything"]
+    one, other = _comparable(one, which), _comparable(other, which)
+    differs = [key for key in _COMPARED if one[key] != other[key]]
+    for key in _COMPARED_INSIDE:
+        names = [name for name in {**one[key], **other[key]} if one[key].get(name) != other[key].get(name)]
+        differs += [f"{key} {name}" for name in names]
+    return differs
+
+
+def tidy_name(name: str) -> str:
+    """`name` as a server's name may be here; empty if nothing of it can be."""
+    if is_server_name(name):
+        return name
+    tidied = re.sub(r"[^A-Za-z0-9_.@-]+", "-", name).strip("-.@")[:64]
+    return tidied if is_server_name(tidied) else ""
+
+
+def _first(one: Found, ours: Mapping[str, Any], path: Path, differs: list[str], *, force: bool) -> Step:
+    if one.name not in ours:
+        return Step(one.name, "new", [one], one.entry)
+    if not differs:
+        return Step(one.name, "same", [one], one.entry)
+    if not force:
+        return Step(one.name, "conflict", [one], one.entry, differs, path)
+    held = ours[one.name] if isinstance(ours[one.name], dict) else {}
+    new = {key: value for key, value in held.items() if key not in _REACHED} | one.entry
+    in_order = {key: new[key] for key in held if key in new} | new
+    return Step(one.name, "replaced", [one], in_order, differs, path)
+
+
+def _comparable(entry: dict[str, Any], which: Callable[[str], str | None]) -> dict[str, Any]:
+    command, args = entry.get("command"), entry.get("args")
+    if isinstance(command, str) and args is None and not which(command):
+        # A command line in one text.
+        command, *args = command.split() or [command]
+    if isinstance(command, str):
+        command = which(command) or command
+    kind = entry.get("type")
+    return {
+        "command": command,
+        "args": args or [],
+        "cwd": entry.get("cwd"),
+        "url": entry.get("url"),
+        "type": "sse" if kind == "sse" else None,
+        "env": entry.get("env") if isinstance(entry.get("env"), dict) else {},
+        "headers": entry.get("headers") if isinstance(entry.get("headers"), dict) else {},
+    }

@@ -1,0 +1,133 @@
+"""Where the hosts' files are on this machine, and whose a file is that somebody names."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.hosts.dialects import COMMAND_KEYS, URL_KEYS
+from gaia_mcp.hosts.documents import Layout
+from gaia_mcp.hosts.known import BY_KEY, HOSTS, Host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class Place(NamedTuple):
+    """One file of one host."""
+
+    host: Host
+    path: Path
+    layout: Layout
+    scope: str
+
+
+def places(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
+    """The files in which `host` keeps a person's own servers, the usual one first, whether they are there or not."""
+    found = []
+    for template in host.user:
+        path = _filled(template, environ, home, platform)
+        if path is not None:
+            found.append(Place(host, path, host.layout, "user"))
+    return found
+
+
+def project_places(host: Host, folder: Path, environ: Mapping[str, str], home: Path) -> list[Place]:
+    """The files in which `host` keeps the servers of the project in `folder`."""
+    found = []
+    if host.project is not None:
+        found.append(Place(host, folder / host.project, host.layout, "project"))
+    if host.key == "claude-code":
+        # What `claude mcp add` writes by default: the project's, but for this person alone.
+        (own,) = places(host, environ, home)
+        root = ("projects", str(folder), "mcpServers")
+        found.append(Place(host, own.path, Layout("json", root), "local"))
+    return found
+
+
+def folder_of(place: Place, here: Path | None) -> Path | None:
+    """The folder of the project whose servers are in `place`; `here` is the one that a person's own notes are about."""
+    if place.scope == "local":
+        return here
+    if place.scope != "project" or place.host.project is None:
+        return None
+    return place.path.absolute().parents[len(Path(place.host.project).parts) - 1]
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file, as far as can be seen: what we may not look at is for its reader to tell."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
+def chosen_place(candidates: list[Place]) -> Place:
+    """The one to write to: the first that is there, else the usual one."""
+    return next((place for place in candidates if is_there(place.path)), candidates[0])
+
+
+def _filled(template: str, environ: Mapping[str, str], home: Path, platform: str) -> Path | None:
+    system = {"darwin": "mac", "win32": "win"}.get(platform, "linux")
+    limit, colon, rest = template.partition(":")
+    if colon and limit in ("mac", "win", "linux"):
+        if limit != system:
+            return None
+        template = rest
+    base, _, below = template.partition("/")
+    name, colon, default = base.strip("{}").partition(":")
+    if colon:
+        return Path(environ.get(name) or home / default) / below
+    folders = {"home": home, "dot": Path(environ.get("XDG_CONFIG_HOME") or home / ".config")}
+    if system == "mac":
+        folders["config"] = home / "Library" / "Application Support"
+        folders["dot"] = home / ".config"
+    elif system == "win":
+        folders["config"] = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
+        folders["local"] = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        folders["config"] = folders["dot"]
+    return folders[name] / below
+
+
+def all_places(environ: Mapping[str, str], home: Path, folder: Path | None) -> Iterator[Place]:
+    """Every file of every host that is there: a person's own, and those of the project in `folder`."""
+    seen: set[tuple[Path, tuple[str, ...]]] = set()
+    for host in HOSTS.values():
+        candidates = places(host, environ, home)
+        if folder is not None:
+            candidates += project_places(host, folder, environ, home)
+        for place in candidates:
+            if (place.path, place.layout.root) not in seen and is_there(place.path):
+                seen.add((place.path, place.layout.root))
+                yield place
+
+
+def place_of(path: Path, document: Any, environ: Mapping[str, str], home: Path) -> Place:
+    """A file that was named, as one of a host: by where it lies, else by what it is called, else by what is in it."""
+    whole = path.absolute()
+    for host in HOSTS.values():
+        for place in places(host, environ, home):
+            if place.path == whole:
+                return place
+    for host in HOSTS.values():
+        if host.project is not None and whole.parts[-len(Path(host.project).parts) :] == Path(host.project).parts:
+            return Place(host, path, host.layout, "project")
+    keys = document if isinstance(document, dict) else {}
+    key = next((key for key in BY_KEY if key in keys), None)
+    if key is None and any(
+        isinstance(held, dict) and not held.keys().isdisjoint(COMMAND_KEYS + URL_KEYS) for held in keys.values()
+    ):
+        return Place(HOSTS["mcpm"], path, Layout("json", ()), "file")
+    kind = format_of(path)
+    usual = {"toml": "codex", "yaml": "goose"}.get(kind, "claude-code")
+    host = HOSTS[BY_KEY[key] if key is not None else usual]
+    if isinstance(keys.get("mcpServers"), list):
+        host = HOSTS["continue"]
+    return Place(host, path, host.layout._replace(format=kind), "file")
+
+
+def format_of(path: Path) -> str:
+    """What a file is written in, by its name."""
+    return {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}.get(path.suffix.lower(), "json")

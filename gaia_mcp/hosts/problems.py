@@ -1,0 +1,45 @@
+"""What can be wrong with a host's text, said without knowing of which file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TextProblemError(ValueError):
+    """Text that cannot be read, or cannot be changed without touching more than one entry. `at` counts characters."""
+
+    def __init__(self, problem: str, *, at: int | None = None, line: int = 0, column: int = 0) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.at = at
+        self.line = line
+        self.column = column
+
+    def placed(self, text: str) -> TextProblemError:
+        """The same with line and column of `text`, both counted from 1."""
+        if self.at is None:
+            return self
+        line = text.count("\n", 0, self.at) + 1
+        column = self.at - (text.rfind("\n", 0, self.at) + 1) + 1
+        return TextProblemError(self.problem, line=line, column=column)
+
+
+class Repeated(dict[str, Any]):
+    """An object that says the same thing twice; which of the two holds is anybody's guess."""
+
+    key = ""
+
+
+def with_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as an object, or as `Repeated`."""
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    repeated = Repeated(value)
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            repeated.key = key
+            break
+        seen.add(key)
+    return repeated

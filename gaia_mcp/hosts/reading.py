@@ -1,0 +1,200 @@
+"""A host's entry in our own format, with a remark for everything that stays behind. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaia_mcp.hosts.dialects import (
+    ARGS_KEYS,
+    COMMAND_KEYS,
+    ENV_KEYS,
+    HEADERS_KEYS,
+    MEANT,
+    NAMES_KEYS,
+    TYPE_KEYS,
+    TYPES,
+    URL_KEYS,
+    Dialect,
+    NotCarriedError,
+)
+from gaia_mcp.hosts.variables import UntranslatableError, to_ours
+
+# What ours allow.
+MAX_TIMEOUT_SECONDS = 600
+# Kinds of extension that are no servers, but parts of the host.
+_BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
+# What says nothing about a server, and what says only what is so anyway.
+_SILENT = frozenset({"display_name", "description", "bundled", "version", "schema"})
+
+
+def entry_from(raw: Any, dialect: Dialect, *, folder: str | None = None) -> tuple[dict[str, Any], list[str]]:
+    """Our entry for a host's, and the remarks. `folder` is that of the project whose file it is.
+
+    Raises `NotCarriedError`.
+    """
+    return _Reading(raw, dialect, folder).result()
+
+
+class _Reading:
+    def __init__(self, raw: Any, dialect: Dialect, folder: str | None) -> None:
+        if not isinstance(raw, dict):
+            raise NotCarriedError("is no object")
+        self.raw = {str(key): value for key, value in raw.items()}
+        self.dialect = dialect
+        self.folder = folder
+        self.remarks: list[str] = []
+        self.read: set[str] = {"name", "source"}
+
+    def result(self) -> tuple[dict[str, Any], list[str]]:
+        kind = self._first(TYPE_KEYS)
+        if isinstance(kind, str) and kind in _BUILT_IN:
+            raise NotCarriedError("is a part of the host, not a server")
+        if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
+            raise NotCarriedError(f"its type {kind!r} is not one that can be used here")
+        command = self._first(COMMAND_KEYS)
+        if command is not None:
+            entry = self._started(command)
+        elif (url := self._first(URL_KEYS)) is not None:
+            entry = self._reached(url, kind)
+        else:
+            raise NotCarriedError("has neither a command nor an address")
+        if self.raw.get("disabled") is True or self.raw.get("enabled") is False:
+            entry["disabled"] = True
+        self.read |= {"disabled", "enabled"}
+        seconds = self._timeout()
+        if seconds is not None:
+            entry["timeout"] = seconds
+        self._tell_of_the_rest()
+        return entry, self.remarks
+
+    def _started(self, command: Any) -> dict[str, Any]:
+        args = self._first(ARGS_KEYS)
+        env = self._first(ENV_KEYS)
+        if isinstance(command, dict):  # Zed, formerly
+            args, env = command.get("args", args), command.get("env", env)
+            command = command.get("path")
+        if isinstance(command, list):
+            command, args = (command[0], command[1:]) if command else (None, None)
+        if not isinstance(command, str) or not command.strip():
+            raise NotCarriedError("its command is not a text")
+        args = [] if args is None else args
+        if not isinstance(args, list) or not all(isinstance(part, (str, int, float)) for part in args):
+            raise NotCarriedError("its arguments are not a list of texts")
+        entry: dict[str, Any] = {
+            "command": self._text(command, "command"),
+            "args": [self._text(_as_text(part), "args") for part in args],
+        }
+        variables = self._pairs(env, "env") | {name: f"${{{name}}}" for name in self._names()}
+        if variables:
+            entry["env"] = variables
+        cwd = self._first(("cwd",))
+        if cwd is not None:
+            if not isinstance(cwd, str):
+                raise NotCarriedError("its folder is not a text")
+            entry["cwd"] = self._text(cwd, "cwd")
+        return entry
+
+    def _reached(self, url: Any, kind: Any) -> dict[str, Any]:
+        if not isinstance(url, str) or not url.startswith(("http://", "https://", "$", "{")):
+            raise NotCarriedError("its address does not begin with http:// or https://")
+        entry: dict[str, Any] = {"url": self._text(url, "url")}
+        default = self.dialect.url_means if self.raw.get("url") == url else "http"
+        if TYPES.get(kind, default) == "sse":
+            entry["type"] = "sse"
+        options = self.raw.get("requestOptions")
+        headers = self._pairs(self._first(HEADERS_KEYS), "headers")
+        if isinstance(options, dict) and "headers" in options:
+            headers |= self._pairs(options["headers"], "headers")
+            self.read.add("requestOptions")
+        named = self._first(("env_http_headers",))
+        for key, name in (named if isinstance(named, dict) else {}).items():
+            headers[str(key)] = f"${{{name}}}"
+        bearer = self._first(("bearer_token_env_var",))
+        if isinstance(bearer, str) and bearer:
+            headers["Authorization"] = f"Bearer ${{{bearer}}}"
+        if headers:
+            entry["headers"] = headers
+        return entry
+
+    def _timeout(self) -> int | float | None:
+        if self.dialect.timeout is None:
+            return None
+        key, per_second = self.dialect.timeout
+        held = self._first((key,))
+        if held is None:
+            return None
+        if isinstance(held, bool) or not isinstance(held, (int, float)) or held <= 0:
+            self.remarks.append(f"{key} is not a time, and stays behind")
+            return None
+        seconds = held / per_second
+        if seconds > MAX_TIMEOUT_SECONDS:
+            self.remarks.append(f"{key} is more than the {MAX_TIMEOUT_SECONDS} s that are the most here")
+            seconds = MAX_TIMEOUT_SECONDS
+        return int(seconds) if seconds == int(seconds) else seconds
+
+    def _pairs(self, held: Any, field: str) -> dict[str, str]:
+        if held is None:
+            return {}
+        if not isinstance(held, dict):
+            raise NotCarriedError(f"its {field} is no object")
+        pairs = {}
+        for key, value in ((str(key), value) for key, value in held.items()):
+            if not isinstance(value, (str, int, float)):
+                self.remarks.append(f"{field} {key} is not a text, and stays behind")
+                continue
+            try:
+                pairs[key] = self._translated(_as_text(value), field, key)
+            except UntranslatableError as problem:
+                self.remarks.append(f"{field} {key} stays behind: {problem}")
+        return pairs
+
+    def _names(self) -> list[str]:
+        held = self._first(NAMES_KEYS) or []
+        items = (
+            [item.get("name") if isinstance(item, dict) else item for item in held] if isinstance(held, list) else []
+        )
+        names = [item for item in items if isinstance(item, str) and item.isidentifier()]
+        if names and "env_keys" in self.raw:
+            listed = ", ".join(names)
+            self.remarks.append(
+                f"{listed}: kept in the host's own store of secrets; here it is looked up as a variable"
+            )
+        return names
+
+    def _text(self, text: str, field: str) -> str:
+        try:
+            return self._translated(text, field)
+        except UntranslatableError as problem:
+            raise NotCarriedError(f"{field}: {problem}") from problem
+
+    def _translated(self, text: str, field: str, key: str = "") -> str:
+        where = f"{field} {key}" if key else field
+        return to_ours(
+            text,
+            self.dialect.notation_of(field),
+            key=key if field == "env" else "",
+            folder=self.folder,
+            tell=lambda news: self.remarks.append(f"{where}: {news}"),
+        )
+
+    def _first(self, keys: tuple[str, ...]) -> Any:
+        self.read |= set(keys)
+        return next((self.raw[key] for key in keys if self.raw.get(key) is not None), None)
+
+    def _tell_of_the_rest(self) -> None:
+        left = []
+        for key, value in self.raw.items():
+            if key in self.read or key in _SILENT or value in (None, False, "", [], {}, ["*"]):
+                continue
+            if key == "envFile":
+                self.remarks.append("envFile is not read: what it sets has to be put into env")
+            elif key in MEANT:
+                self.remarks.append(f"{key} means nothing for such an entry, and stays behind")
+            else:
+                left.append(key)
+        if left:
+            self.remarks.append(f"known to the host alone, and left behind: {', '.join(left)}")
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,160 @@
+"""Our entry as a host writes it, with a remark for everything that it has no place for. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError
+from gaia_mcp.hosts.variables import NONE, UntranslatableError, to_theirs
+from gaia_mcp.hosts.variables import OURS as REFERENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gaia_mcp.hosts.variables import Value
+
+
+def entry_for(
+    name: str,
+    entry: Mapping[str, Any],
+    dialect: Dialect,
+    *,
+    old: Any = None,
+    value: Value = lambda _name, _default: None,
+) -> tuple[dict[str, Any], list[str]]:
+    """The host's entry for ours, and the remarks. Of `old`, which it replaces, what is the host's alone is kept, and
+    what ours is silent about: whether it is switched on, and its timeout. `value` tells what is to be written in place
+    of a variable that the host does not look up.
+
+    Raises `NotCarriedError`.
+    """
+    return _Writing(entry, dialect, value).result(name, old)
+
+
+class _Writing:
+    def __init__(self, entry: Mapping[str, Any], dialect: Dialect, value: Value) -> None:
+        self.entry = entry
+        self.dialect = dialect
+        self.value = value
+        self.remarks: list[str] = []
+
+    def result(self, name: str, old: Any) -> tuple[dict[str, Any], list[str]]:
+        dialect, entry = self.dialect, self.entry
+        new: dict[str, Any] = {"name": name} if dialect.names_itself else {}
+        new |= self._reached() if "url" in entry else self._started()
+        kept = self._kept_of(old) if isinstance(old, dict) else {}
+        new |= {key: held for key, held in dialect.always.items() if key not in kept}
+        if dialect.timeout is not None and entry.get("timeout"):
+            key, per_second = dialect.timeout
+            units = entry["timeout"] * per_second
+            new[key] = round(units) if per_second > 1 or units == int(units) else units
+        elif entry.get("timeout"):
+            self.remarks.append("its timeout has no place there")
+        if entry.get("disabled"):
+            if dialect.disabled is None:
+                self.remarks.append("it is disabled here, and there is no such switch there")
+            else:
+                new[dialect.disabled] = dialect.disabled == "disabled"
+        left = [key for key in entry if key not in OURS]
+        if left:
+            self.remarks.append(f"known here alone, and left behind: {', '.join(left)}")
+        return new | kept, self.remarks
+
+    def _kept_of(self, old: dict[str, Any]) -> dict[str, Any]:
+        """What only the host knows, and what ours says nothing about."""
+        silent = [self.dialect.disabled] if "disabled" not in self.entry else []
+        if self.dialect.timeout is not None and "timeout" not in self.entry:
+            silent.append(self.dialect.timeout[0])
+        return {key: held for key, held in old.items() if key not in MEANT or key in silent}
+
+    def _started(self) -> dict[str, Any]:
+        dialect, entry = self.dialect, self.entry
+        if not isinstance(entry.get("command"), str):
+            raise NotCarriedError("is of a kind that only this program knows")
+        command = self._text(entry["command"], "command")
+        args = [self._text(part, "args") for part in entry.get("args") or []]
+        new: dict[str, Any] = {"type": dialect.types[0]} if dialect.types[0] else {}
+        new |= {"command": [command, *args]} if dialect.command == "[]" else {dialect.command: command, "args": args}
+        env, names = {}, []
+        for key, held in (entry.get("env") or {}).items():
+            if dialect.names_variables is not None and held == f"${{{key}}}":
+                names.append(key)
+            elif (text := self._optional(held, "env", key)) is not None:
+                env[key] = text
+        if env:
+            new[dialect.env] = env
+        if names and dialect.names_variables is not None:
+            new[dialect.names_variables] = names
+        if entry.get("cwd") is not None:
+            if dialect.cwd is None:
+                self.remarks.append("its folder has no place there: it is started wherever the host likes")
+            else:
+                new[dialect.cwd] = self._text(entry["cwd"], "cwd")
+        return new
+
+    def _reached(self) -> dict[str, Any]:
+        dialect, entry = self.dialect, self.entry
+        if not dialect.remote:
+            raise NotCarriedError("is reached by an address, and the host's file holds none")
+        kind = TYPES.get(entry.get("type", "http"))
+        if kind not in ("http", "sse"):
+            raise NotCarriedError(f"its type {entry.get('type')!r} is not known there")
+        word = dialect.types[1 if kind == "http" else 2]
+        if kind == "sse" and dialect.url_means != "sse" and word in ("", dialect.types[1]):
+            self.remarks.append("it is an SSE server, which cannot be said there: the host may take it for HTTP")
+        new: dict[str, Any] = {"type": word} if word else {}
+        key = "url" if kind == "sse" and dialect.url_means == "sse" else dialect.url
+        new[key] = self._text(entry["url"], "url")
+        headers: dict[str, str] = {}
+        for header, held in (entry.get("headers") or {}).items():
+            if not self._by_name(new, header, held) and (text := self._optional(held, "headers", header)) is not None:
+                headers[header] = text
+        if headers:
+            new[dialect.headers] = headers
+        return new
+
+    def _by_name(self, new: dict[str, Any], header: str, held: str) -> bool:
+        """Codex: a header whose value is a variable is given by the variable's name."""
+        if self.dialect.headers != "http_headers":
+            return False
+        scheme, space, rest = held.partition(" ")
+        bearer = header.lower() == "authorization" and scheme.lower() == "bearer" and bool(space)
+        match = REFERENCE.fullmatch(rest if bearer else held)
+        if match is None or match["default"] is not None:
+            return False
+        if bearer:
+            new["bearer_token_env_var"] = match["shell"]
+        else:
+            new.setdefault("env_http_headers", {})[header] = match["shell"]
+        return True
+
+    def _optional(self, held: Any, field: str, key: str) -> str | None:
+        """A value that the entry can do without, if the host can be told it."""
+        where = f"{'env' if field == 'env' else 'header'} {key}"
+        if not isinstance(held, str):
+            self.remarks.append(f"{where} is kept in the keyring, and is left out")
+            return None
+        try:
+            return self._translated(held, field, where)
+        except UntranslatableError as problem:
+            self.remarks.append(f"{where} is left out: {problem}; --expand would write its value, if it is set")
+            return None
+
+    def _text(self, text: str, field: str) -> str:
+        try:
+            return self._translated(text, field, field)
+        except UntranslatableError as problem:
+            raise NotCarriedError(f"{field}: {problem}; --expand would write its value, if it is set") from problem
+
+    def _translated(self, text: str, field: str, where: str) -> str:
+        notation = self.dialect.notation_of(field)
+        try:
+            new = to_theirs(text, notation)
+        except UntranslatableError as problem:
+            try:
+                return to_theirs(text, NONE, value=self.value)
+            except UntranslatableError:
+                raise problem from None
+        if notation.pattern is not None and notation.pattern.search(REFERENCE.sub("", text)):
+            self.remarks.append(f"{where} holds text that the host takes for a variable")
+        return new

@@ -1,0 +1,185 @@
+"""What servers wrote to stderr, kept after they have ended: one file for each run of a server that wrote anything.
+
+A run is one server in one command. Its file's name says when that began, which command and process it was, and how the
+server ended; in it stands nothing but the log, without secrets and control characters. Nothing here is ever fatal: what
+cannot be written is not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from gaia_mcp.errors import MCPError
+from gaia_mcp.safetext import RedactedLines, clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+# What somebody tried today, several times perhaps, and not what happened last year.
+KEPT_RUNS = 10
+# Of a run that writes more only the end is kept, where the reason stands. A whole day of ordinary logging fits.
+KEPT_BYTES = 1_000_000
+
+_NAME = re.compile(r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)(?:\.(?P<status>-?\d+))?\.log")
+_BEGAN = "%Y%m%dT%H%M%S%f"
+_CUT = re.compile(rb"\[(\d+) bytes before this were not kept\]\n")
+
+
+class Run(NamedTuple):
+    """One run of a server, as its file's name tells. `status` is None while it runs, and if nobody saw it end."""
+
+    path: Path
+    began: datetime
+    pid: int
+    command: str
+    status: int | None
+
+    def read(self) -> tuple[int, bytes]:
+        """How many bytes are missing at the beginning, and the rest. Raises `OSError`."""
+        data = self.path.read_bytes()
+        cut = _CUT.match(data)
+        return int(cut[1]) if cut else 0, data[cut.end() if cut else 0 :]
+
+
+class RunLogs:
+    """The kept logs of the server `name` that is configured in the file `source`, under `folder`."""
+
+    def __init__(self, folder: Path, name: str, source: Path | None) -> None:
+        # Two projects may each have a server of that name. Names are as long as file systems allow, whatever they hold.
+        import hashlib
+
+        origin = hashlib.sha256(os.fsencode(source.absolute() if source is not None else "")).hexdigest()[:8]
+        self.folder = folder / f"{quote(name, safe='')[:200]}-{origin}"
+
+    def runs(self) -> list[Run]:
+        """The runs that are kept, the newest last."""
+        try:
+            found = [(path, _NAME.fullmatch(path.name)) for path in sorted(self.folder.iterdir())]
+        except OSError:
+            return []
+        return [
+            Run(
+                path,
+                datetime.strptime(match["began"], _BEGAN).replace(tzinfo=UTC),
+                int(match["pid"]),
+                match["command"],
+                int(match["status"]) if match["status"] else None,
+            )
+            for path, match in found
+            if match is not None
+        ]
+
+    def clear(self) -> int:
+        """Forget all runs; how many there were. Raises `OSError`."""
+        count = len(self.runs())
+        with contextlib.suppress(FileNotFoundError):
+            for path in self.folder.iterdir():
+                path.unlink(missing_ok=True)
+            self.folder.rmdir()
+        return count
+
+    def move_to(self, other: RunLogs) -> None:
+        """Be those of a server with another name from now on, if that is possible."""
+        with contextlib.suppress(OSError):
+            self.folder.rename(other.folder)
+
+
+class RunLog:
+    """Writes the log of one run into `logs()`, from the first byte on. `secrets()` must not appear in it.
+
+    May be used from several threads.
+    """
+
+    def __init__(
+        self,
+        logs: Callable[[], RunLogs],
+        command: str,
+        secrets: Callable[[], Sequence[str]],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._logs = logs
+        self._command = command
+        self._now = now
+        self._path: Path | None = None
+        self._lines = RedactedLines(secrets)
+        self._size = 0
+        self._cut = 0
+        self._is_over = False
+        self._lock = threading.Lock()
+
+    def hear(self, data: bytes) -> None:
+        """The server has written this."""
+        with self._lock:
+            if text := self._lines.feed(data):
+                self._write(text)
+
+    def end(self, status: int | None) -> None:
+        """The server has ended, and nothing more is kept."""
+        with self._lock:
+            if text := self._lines.rest():
+                self._write(text + b"\n")
+            path, self._path, self._is_over = self._path, None, True
+        if path is not None and status is not None:
+            with contextlib.suppress(OSError):
+                path.rename(path.with_name(f"{path.name.removesuffix('.log')}.{status}.log"))
+
+    def _write(self, data: bytes) -> None:
+        if self._is_over:
+            return
+        written = clean(data.decode("utf-8", "replace")).encode()
+        try:
+            try:
+                path = self._append(written)
+            except FileNotFoundError:
+                # Cleared meanwhile, or removed as the oldest of many: what comes now is worth keeping all the same.
+                self._path = None
+                path = self._append(written)
+            self._size += len(written)
+            if self._size > KEPT_BYTES:
+                self._shorten(path)
+        except (OSError, MCPError):
+            self._is_over = True  # A full disk, or a folder that is not ours: the server has other worries.
+
+    def _append(self, data: bytes) -> Path:
+        path = self._path or self._begin()
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "ab") as file:
+            file.write(data)
+        return path
+
+    def _begin(self) -> Path:
+        logs = self._logs()
+        for folder in (logs.folder.parent, logs.folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for run in logs.runs()[: 1 - KEPT_RUNS]:
+            run.path.unlink(missing_ok=True)
+        path = logs.folder / f"{self._now().strftime(_BEGAN)}Z-{os.getpid()}-{self._command}.log"
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        self._path, self._size, self._cut = path, 0, 0
+        return path
+
+    def _shorten(self, path: Path) -> None:
+        """Keep the second half, in whole lines where there are any."""
+        data = path.read_bytes()
+        cut = _CUT.match(data)
+        text = data[cut.end() if cut else 0 :]
+        start = len(text) - KEPT_BYTES // 2
+        start = text.find(b"\n", start) + 1 or start
+        self._cut += start
+        kept = b"[%d bytes before this were not kept]\n" % self._cut + text[start:]
+        temporary = path.with_suffix(".tmp")
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(kept)
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
+        self._size = len(kept)

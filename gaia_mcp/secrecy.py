@@ -1,0 +1,126 @@
+"""What is a secret among names, values and arguments, and how it is kept out of what is shown.
+
+Nothing here is certain: names and prefixes tell, and what was given as a variable counts as secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gaia_mcp.safetext import MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SECRET_NAME = re.compile(
+    r"key|token|secret|passw|passphrase|passcode|pwd|auth|cred(?:s|ential)|cookie|session|bearer|jwt"
+    r"|(?<![A-Za-z])(?:pass|pat)(?![A-Za-z]|-through)",
+    re.IGNORECASE,
+)
+# What only looks like one of them, and what is said about a secret without being it.
+_ORDINARY_NAME = re.compile(
+    r"key(?:board|word|map|note|frame|stroke|pad|space|cloak)|(?:mon|don|tur|hoc)key|author(?!i[sz])|tokeni[sz]"
+    r"|^-*no-.*|.*[-_.](?:file|path|dir|folder|type|mode|method|name|url|uri|env|var)$",
+    re.IGNORECASE,
+)
+_PASSWORD_NAME = re.compile(r"pass|pwd|secret|cred", re.IGNORECASE)
+# The prefixes by which well-known services mark their tokens.
+_SECRET_VALUE = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk[-_]|(?:pk|rk|gsk|gh[oprsu]|github_pat|hf|npm|ntn|r8|shpat|dop_v1|figd|lin_api)_"
+    r"|(?:glpat|xox[abeoprs]|xapp|pplx|tvly)-|pypi-Ag|AKIA|ASIA|AIza|ya29\.|eyJ|SG\.)[-_A-Za-z0-9.]{8,}"
+)
+_BEARER = re.compile(r"\b(bearer\s+)[-\w.~+/=]{6,}", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:bearer|basic|token)", re.IGNORECASE)
+_URL_CREDENTIALS = re.compile(r"(?<=://)(?:[^/?#\s:@]*:(?!\d*(?:[/?#]|$))\S*|[^/?#\s]+)(?=@)")
+_URL_QUERY_VALUE = re.compile(r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)")
+_REFERENCE = re.compile(r"(?:(?:bearer|basic|token)\s+)?\$\{[a-z_]\w*(?::-)?\}", re.IGNORECASE)
+_PAIR = re.compile(
+    r"""(?P<name>[A-Za-z_][\w.-]*)["']?\s*(?P<sign>=|:(?![/\\]))\s*"""
+    r"""(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[-\d.]+(?!\w)|(?:true|false|null)\b|[^;&]*)"""
+)
+_COUNT = re.compile(r"-?\d{1,7}(?:\.\d+)?|true|false|null")
+_OPEN_QUOTE = re.compile(r"""(?:^|=)(["'])(?!.*\1$)""", re.DOTALL)
+_FLAG = re.compile(r"--[A-Za-z][\w.-]*(?:=.*)?|-[A-Za-z]", re.DOTALL)
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable, header or option of this name usually holds a secret."""
+    return bool(_SECRET_NAME.search(_ORDINARY_NAME.sub("", name)))
+
+
+def masked(value: str) -> str:
+    """`****`, except for a value that only refers to a variable, which is no secret. A default in it may be one."""
+    return value if _REFERENCE.fullmatch(value) else MASK
+
+
+def masked_url(url: str) -> str:
+    """`url` without its credentials and without the values of its query."""
+    url = _URL_CREDENTIALS.sub(MASK, url)
+    return _SECRET_VALUE.sub(MASK, _URL_QUERY_VALUE.sub(lambda pair: f"{pair[1]}={masked(pair[2])}", url))
+
+
+def masked_arguments(arguments: list[str]) -> list[str]:
+    """A command's arguments with everything that looks like a secret replaced by `****`."""
+    shown: list[str] = []
+    awaiting = quote = ""
+    for argument in arguments:
+        if quote:
+            # The rest of a quoted secret in a command line that was split at its spaces.
+            shown.append(MASK)
+            quote = "" if argument.endswith(quote) else quote
+            continue
+        bare = argument.strip("\"'")
+        if awaiting and _SCHEME.fullmatch(bare):
+            # `Authorization: Bearer X`, come apart at its spaces.
+            shown.append(argument)
+            continue
+        if awaiting and not _FLAG.fullmatch(argument):
+            shown.append(_masked_value(awaiting, argument))
+        else:
+            shown.append(_masked_text(argument))
+        is_open = (argument.startswith("-") and "=" not in argument) or bare.endswith(":")
+        awaiting = bare if is_open and looks_secret(bare.rstrip(":")) else ""
+        if (awaiting or shown[-1] != argument) and (opened := _OPEN_QUOTE.search(argument)):
+            quote, awaiting = opened[1], ""
+    return shown
+
+
+def _masked_text(text: str) -> str:
+    if "://" in text:
+        text = masked_url(text)
+    text = _BEARER.sub(rf"\1{MASK}", text)
+    at = 0
+    while (pair := _PAIR.search(text, at)) is not None:
+        at = pair.start("value")
+        behind = text[pair.start() - 1 : pair.start()]
+        if not looks_secret(pair["name"]) or (pair["sign"] == ":" and behind in ("/", "@", "\\")):
+            continue
+        leads = not text[: pair.start()].strip("-/\"'")
+        end = len(text) if leads else pair.end()
+        value = _masked_value(pair["name"], text[at:end])
+        text = text[:at] + value + text[end:]
+        at += len(value)
+    return _SECRET_VALUE.sub(MASK, text)
+
+
+def _masked_value(name: str, value: str) -> str:
+    """`value` of something called `name`: shown if it only counts or refers, as in `--max-tokens 5`."""
+    if not value.strip() or (_COUNT.fullmatch(value) and not _PASSWORD_NAME.search(name)):
+        return value
+    quote = value[0] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else ""
+    return f"{quote}{masked(value.strip(quote) if quote else value)}{quote}"
+
+
+def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
+    """What a server was given that none of its errors or logs may repeat: the values of its own variables, and of its
+    arguments what `masked_arguments` hides.
+    """
+    found = list(variables.values())
+    # `Bearer X`: on its own the second word is the secret.
+    found += [word for value in variables.values() if _SCHEME.match(value) for word in value.split()[1:]]
+    for argument, shown in zip(arguments, masked_arguments(list(arguments)), strict=True):
+        before, mask, behind = shown.partition(MASK)
+        if mask:
+            found.append(argument[len(before) : len(argument) - len(behind)])
+    return found

@@ -1,0 +1,136 @@
+"""The pages of the manual: whole, true to the program, and without anything that a reader of pages complains about."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.app import COMMANDS
+from gaia_mcp.cli.manual.markup import Place, Span, parsed
+from gaia_mcp.cli.manual.pages import PROSE, pages
+from gaia_mcp.cli.manual.tree import commands
+from gaia_mcp.cli.status import MEANINGS
+from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.client.transports.commands import INHERITED_POSIX
+from gaia_mcp.config.entries import MAX_TIMEOUT_SECONDS
+from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
+from gaia_mcp.paths import shown as home_shown
+from tests.debian import program
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGES = pages()
+WRITTEN = [name for name, text in PAGES.items() if not text.startswith(".so")]
+
+
+def shown(name: str, device: str = "utf8") -> str:
+    """A page as a terminal of 80 columns shows it. Fails at a warning."""
+    groff = [program("groff", "groff-base"), "-ww", "-man", f"-T{device}", "-P-c", "-P-b", "-P-u", "-rLL=80n"]
+    ran = subprocess.run(groff, input=PAGES[name].encode(), capture_output=True, check=True)
+    assert ran.stderr == b"", name
+    return ran.stdout.decode()
+
+
+@pytest.mark.parametrize("device", ["utf8", "ascii", "latin1"])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_page_is_shown_without_a_warning_and_fits_the_screen(name: str, device: str) -> None:
+    """Ours: on every kind of terminal."""
+    lines = shown(name, device).splitlines()
+
+    assert [line for line in lines if len(line) > 80] == []
+    assert [line for line in lines if line.endswith("‐")] == []
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_other_reader_of_pages_has_nothing_to_complain_about(name: str) -> None:
+    """Ours: but for the date, which would make each day another page of the same commands."""
+    mandoc = [program("mandoc"), "-Tlint", "-Wwarning"]
+    ran = subprocess.run(mandoc, input=PAGES[name].encode(), capture_output=True, check=False)
+
+    complaints = (ran.stdout + ran.stderr).decode().splitlines()
+    assert [line for line in complaints if "missing date" not in line] == []
+
+
+def test_the_names_of_the_program_lead_to_its_page(tmp_path: Path) -> None:
+    """Ours: found as `man` finds them, by the folder of the section."""
+    folder = tmp_path / "man1"
+    folder.mkdir()
+    for name, text in PAGES.items():
+        (folder / name).write_text(text, "utf-8")
+
+    for name in ("gaia.1", "gmcp.1"):
+        command = [program("groff", "groff-base"), "-ww", "-man", "-Tutf8", f"-I{tmp_path}", folder / name]
+        ran = subprocess.run(command, capture_output=True, check=True)
+        assert ran.stderr == b""
+        assert b"GAIA-MCP(1)" in ran.stdout
+
+
+def test_every_command_argument_option_and_example_is_in_it() -> None:
+    """Ours."""
+    text = " ".join(shown("gaia-mcp.1").split())
+
+    for command in commands():
+        assert f" {command.name} gaia mcp {command.name}" in text
+        for said in (command.summary, *command.paragraphs, *command.examples):
+            assert " ".join(said.replace("…", "...").split()) in text
+        for option in command.options:
+            assert f"[{option.name} {option.value}".rstrip() in text
+    assert [command.name for command in commands()] == list(COMMANDS)
+
+
+def test_every_exit_code_is_in_it() -> None:
+    """Ours: the enum is their one source."""
+    _, title, rest = shown("gaia-mcp.1").partition("EXIT STATUS")
+    text = " ".join((title + rest).split())
+
+    for status, meaning in MEANINGS.items():
+        assert f" {int(status)} {meaning} " in text
+
+
+def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is() -> None:
+    """Ours: only what is said once for all is left out."""
+    page = shown("gaia-mcp.1").partition("\nCOMMANDS\n")[2]
+
+    assert page.count("Use this file of servers, and no project's.") == 0
+    assert page.count("Print each tool's whole input schema.") == 1
+
+
+def test_the_prose_agrees_with_the_program() -> None:
+    """Ours: the few facts that it repeats, and what a server inherits."""
+    about = " ".join(shown("gaia-mcp-servers.5").split())
+
+    assert f"above 0 and up to {MAX_TIMEOUT_SECONDS}. Default: {DEFAULT_TIMEOUT_SECONDS:g}." in about
+    for name in WRITTEN:
+        assert ", ".join(sorted(INHERITED_POSIX)) in " ".join(shown(name).split())
+
+
+def test_the_folders_are_where_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: where nobody has moved them."""
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    text = shown("gaia-mcp.1")
+
+    for path in (servers_file({}), approvals_file({}), cache_folder({}) / "tools", log_folder({})):
+        assert home_shown(path) in text
+
+
+def test_there_is_no_prose_about_what_there_is_not() -> None:
+    """Ours: a command that goes takes its prose along; nothing typed in the manual is unknown to the program."""
+    assert {path.stem for path in (PROSE / "commands").iterdir()} <= set(COMMANDS)
+    known = {name for command in commands() for option in command.options for name in option.name.split(", ")}
+    prose = "".join(path.read_text("utf-8") for path in PROSE.rglob("*.txt"))
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", prose)) <= {*known, "--help", "--version", "--folder"}
+    assert set(re.findall(r"gaia mcp ([a-z][a-z-]*)", prose)) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", sorted(PROSE.rglob("*.txt")), ids=lambda path: path.stem)
+def test_the_prose_uses_its_markup_up(path: Path) -> None:
+    """Ours: a mark without its partner would be printed."""
+    for block in parsed(path.read_text("utf-8")):
+        for part in block if not isinstance(block, Place) else ():
+            for span in part if isinstance(part, list) else ():
+                assert not (isinstance(span, Span) and span.style != "B" and "`" in span.text), span

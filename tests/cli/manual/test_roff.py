@@ -1,0 +1,75 @@
+"""Roff: whatever the text, the page shows just that, and no reader of pages has anything to complain about."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Place, Span, Verbatim
+from gaia_mcp.cli.manual.roff import Title, escaped, link, page
+from tests.debian import program
+
+TITLE = Title("NAME", 1, "program 1.0", "Commands")
+# Letters of many scripts, and all that could mean something to roff. Terminals show others in ways of their own.
+TEXT = st.text(st.sampled_from("abcXYZ 019.'\"\\-`^~%&@#$*()[]{}<>|/_:;,=+!?éüñßøŁ…"), min_size=1, max_size=60)
+
+
+def shown(blocks: list[Block]) -> list[str]:
+    """The lines of the page between its head and foot, without indentation. Fails at a warning."""
+    text = page(TITLE, blocks).encode()
+    command = [program("groff", "groff-base"), "-ww", "-man", "-Tutf8", "-P-c", "-P-b", "-P-u", "-rLL=200n"]
+    ran = subprocess.run(command, input=text, capture_output=True, check=True)
+    assert ran.stderr == b""
+    lines = [line.strip() for line in ran.stdout.decode().splitlines()]
+    return [line for line in lines if line][1:-1]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(TEXT.map(str.strip).filter(bool), min_size=1, max_size=8))
+def test_any_text_is_shown_as_it_is(texts: list[str]) -> None:
+    """Ours: requests, escapes and typographers' signs included."""
+    expected = [text.replace("…", "...") for text in texts]
+
+    assert [" ".join(line.split()) for line in shown([Paragraph([Span(text)]) for text in texts])] == [
+        " ".join(text.split()) for text in expected
+    ]
+    assert shown([Verbatim([text]) for text in texts]) == expected
+
+
+def test_every_block_is_shown() -> None:
+    """Ours."""
+    blocks = [
+        Heading("FIRST"),
+        Paragraph([Span("Text "), Span("-x", "B"), Span(".")]),
+        Heading('a "part"', 2),
+        Verbatim([".dot", "", "  more"]),
+        Definition([Span("term", "I")], [Span("'said'")]),
+    ]
+
+    assert shown(blocks) == ["FIRST", "Text -x.", 'a "part"', ".dot", "more", "term   'said'"]
+
+
+def test_what_belongs_together_stays_on_a_line() -> None:
+    """Ours: an option and its value."""
+    assert escaped("--x\xa0Y") == r"\-\-x\ Y"
+
+
+def test_nothing_is_hyphenated() -> None:
+    """Ours: a word that is searched for is found."""
+    words = "understandable incomprehensibilities " * 40
+
+    assert not [line for line in shown([Heading("X"), Paragraph([Span(words)])]) if line.endswith(("-", "‐"))]
+
+
+def test_a_place_that_nobody_fills_is_an_error() -> None:
+    """Ours: rather than a page with a hole."""
+    with pytest.raises(ValueError, match="@commands"):
+        page(TITLE, [Place("commands", [])])
+
+
+def test_a_page_under_another_name_leads_to_the_page() -> None:
+    """Ours."""
+    assert link("man1/x.1") == ".so man1/x.1\n"

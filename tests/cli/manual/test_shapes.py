@@ -1,0 +1,165 @@
+"""Every command's `--json` is as the manual says: no member more, no member less, and none that never comes."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.cli.app import COMMANDS
+from gaia_mcp.cli.manual.pages import error_shape, prose_of
+from gaia_mcp.cli.manual.tree import commands
+from tests.cli.conftest import BIN, entry_of
+from tests.cli.manual.shapes import documented, read, unfit
+from tests.cli.test_watch import Watched
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
+FAR = {"url": "https://example.com/mcp", "headers": {"X-Key": "1"}}
+NOISY = {"command": "/bin/sh", "args": ["-c", 'echo up >&2; exec "$0" mcp serve demo', DEMO["command"]]}
+FULL = {**DEMO, "env": {"A": "b"}, "cwd": "/", "timeout": 20}
+AGENT = """
+class Agent:
+    def __init__(self, text):
+        self.text = text
+
+    def get_mcp_tool_definitions(self):
+        return [{"name": "say", "description": self.text, "inputSchema": {"type": "object"}}]
+
+    def execute_mcp_tool(self, name, arguments):
+        return self.text
+"""
+
+# What is run for each command, one after the other in one home; together they show every member that is documented.
+# Other commands among them only set the scene.
+RUNS: dict[str, list[str]] = {
+    "add": ["add one --no-check -- x", "add two -- {gaia} mcp serve demo"],
+    "list": ["list", "list --check"],
+    "show": ["show demo --check", "show full", "show far"],
+    "enable": ["enable demo"],
+    "disable": ["disable demo"],
+    "remove": ["remove demo"],
+    "completion": ["completion bash", "completion fish --install", "completion fish --uninstall"],
+    "trust": ["trust"],
+    "untrust": ["untrust", "untrust"],
+    "edit": ["edit demo --env A=b", "edit demo --request-timeout 5"],
+    "import": ["import", "import cursor --dry-run", "import --all"],
+    "export": ["export demo --to cursor --dry-run", "export demo --as cursor"],
+    "logs": ["tools noisy", "logs noisy", "logs noisy --clear"],
+    "lock": [
+        "add said --no-check -- {gaia} mcp serve agent.py:Agent --kwarg text=one",
+        "lock said dead",
+        "edit said --no-check -- {gaia} mcp serve agent.py:Agent --kwarg text=two",
+        "lock said",
+        "lock said --update",
+        "lock said",
+    ],
+    "tools": ["tools demo", "tools demo dead bad"],
+    "search": ["search greet"],
+    "call": ["call demo add a=1 b=2", "call demo fail"],
+    "prompts": ["prompts demo dead odd"],
+    "prompt": ["prompt demo introduce name=Ada"],
+    "resources": ["resources odd dead lost"],
+    "read": ["read demo demo://about", "read demo demo://logo"],
+    "test-client": ["test-client demo dead", "test-client demo --junit /dev/null/x"],
+}
+
+
+@pytest.fixture
+def known(gaia: Gaia) -> Gaia:
+    """The program, with servers of all sorts, a project, and tools that have been seen."""
+    servers = {"demo": DEMO, "full": FULL, "far": {**FAR, "disabled": True}, "broken": {"command": 7}}
+    strange = {"dead": entry_of("exits-at-once"), "bad": entry_of("bad-tools"), "odd": entry_of("offers", "2025-11-25")}
+    strange |= {"lost": entry_of("bad-resources"), "noisy": NOISY}
+    gaia.write({**servers, **strange})
+    for path, text in (
+        (".cursor/mcp.json", json.dumps({"mcpServers": {"theirs": DEMO}})),
+        (".gemini/settings.json", "{"),
+    ):
+        (gaia.home / path).parent.mkdir()
+        (gaia.home / path).write_text(text)
+    (gaia.cwd / "agent.py").write_text(AGENT)
+    (gaia.cwd / ".mcp.json").write_text('{"mcpServers": {"p": {"command": "x", "disabled": true}}}')
+    assert gaia("tools", "demo").code == 0
+    return gaia
+
+
+def test_every_command_with_json_documents_its_shape() -> None:
+    """Ours."""
+    with_json = {command.name for command in commands() if any(option.name == "--json" for option in command.options)}
+
+    assert {name for name in COMMANDS if prose_of(name).json or prose_of(name).json_lines} == with_json
+    assert set(RUNS) == {name for name in COMMANDS if prose_of(name).json}
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_the_answer_is_as_the_manual_says(known: Gaia, command: str) -> None:
+    """Ours: and everything that is documented is met."""
+    shape = read(prose_of(command).json)
+    seen: set[str] = set()
+    for line in RUNS[command]:
+        name, *words = line.format(gaia=BIN / "gaia").split()
+        ran = known(name, "--json", *words)
+        assert name != command or unfit(shape, ran.json, command, seen) == [], line
+    assert documented(shape, command) - seen == set()
+
+
+def test_each_line_of_watch_is_as_the_manual_says(gaia: Gaia) -> None:
+    """Ours: whatever the server announces."""
+    watched = Watched(gaia, "2026-07-28", "x://a", "--json", "--read", "--restart")
+    shape = read(prose_of("watch").json_lines)
+    seen: set[str] = set()
+    for order in ("log warning hello", "add more", "touch x://a", "end x://a", "die 0"):
+        watched.order(order)
+        assert unfit(shape, json.loads(watched.line()), "watch", seen) == [], order
+    assert watched.end()[0] == 130
+    assert documented(shape, "watch") - seen == set()
+
+
+def test_each_line_of_logs_is_as_the_manual_says(known: Gaia) -> None:
+    """Ours: while the server may write more."""
+    assert known("tools", "noisy").code == 0
+    following = known.popen("logs", "noisy", "--follow", "--json")
+    assert following.stdout is not None
+
+    line = json.loads(following.stdout.readline())
+
+    shape = read(prose_of("logs").json_lines)
+    assert unfit(shape, line, "logs", set()) == []
+    following.send_signal(signal.SIGINT)
+    following.communicate(timeout=5)
+
+
+@pytest.mark.parametrize("words", [("show", "nobody"), ("tools", "dead"), ("call", "demo", "add"), ("list", "--x")])
+def test_an_error_is_as_the_manual_says(known: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: whatever the command and the kind of error."""
+    ran = known(*words, "--json")
+
+    assert unfit(read(error_shape()), ran.json, "", set()) == []
+    assert ran.json["exit"] == ran.code
+
+
+@pytest.mark.parametrize(
+    ("shape", "value"),
+    [
+        ("string", 1),
+        ("number", True),
+        ("boolean", 1),
+        ("null", 0),
+        ('"a" | "b"', "c"),
+        ("[string]", ["a", 1]),
+        ("[string]", "a"),
+        ('{"a": string}', {}),
+        ('{"a": string}', {"a": "", "b": 1}),
+        ('{"a"?: string, ...}', {"a": 1}),
+        ('{"a": string}', []),
+        ("error", {"kind": "x"}),
+    ],
+)
+def test_what_does_not_fit_is_seen(shape: str, value: Any) -> None:
+    """Ours: the measure itself is true."""
+    assert unfit(read(shape), value, "", set()) != []

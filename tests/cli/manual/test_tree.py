@@ -1,0 +1,55 @@
+"""The commands as the manual shows them."""
+
+from __future__ import annotations
+
+from gaia_mcp.cli.app import COMMANDS, HEADINGS
+from gaia_mcp.cli.manual.tree import Argument, Option, commands
+
+# Where an option has another meaning, which the manual then gives beside the command.
+OF_THEIR_OWN = {("watch", "--timeout"): "waiting is what it is for, so the end of that is no failure"}
+FOUND = {command.name: command for command in commands()}
+
+
+def test_all_commands_are_there_in_the_order_of_the_help() -> None:
+    """Ours: and each group of the help begins with one of them."""
+    assert list(FOUND) == list(COMMANDS)
+    assert next(iter(HEADINGS)) == next(iter(COMMANDS))
+    assert set(HEADINGS) <= set(COMMANDS)
+
+
+def test_every_command_says_what_it_is_for_and_shows_it() -> None:
+    """Ours: a summary that is a sentence, help for each argument and option, an example."""
+    for command in FOUND.values():
+        assert command.summary.endswith("."), command
+        assert command.examples, command
+        assert all(example.startswith("gaia mcp ") for example in command.examples), command
+        for said in (*command.arguments, *command.options):
+            assert said.help.endswith((".", ")", "…")), said
+
+
+def test_the_same_option_means_the_same_in_every_command() -> None:
+    """Ours: and is said with the same words."""
+    for name in ("--config", "--json", "--quiet", "--timeout", "--debug", "--output-dir"):
+        held = {
+            option
+            for command in FOUND.values()
+            for option in command.options
+            if option.name == name and (command.name, name) not in OF_THEIR_OWN
+        }
+        assert len(held) == 1, held
+
+
+def test_what_stands_in_brackets_may_be_left_out() -> None:
+    """Ours: whoever wrote the brackets."""
+    assert FOUND["tools"].arguments == [Argument("NAME...", False, "Servers; all that are not disabled by default.")]
+    assert [argument.shown for argument in FOUND["call"].arguments] == ["NAME", "TOOL [ARG...]"]
+    assert [argument.is_required for argument in FOUND["call"].arguments] == [True, False]
+
+
+def test_options_say_what_they_take() -> None:
+    """Ours: ranges, repetition and switches included."""
+    options = {option.name: option for option in FOUND["add"].options}
+
+    assert options["--force"] == Option("--force", "", False, "Replace a server of the same name.")
+    assert (options["--env"].value, options["--env"].is_repeatable) == ("K[=V]", True)
+    assert options["--request-timeout"].help.endswith("From 0.01 to 600.")

@@ -1,0 +1,597 @@
+"""`gaia mcp import`, `gaia mcp export` and `gaia mcp serve --print-config`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import BIN, run_on_terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+SECRET = "hunter22hunter22"
+A = {"command": "uvx", "args": ["a"]}
+
+
+def put(gaia: Gaia, path: str, servers: dict[str, Any] | str, key: str = "mcpServers") -> Path:
+    """A host's file below the home, or in the working folder for `./…`."""
+    file = gaia.cwd / path if path.startswith("./") else gaia.home / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(servers if isinstance(servers, str) else json.dumps({key: servers}), newline="")
+    return file
+
+
+def own(gaia: Gaia) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(gaia.config.read_text())["mcpServers"]
+    return found
+
+
+class TestImport:
+    """From other hosts to us."""
+
+    def test_without_a_host_it_shows_what_is_here(self, gaia: Gaia) -> None:
+        """Ours: which hosts, how many servers, where; what cannot be read is said, and the others are shown."""
+        put(gaia, ".cursor/mcp.json", {"a": A, "b": A})
+        put(gaia, "./.vscode/mcp.json", {"c": A}, "servers")
+        put(gaia, ".gemini/settings.json", "{bad")
+        put(gaia, ".claude.json", '{"mcpServers": {}, "projects": {}}')
+
+        ran = gaia("import")
+
+        assert (ran.code, len(ran.errors)) == (3, 2)
+        assert [line.split(None, 1)[0] for line in ran.stdout.splitlines()] == [
+            "claude-code",
+            "cursor",
+            "vscode",
+            "gemini",
+        ]
+        assert "2 servers" in ran.stdout.splitlines()[1]
+        assert ran.stdout.splitlines()[2].endswith("(project)")
+        assert ".gemini/settings.json:1:2" in ran.errors[0]
+        assert "Gemini CLI" in ran.errors[0]
+        rows = gaia("import", "--json").json["hosts"]
+        assert [row["servers"] for row in rows] == [[], ["a", "b"], ["c"], None]
+        assert {key: rows[1][key] for key in ("host", "title", "scope", "path")} == {
+            "host": "cursor",
+            "title": "Cursor",
+            "scope": "user",
+            "path": str(gaia.home / ".cursor/mcp.json"),
+        }
+        assert rows[3]["error"]["kind"] == "config-file"
+        assert not gaia.config.exists()
+
+    def test_where_there_is_nothing_it_says_what_to_type(self, gaia: Gaia) -> None:
+        """Ours."""
+        ran = gaia("import")
+        assert (ran.code, ran.stdout) == (0, "")
+        assert "gaia mcp import FILE" in ran.stderr
+        assert gaia("import", "--all").code == 0
+
+    def test_the_servers_of_one_host_are_taken_over(self, gaia: Gaia) -> None:
+        """Ours: translated, with a remark for what stays behind; a second time there is nothing to do."""
+        entry = {"command": "npx", "args": ["${userHome}"], "env": {"K": "${env:K}"}, "envFile": "x"}
+        put(gaia, ".cursor/mcp.json", {"a": entry, "My Server": A})
+
+        ran = gaia("import", "cursor")
+
+        assert (ran.code, ran.errors) == (0, [])
+        assert ran.stdout.splitlines()[-1] == "imported 2 servers into ~/.gaia/mcp_servers.json"
+        assert own(gaia) == {"a": {"command": "npx", "args": ["${HOME}"], "env": {"K": "${K}"}}, "My-Server": A}
+        assert "note: a: envFile is not read" in ran.stderr
+        assert "note: My-Server: is called 'My Server' there" in ran.stderr
+        assert gaia("import", "cursor", "--server", "My Server").stdout.split()[:2] == ["same", "My-Server"]
+        again = gaia("import", "cursor")
+        assert (again.code, [line.split()[0] for line in again.stdout.splitlines()]) == (0, ["same", "same"])
+        assert "nothing to import" in again.stderr
+
+    def test_all_hosts_are_imported_and_a_bad_one_stops_nobody(self, gaia: Gaia) -> None:
+        """Ours: it is named, and decides the exit code."""
+        put(gaia, ".cursor/mcp.json", {"a": A})
+        put(gaia, ".codex/config.toml", '[mcp_servers.b]\ncommand = "x"\n')
+        put(gaia, ".config/goose/config.yaml", "extensions:\n  c: {type: stdio, cmd: x}\n  dev: {type: builtin}\n")
+        put(gaia, ".config/zed/settings.json", '// mine\n{"context_servers": {"d": {"command": "x"}},}', "")
+        put(gaia, ".kiro/settings/mcp.json", '{"mcpServers": {')
+        put(gaia, ".junie/mcp/mcp.json", {"bad": "npx x", "worse": {"command": "x", "args": 5}})
+
+        ran = gaia("import", "--all")
+
+        assert ran.code == 3
+        assert len(ran.errors) == 2
+        assert "Kiro" in ran.errors[0]
+        assert sorted(own(gaia)) == ["a", "b", "c", "d"]
+        left = [line for line in ran.stdout.splitlines() if line.startswith("left out")]
+        assert [line.split()[2] for line in left] == ["dev", "bad", "worse"]
+
+    def test_a_conflict_is_named_and_the_rest_is_imported(self, gaia: Gaia) -> None:
+        """Ours: nothing is overwritten without --force."""
+        put(gaia, ".cursor/mcp.json", {"a": {"command": "other", "env": {"K": SECRET}}, "b": A})
+        gaia.write({"a": A})
+
+        ran = gaia("import", "cursor", "--json")
+
+        assert (ran.code, own(gaia)) == (3, {"a": A, "b": A})
+        assert "'a' of Cursor" in ran.errors[0]
+        assert "gaia mcp import cursor --server a --force" in ran.errors[1]
+        step = ran.json["servers"][0]
+        assert step["sources"] == [{"host": "cursor", "path": str(gaia.home / ".cursor/mcp.json")}]
+        assert (step["outcome"], step["against"]) == ("conflict", str(gaia.config))
+        assert step["differs"] == ["command", "args", "env K"]
+        assert ran.json["servers"][1]["outcome"] == "new"
+        assert (ran.json["path"], ran.json["dry_run"], ran.json["errors"]) == (str(gaia.config), False, [])
+        assert SECRET not in ran.stdout + ran.stderr
+
+        forced = gaia("import", "cursor", "--server", "a", "--force")
+
+        assert (forced.code, own(gaia)["a"]["command"]) == (0, "other")
+
+    def test_a_replaced_server_keeps_what_is_known_here_alone(self, gaia: Gaia) -> None:
+        """Ours: a switch and a timeout that the host does not know."""
+        put(gaia, ".cursor/mcp.json", {"a": A})
+        gaia.write({"a": {"command": "x", "disabled": True, "timeout": 5}})
+        assert gaia("import", "cursor", "--force").code == 0
+        assert own(gaia)["a"] == {**A, "disabled": True, "timeout": 5}
+
+    @pytest.mark.parametrize("words", [("claude-code", "--project"), ("./.mcp.json",), ("--all", "--project")])
+    def test_what_the_hint_of_a_conflict_says_does_it(self, gaia: Gaia, words: tuple[str, ...]) -> None:
+        """Ours: from the very file, and by the name that the server has there."""
+        put(gaia, "./.mcp.json", {"my a": A})
+        gaia.write({"my-a": {"command": "x"}})
+
+        (hint,) = [line for line in gaia("import", *words).errors if line.startswith("hint: ")]
+        command = shlex.split(hint.partition("gaia mcp ")[2])
+
+        assert command[0] == "import"
+        assert gaia(*command).code == 0
+        assert own(gaia)["my-a"] == A
+
+    @pytest.mark.parametrize("words", [("local", "--project"), ("./.mcp.json",)], ids=lambda words: words[0])
+    def test_names_that_become_one_are_chosen_as_they_are_there(self, gaia: Gaia, words: tuple[str, ...]) -> None:
+        """Ours: each of two can be had."""
+        put(gaia, "./.mcp.json", {"a b": A, "a-b": {"command": "y", "args": []}})
+        words = ("claude-code", "--project") if words[0] == "local" else words
+        assert gaia("import", *words, "--server", "a-b").code == 0
+        assert own(gaia) == {"a-b": {"command": "y", "args": []}}
+        assert gaia("import", *words, "--server", "a b", "--force").code == 0
+        assert own(gaia) == {"a-b": A}
+
+    def test_what_was_exported_is_the_same_when_it_comes_back(self, gaia: Gaia) -> None:
+        """Ours: from every host, whatever it has no place for; an entry that makes no sense is another one."""
+        from gaia_mcp.hosts.known import HOSTS
+
+        rich = {"command": "gaia mcp serve demo", "cwd": "~", "env": {"K": "${K}", "L": "${L:-d}", "H": "${HOME}/x"}}
+        gaia.write({"a": rich, "b": {"url": "https://example.com", "headers": {"X": "${X}"}}, "bad": "text"})
+        for host in HOSTS:
+            gaia("export", "a", "b", "--to", host)
+        put(gaia, ".kiro/settings/mcp.json", {"bad": A})
+
+        ran = gaia("import", "--all", "--json")
+
+        assert {step["name"]: step["outcome"] for step in ran.json["servers"]} == {
+            "a": "same",
+            "b": "same",
+            "bad": "conflict",
+        }
+        assert len(ran.json["servers"][0]["sources"]) == len(HOSTS) - 1
+
+    def test_two_hosts_that_do_not_agree_are_both_named(self, gaia: Gaia) -> None:
+        """Ours: neither is chosen for the person; what they agree in is one server."""
+        put(gaia, ".cursor/mcp.json", {"a": A, "b": A})
+        put(gaia, ".kiro/settings/mcp.json", {"a": {"command": "x"}, "b": A})
+
+        ran = gaia("import", "--all")
+
+        assert (ran.code, own(gaia)) == (3, {"b": A})
+        assert ".cursor/mcp.json" in ran.errors[0]
+        assert ".kiro/settings/mcp.json" in ran.errors[0]
+        assert "Cursor (~/.cursor/mcp.json), Kiro (~/.kiro/settings/mcp.json)" in ran.stdout
+
+    def test_a_dry_run_is_a_diff_without_secrets_and_saves_nothing(self, gaia: Gaia) -> None:
+        """Ours."""
+        entry = {"command": "x", "args": ["--token", SECRET], "env": {"API_KEY": SECRET, "B": "${env:B}"}}
+        far = {
+            "url": f"https://a:{SECRET}@example.com/mcp?k={SECRET}",
+            "headers": {"Authorization": f"Bearer {SECRET}"},
+        }
+        put(gaia, ".cursor/mcp.json", {"a": entry, "b": far})
+
+        ran = gaia("import", "cursor", "--dry-run")
+
+        assert (ran.code, gaia.config.exists()) == (0, False)
+        assert "--- ~/.gaia/mcp_servers.json" in ran.stdout
+        assert '+        "B": "${B}"' in ran.stdout
+        assert SECRET not in ran.stdout + ran.stderr
+        assert SECRET not in gaia("import", "cursor", "--dry-run", "--json").stdout
+        assert "note: a: holds API_KEY in plain text; for references: gaia mcp edit a --env API_KEY" in ran.stderr
+        assert "note: a: holds plain text in: args; a reference" in ran.stderr
+        assert "note: b: holds plain text in: url, header Authorization; a reference" in ran.stderr
+        assert gaia("import", "cursor").code == 0
+        assert own(gaia)["a"]["env"]["API_KEY"] == SECRET
+
+    def test_the_files_of_a_project_are_its_own(self, gaia: Gaia) -> None:
+        """Ours: Claude Code's second place counts, and its switches."""
+        put(gaia, "./.mcp.json", {"shared": A, "off": A})
+        held = {"mcpServers": {"local": A}, "disabledMcpjsonServers": ["off"]}
+        put(gaia, ".claude.json", json.dumps({"mcpServers": {"user": A}, "projects": {str(gaia.cwd): held}}))
+        put(gaia, "./.vscode/mcp.json", {"here": {"command": "x", "cwd": "${workspaceFolder}"}}, "servers")
+
+        ran = gaia("import", "--all", "--project")
+
+        assert ran.code == 0
+        assert sorted(own(gaia)) == ["here", "local", "off", "shared"]
+        assert own(gaia)["off"]["disabled"] is True
+        assert own(gaia)["here"]["cwd"] == str(gaia.cwd)
+
+    def test_what_a_project_names_is_found_from_everywhere(self, gaia: Gaia) -> None:
+        """Ours: the folder is that of the file, wherever that is read from; what names nothing in it is left alone."""
+        servers = {
+            "run": {"command": "./run.sh"},
+            "file": {"command": "python3", "args": ["server.py"]},
+            "below": {"command": "x", "cwd": "sub"},
+            "other": {"command": "/bin/x", "args": ["-y", "nothing", "/etc", "a\0b"]},
+            "home": {"command": "~/x"},
+            "place": {"command": "x", "args": ["${workspaceFolder}/a"]},
+        }
+        path = put(gaia, "proj/.vscode/mcp.json", servers, "servers")
+        project = gaia.home / "proj"
+        (project / "server.py").touch()
+
+        ran = gaia("import", str(path))
+
+        found = own(gaia)
+        assert {name: entry.get("cwd") for name, entry in found.items()} == {
+            "run": str(project),
+            "file": str(project),
+            "below": str(project / "sub"),
+            "home": None,
+            "place": None,
+        }
+        assert found["place"]["args"] == [f"{project}/a"]
+        assert "note: run: is started in " in ran.stderr
+        assert "left out  other" in ran.stdout
+        assert gaia("import", str(path)).stdout.split().count("same") == 5
+
+    @pytest.mark.parametrize("name", ["x.json", "./x.toml"])
+    def test_a_file_is_imported_by_its_path(self, gaia: Gaia, name: str) -> None:
+        """Ours: what it is, its name and content say."""
+        put(
+            gaia,
+            "./" + name,
+            '[mcp_servers.a]\ncommand = "x"\n' if name.endswith("toml") else '{"a": {"command": "x"}}',
+        )
+        assert gaia("import", name).code == 0
+        assert own(gaia) == {"a": {"command": "x", "args": []}}
+
+    @pytest.mark.parametrize(
+        ("words", "code", "says"),
+        [
+            (["cursro"], 3, "did you mean 'cursor'"),
+            (["nobody-here"], 3, "the hosts are claude-desktop"),
+            (["./nothing.json"], 3, "is not there"),
+            (["cursor"], 3, "is not there"),
+            (["goose", "--project"], 3, "no servers in a project"),
+            (["kiro", "--server", "b"], 3, "no server 'b'"),
+            (["--all", "cursor"], 2, "exclude each other"),
+            (["--dry-run"], 2, "from where"),
+            (["kiro", "--config", "."], 3, "cannot be read"),
+        ],
+    )
+    def test_what_cannot_be_imported_is_said_in_two_lines(
+        self, gaia: Gaia, words: list[str], code: int, says: str
+    ) -> None:
+        """Ours."""
+        put(gaia, ".kiro/settings/mcp.json", {"a": A})
+        ran = gaia("import", *words)
+        assert (ran.code, len(ran.errors)) == (code, 2)
+        assert says in ran.stderr
+
+    def test_without_a_working_folder_there_is_no_project(self, gaia: Gaia) -> None:
+        """Ours: and everything else works."""
+        put(gaia, ".cursor/mcp.json", {"a": A})
+        gaia.cwd.rmdir()
+        script = f"mkdir {gaia.cwd}; cd {gaia.cwd}; rmdir {gaia.cwd}; exec {BIN / 'gaia'} mcp import"
+
+        def run(*words: str) -> subprocess.CompletedProcess[str]:
+            command = ["sh", "-c", " ".join([script, *words])]
+            return subprocess.run(command, capture_output=True, env=gaia.environ, text=True, check=False)
+
+        assert run().stdout.startswith("cursor")
+        assert run("cursor").returncode == 0
+        for word in ("--all", "cursor"):
+            ran = run(word, "--project")
+            assert (ran.returncode, "no longer there" in ran.stderr) == (3, True)
+
+    def test_names_from_elsewhere_cannot_write_on_the_terminal(self, gaia: Gaia) -> None:
+        """Ours."""
+        put(gaia, ".cursor/mcp.json", {"\x1b[31mred\x1b]0;x\x07": A, "\u202eab": {"command": 5}})
+        shown, code = run_on_terminal(gaia, "import", "cursor")
+        assert code == 0
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+class TestExport:
+    """From us to other hosts."""
+
+    def test_only_the_one_entry_of_a_file_is_touched(self, gaia: Gaia) -> None:
+        """Ours: comments, order, indentation, line ends, mode and link survive."""
+        text = '{\r\n\t// mine\r\n\t"theme": "dark",\r\n\t"context_servers": {\r\n'
+        text += '\t\t"old": {"command": "y"}, // one\r\n\t},\r\n}\r\n'
+        real = put(gaia, "dotfiles/zed.json", text)
+        real.chmod(0o640)
+        link = gaia.home / ".config" / "zed" / "settings.json"
+        link.parent.mkdir(parents=True)
+        link.symlink_to(real)
+        gaia.write({"a": {"command": "/bin/x", "env": {"K": SECRET}}})
+
+        ran = gaia("export", "a", "--to", "zed")
+
+        assert (ran.code, ran.stdout) == (0, "exported 'a' to ~/.config/zed/settings.json\n")
+        new = (
+            '\r\n\t\t"a": {\r\n\t\t\t"command": "/bin/x",\r\n\t\t\t"args": [],\r\n\t\t\t"env": {\r\n\t\t\t\t"K": "'
+            + SECRET
+        )
+        new += '"\r\n\t\t\t}\r\n\t\t},'
+        assert real.read_bytes().decode() == text.replace("// one", "// one" + new)
+        assert (link.is_symlink(), real.stat().st_mode & 0o777) == (True, 0o640)
+        assert gaia("export", "a", "--to", "zed").stdout.split() == ["same", "a"]
+        assert gaia("import", "zed", "--server", "a").stdout.split()[:2] == ["same", "a"]
+
+    def test_a_program_is_named_by_its_path_where_there_is_no_shell(self, gaia: Gaia) -> None:
+        """Ours: desktop programs have not the shell's PATH; what has, gets the name."""
+        gaia.write({"a": {"command": "gaia mcp serve demo"}, "b": {"command": "surely-not-installed", "args": []}})
+
+        ran = gaia("export", "a", "b", "--to", "cursor", "--json")
+
+        servers = json.loads((gaia.home / ".cursor/mcp.json").read_text())["mcpServers"]
+        assert servers["a"] == {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
+        assert servers["b"]["command"] == "surely-not-installed"
+        assert ["does not have the shell's PATH" in ran.json["servers"][0]["remarks"][0]] == [True]
+        assert "not on the PATH here" in ran.json["servers"][1]["remarks"][0]
+        assert gaia("export", "a", "--to", "codex").code == 0
+        codex = tomllib.loads((gaia.home / ".codex/config.toml").read_text())
+        assert codex["mcp_servers"]["a"]["command"] == "gaia"
+
+    def test_a_conflict_is_left_and_the_rest_is_written(self, gaia: Gaia) -> None:
+        """Ours: --force replaces what is ours to say, and keeps what is the host's own."""
+        path = put(gaia, ".cursor/mcp.json", {"a": {"command": "/bin/y", "mine": 1}})
+        gaia.write({"a": {"command": "/bin/x", "args": []}, "b": {"command": "/bin/x"}, "c": {"handler": "m:h"}})
+
+        ran = gaia("export", "a", "b", "c", "--to", "cursor", "--json")
+
+        assert (ran.code, len(ran.errors)) == (3, 4)
+        assert [step["outcome"] for step in ran.json["servers"]] == ["conflict", "new", "left"]
+        assert (ran.json["host"], ran.json["path"], ran.json["dry_run"]) == ("cursor", str(path), False)
+        assert len(ran.json["errors"]) == 2
+        assert gaia("export", "a", "--to", "cursor", "--force").code == 0
+        servers = json.loads(path.read_text())["mcpServers"]
+        assert servers["a"] == {"command": "/bin/x", "args": [], "mine": 1}
+        assert servers["b"] == {"command": "/bin/x", "args": []}
+
+    def test_a_dry_run_is_a_diff_without_secrets_and_writes_nothing(self, gaia: Gaia) -> None:
+        """Ours: with old and new in the host's own format."""
+        path = put(gaia, ".codex/config.toml", f'# mine\n[mcp_servers.a]\ncommand = "y"\nenv = {{ K = "{SECRET}" }}\n')
+        before = path.read_bytes()
+        gaia.write({"a": {"command": "x", "args": [], "env": {"T": SECRET}}})
+
+        ran = gaia("export", "a", "--to", "codex", "--dry-run", "--force")
+
+        assert (ran.code, path.read_bytes()) == (0, before)
+        assert '-command = "y"\n+command = "x"\n' in ran.stdout
+        assert '+T = "****"' in ran.stdout
+        assert SECRET not in ran.stdout + ran.stderr
+        assert SECRET not in gaia("export", "a", "--to", "codex", "--dry-run", "--force", "--json").stdout
+        assert gaia("export", "a", "--to", "kiro", "--dry-run").code == 0
+        assert not (gaia.home / ".kiro").exists()
+
+    @pytest.mark.parametrize(
+        "command", [("export", "a", "--to", "codex"), ("import", "codex")], ids=lambda words: words[0]
+    )
+    def test_a_dry_run_says_what_a_diff_without_secrets_cannot(self, gaia: Gaia, command: tuple[str, ...]) -> None:
+        """Ours: where only a secret differs, both sides look the same."""
+        put(gaia, ".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\nargs = []\nenv = { T = "other" }\n')
+        gaia.write({"a": {"command": "x", "args": [], "env": {"T": SECRET}}})
+
+        ran = gaia(*command, "--dry-run", "--force")
+
+        (line,) = ran.stdout.splitlines()
+        assert (ran.code, line.split()[:2]) == (0, ["replace", "a"])
+        assert line.split("a  ")[1].startswith("differs in env T")
+
+    def test_secrets_that_are_written_in_clear_are_named(self, gaia: Gaia) -> None:
+        """Ours: where each stands, also one that --expand has fetched; what only refers to one is none."""
+        url = {"url": f"https://a:{SECRET}@example.com", "headers": {"X-Key": SECRET, "Authorization": "Bearer ${T}"}}
+        entry = {"command": "/bin/x", "args": ["--token", SECRET], "env": {"API_KEY": "${K}", "LOG": "1"}}
+        gaia.write({"a": entry, "b": url})
+
+        ran = gaia("export", "a", "b", "--to", "cursor", "--json")
+        expanded = gaia("export", "a", "--to", "zed", "--expand", K=SECRET)
+
+        told = [server["remarks"][-1] for server in ran.json["servers"]]
+        assert told == [f"is written with secrets in plain text: {names}" for names in ("args", "url, header X-Key")]
+        assert "plain text: args, env API_KEY" in expanded.stderr
+        assert SECRET not in ran.stdout + ran.stderr + expanded.stdout + expanded.stderr
+
+    def test_a_default_is_no_reference_that_may_be_seen(self, gaia: Gaia) -> None:
+        """Ours: also where the host knows defaults; a reference within a URL may."""
+        env = {"K": f"${{K:-{SECRET}}}"}
+        gaia.write({"a": {"command": "/bin/x", "env": env}, "b": {"url": "https://example.com/?key=${K}"}})
+        ran = gaia("export", "a", "b", "--as", "claude-code")
+        assert SECRET not in ran.stdout + ran.stderr
+        assert "https://example.com/?key=${env:K}" in gaia("export", "b", "--as", "cursor").stdout
+        assert "****" not in gaia("export", "b", "--as", "cursor").stdout
+
+    def test_expanding_takes_a_default_where_nothing_is_set(self, gaia: Gaia) -> None:
+        """Ours: as a shell does."""
+        gaia.write({"a": {"command": "/bin/x", "args": ["${L:-d}"], "env": {"K": "${K}", "E": "${E}"}}})
+        ran = gaia("export", "a", "--as", "zed", "--expand", "--show-secrets", E="", L="")
+        found = json.loads(ran.stdout)["context_servers"]["a"]
+        assert (found["args"], found["env"]) == (["d"], {"E": ""})
+        assert "env K is left out" in ran.stderr
+
+    def test_dates_of_the_host_survive(self, gaia: Gaia) -> None:
+        """Ours: TOML and YAML have them, and JSON has not."""
+        path = put(gaia, ".codex/config.toml", '[mcp_servers.a]\ncommand = "y"\nadded = 2024-01-02\n')
+        gaia.write({"a": {"command": "x", "args": []}})
+        ran = gaia("export", "a", "--to", "codex", "--force", "--json")
+        assert ran.json["servers"][0]["entry"]["added"] == "2024-01-02"
+        assert "added = 2024-01-02\n" in path.read_text()
+
+    def test_a_secret_behind_a_variable_is_written_only_on_demand(self, gaia: Gaia) -> None:
+        """Ours: a host that looks variables up gets the reference; others get nothing, and it is said."""
+        gaia.write({"a": {"command": "/bin/x", "args": [], "env": {"K": "${K}", "H": "${HOME}/x"}}})
+
+        ran = gaia("export", "a", "--to", "cursor", K=SECRET)
+        left = gaia("export", "a", "--to", "claude-desktop", K=SECRET)
+        expanded = gaia("export", "a", "--to", "junie", "--expand", K=SECRET)
+
+        def env(path: str) -> Any:
+            return json.loads((gaia.home / path).read_text())["mcpServers"]["a"]["env"]
+
+        assert (ran.code, left.code, expanded.code) == (0, 0, 0)
+        assert env(".cursor/mcp.json") == {"K": "${env:K}", "H": "${env:HOME}/x"}
+        assert env(".config/Claude/claude_desktop_config.json") == {"H": f"{gaia.home}/x"}
+        assert "env K is left out: ${K} is a variable" in left.stderr
+        assert env(".junie/mcp/mcp.json") == {"K": SECRET, "H": f"{gaia.home}/x"}
+        assert SECRET not in ran.stderr + left.stderr + expanded.stderr
+
+    def test_a_snippet_is_printed_in_the_hosts_own_format(self, gaia: Gaia) -> None:
+        """Ours: the whole of it, and nothing else on stdout; literal secrets only on demand."""
+        gaia.write(
+            {"a": {"command": "x", "args": [], "env": {"K": "${K}", "T": SECRET}}, "b": {"command": "~/y", "cwd": "~"}}
+        )
+
+        ran = gaia("export", "a", "b", "--as", "opencode")
+
+        found = json.loads(ran.stdout)["mcp"]
+        assert found["a"]["environment"] == {"K": "{env:K}", "T": "****"}
+        assert found["b"] == {"type": "local", "command": [f"{gaia.home}/y"], "cwd": str(gaia.home)}
+        assert "this belongs into ~/.config/opencode/opencode.json" in ran.stderr
+        assert SECRET not in ran.stderr
+        shown = json.loads(gaia("export", "a", "--as", "opencode", "--show-secrets").stdout)
+        assert shown["mcp"]["a"]["environment"]["T"] == SECRET
+        as_json = gaia("export", "a", "--as", "goose", "--json").json
+        assert (as_json["host"], as_json["title"], as_json["format"]) == ("goose", "Goose", "yaml")
+        assert as_json["snippet"].startswith("extensions:\n  a:\n    name: a\n")
+        assert as_json["servers"]["a"]["env_keys"] == ["K"]
+
+    def test_a_project_or_a_file_can_be_written_to(self, gaia: Gaia) -> None:
+        """Ours: a new file is private; one whose form is known gets that form."""
+        gaia.write({"a": {"command": "/bin/x", "args": []}})
+        assert gaia("export", "a", "--to", "vscode", "--project").code == 0
+        assert gaia("export", "a", "--to", "./some.yaml").code == 0
+        assert gaia("export", "a", "--to", "sub/.cursor/mcp.json").code == 0
+        assert json.loads((gaia.cwd / ".vscode/mcp.json").read_text())["servers"]["a"]["type"] == "stdio"
+        assert (gaia.cwd / "some.yaml").read_text().startswith("extensions:\n  a:\n")
+        assert json.loads((gaia.cwd / "sub/.cursor/mcp.json").read_text()) == {"mcpServers": own(gaia)}
+
+    @pytest.mark.parametrize(
+        ("words", "code", "says"),
+        [
+            (["a"], 2, "either --to or --as"),
+            (["a", "--to", "cursor", "--as", "cursor"], 2, "either --to or --as"),
+            (["a", "--as", "cursor", "--force"], 2, "--as writes nothing"),
+            (["a", "--to", "cursor", "--show-secrets"], 2, "--show-secrets"),
+            (["b", "--to", "cursor"], 3, "no server 'b'"),
+            (["a", "--to", "cursro"], 3, "did you mean 'cursor'"),
+            (["a", "--as", "cursro"], 3, "did you mean 'cursor'"),
+            (["u", "--as", "claude-desktop"], 3, "'u' cannot be given to Claude Desktop"),
+            (
+                ["half", "--as", "cursor", "--show-secrets"],
+                3,
+                "'half' cannot be given to Cursor: 'half' holds half a character",
+            ),
+            (["half", "--to", "vscode"], 3, "half a character"),
+            (["a", "--to", "kiro"], 3, "Kiro"),
+            (["a", "--to", "junie"], 3, "read-only"),
+            (["a", "--to", "codex"], 3, "cannot be changed alone"),
+        ],
+    )
+    def test_what_cannot_be_exported_is_said_in_two_lines(
+        self, gaia: Gaia, words: list[str], code: int, says: str
+    ) -> None:
+        """Ours: and no file is changed."""
+        files = [
+            put(gaia, ".kiro/settings/mcp.json", "{bad"),
+            put(gaia, ".junie/mcp/mcp.json", "{}"),
+            put(gaia, ".codex/config.toml", "mcp_servers = {}\n"),
+        ]
+        files[1].chmod(0o444)
+        before = [file.read_bytes() for file in files]
+        far = {"url": "https://example.com/mcp"}
+        gaia.write({"a": A, "u": far, "half": {**far, "headers": {"X": "\ud800"}}})
+        ran = gaia("export", *words)
+        assert (ran.code, len(ran.errors)) == (code, 2)
+        assert says in ran.stderr
+        assert [file.read_bytes() for file in files] == before
+
+
+def test_where_nothing_is_exported_nothing_is_made(gaia: Gaia) -> None:
+    """Ours: not even a folder."""
+    gaia.write({"a": {"handler": "m:h"}})
+    assert gaia("export", "a", "--to", "cursor").code == 3
+    assert not (gaia.home / ".cursor").exists()
+
+
+class TestPrintConfig:
+    """The entry that makes a host start an agent of ours."""
+
+    def test_it_starts_this_very_program(self, gaia: Gaia) -> None:
+        """Ours: with paths that hold from everywhere."""
+        ran = gaia("serve", "sub/weather.py:Weather", "--kwarg", "city=Oslo", "--reload", "--print-config", "cursor")
+        assert ran.code == 0
+        assert json.loads(ran.stdout) == {
+            "mcpServers": {
+                "weather": {
+                    "command": str(BIN / "gaia"),
+                    "args": [
+                        "mcp",
+                        "serve",
+                        f"{gaia.cwd}/sub/weather.py:Weather",
+                        "--kwarg",
+                        "city=Oslo",
+                        "--reload",
+                    ],
+                }
+            }
+        }
+
+    def test_what_it_prints_works(self, gaia: Gaia) -> None:
+        """Ours: imported again, the agent answers."""
+        snippet = gaia("serve", "demo", "--print-config", "codex")
+        put(gaia, ".codex/config.toml", snippet.stdout)
+        assert gaia("import", "codex").code == 0
+        assert gaia("call", "demo", "greet", "name=Ada").stdout.strip() == "Hello, Ada!"
+
+    def test_without_the_script_it_is_the_interpreter(self, gaia: Gaia) -> None:
+        """Ours."""
+        command = [BIN / "python", "-m", "gaia_mcp", "serve", "pkg.mod:Agent", "--print-config", "goose"]
+        ran = subprocess.run(command, capture_output=True, cwd=gaia.cwd, env=gaia.environ, text=True, check=True)
+        assert f"cmd: {BIN / 'python'}" in ran.stdout
+        assert "- gaia_mcp\n" in ran.stdout
+        assert "has to be able to import pkg.mod" in ran.stderr
+
+    def test_an_unknown_host_is_said(self, gaia: Gaia) -> None:
+        """Ours."""
+        ran = gaia("serve", "demo", "--print-config", "cursro")
+        assert (ran.code, ran.stdout) == (3, "")
+        assert "did you mean 'cursor'" in ran.stderr
+
+
+def test_what_others_need_is_not_loaded(gaia: Gaia) -> None:
+    """Ours: a host's format is only loaded where there is a file of it."""
+    gaia.write({"a": A})
+    put(gaia, ".cursor/mcp.json", {"a": A})
+    for words in (["list"], ["import", "cursor"]):
+        environ = {"PYTHONPROFILEIMPORTTIME": "1"}
+        loaded = gaia(*words, **environ).stderr
+        assert "ruamel" not in loaded
+        assert "tomllib" not in loaded
+        assert ("gaia_mcp.hosts" in loaded) is ("import" in words)

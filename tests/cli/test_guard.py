@@ -1,0 +1,54 @@
+"""`cli.guard`: what all commands have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.manual.tree import commands
+from tests.cli.conftest import entry_of, run_on_terminal
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+def test_whatever_speaks_json_can_be_quiet() -> None:
+    """Ours: and says so next to it."""
+    for command in commands():
+        names = [option.name for option in command.options]
+        assert ("--quiet" in names) is ("--json" in names), command.name
+        if "--quiet" in names:
+            assert names[names.index("--json") + 1] == "--quiet"
+
+
+def test_a_quiet_command_says_nothing_but_its_answer(gaia: Gaia) -> None:
+    """Ours: for cron, which sends a mail of everything else."""
+    gaia.use("prints-banner")
+
+    loud = gaia("call", "prints-banner", "echo", "text=hi")
+    quiet = gaia("call", "prints-banner", "echo", "text=hi", "--quiet")
+
+    assert loud.stderr.startswith("note: server 'prints-banner' wrote ")
+    assert (quiet.stdout, quiet.stderr, quiet.code) == (loud.stdout, "", 0)
+    assert gaia("list", "--config", str(gaia.config), "--quiet").stderr == ""
+
+
+def test_a_quiet_command_tells_its_errors(gaia: Gaia) -> None:
+    """Ours: with the same two lines and the same exit code."""
+    gaia.use("exits-at-once")
+
+    ran = gaia("call", "exits-at-once", "echo", "--quiet")
+
+    assert (len(ran.stderr.splitlines()), ran.code) == (2, 4)
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_nothing_moves_on_the_terminal_of_who_wants_quiet(gaia: Gaia, options: tuple[str, ...]) -> None:
+    """Ours."""
+    gaia.write({"x": entry_of("hangs-at-start")})
+
+    seen, code = run_on_terminal(gaia, "tools", "x", "--timeout", "1.5", *options)
+
+    assert ("asking x" in seen) is not bool(options)
+    assert code == 5

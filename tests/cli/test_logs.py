@@ -1,0 +1,281 @@
+"""`gaia mcp logs`, and that every command keeps what a server writes to stderr."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import BIN, entry_of, run_on_terminal
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+MUTTERS = 'echo "up with $KEY" >&2; exec "$0" mcp serve demo'
+
+
+@pytest.fixture
+def noisy(gaia: Gaia) -> Gaia:
+    """The program, with a server `x` that tells a secret when it starts."""
+    gaia.write({"x": muttering()})
+    return gaia
+
+
+def muttering(script: str = MUTTERS, **options: Any) -> dict[str, Any]:
+    return {"command": "/bin/sh", "args": ["-c", script, str(BIN / "gaia")], "env": {"KEY": "hunter2222"}, **options}
+
+
+def kept(gaia: Gaia) -> list[Path]:
+    return sorted(gaia.home.rglob("*.log"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "x", "greet", "name=Ada"),
+        ("tools", "x"),
+        ("prompts", "x"),
+        ("read", "x", "demo://about"),
+        ("list", "--check"),
+        ("show", "x", "--check"),
+        ("test-client", "x"),
+        ("watch", "x", "--timeout", "1"),
+        ("edit", "x", "--env", "A=1"),
+    ],
+)
+def test_what_a_server_writes_to_stderr_is_kept_without_its_secrets(noisy: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: whichever command has started it."""
+    ran = noisy(*words)
+    assert ran.code == 0
+    assert "up with" not in ran.stderr
+
+    header, line = noisy("logs", "x").stdout.splitlines()
+
+    assert re.fullmatch(rf"\[\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d  {words[0]}, process \d+, exit status 0\]", header)
+    assert line == "up with ****"
+
+
+def test_with_debug_it_is_shown_and_kept(noisy: Gaia) -> None:
+    """Ours."""
+    assert "[x] up with ****" in noisy("call", "x", "greet", "name=Ada", "--debug").stderr
+
+    assert "up with ****" in noisy("logs", "x").stdout
+
+
+def test_with_debug_the_lines_of_a_key_are_not_shown_and_one_without_an_end_is(gaia: Gaia) -> None:
+    """Ours: a key is logged line by line; and so end the last words of many a server."""
+    script = """printf 'has %s\\nlast' "$(echo "$KEY" | tail -n 1)" >&2; exit 3"""
+    gaia.write({"x": muttering(script, env={"KEY": "begin-key\nhunter2222"})})
+
+    ran = gaia("call", "x", "greet", "--debug")
+
+    assert ran.code == 4
+    assert "[x] has ****\n" in ran.stderr
+    assert "[x] last\n" in ran.stderr
+    assert "hunter" not in ran.stderr + gaia("logs", "x").stdout
+
+
+def test_what_a_called_server_writes_is_kept_as_it_comes(gaia: Gaia) -> None:
+    """Ours: all of it, from the first byte on, and also if we are killed."""
+    gaia.write({"x": muttering("seq 100000 >&2; read line; read line")})
+    process = gaia.popen("call", "x", "greet")
+    wait_until(lambda: any(path.read_bytes().endswith(b"\n100000\n") for path in kept(gaia)))
+
+    process.kill()
+    process.communicate()
+
+    (log,) = kept(gaia)
+    assert log.read_bytes() == b"".join(b"%d\n" % number for number in range(1, 100001))
+    assert re.fullmatch(r"\[[^]]*  call, process \d+\]", gaia("logs", "x").stdout.splitlines()[0])
+
+
+def test_a_server_that_is_started_twice_by_a_call_has_one_log(gaia: Gaia) -> None:
+    """Ours: a run is one server in one command. This one leaves when it is asked what a newer server would answer."""
+    server = entry_of("exits-on-probe")
+    script = 'echo up >&2; exec "$0" "$@"'
+    gaia.write({"x": {"command": "/bin/sh", "args": ["-c", script, server["command"], *server["args"]]}})
+
+    assert gaia("call", "x", "echo", "text=a").code == 0
+
+    (log,) = kept(gaia)
+    assert log.read_text() == "up\nexpected initialize\nup\n"
+
+
+def test_a_quiet_server_leaves_nothing(demo: Gaia) -> None:
+    """Ours: no file, no folder; and what to type is said."""
+    demo("call", "demo", "greet", "name=Ada")
+
+    ran = demo("logs", "demo")
+
+    assert (ran.code, ran.stdout) == (0, "")
+    assert "gaia mcp test-client demo" in ran.stderr
+    assert kept(demo) == []
+    assert demo("logs", "demo", "--json").json == {"name": "demo", "runs": []}
+
+
+def test_a_server_that_was_not_saved_has_a_log_too(gaia: Gaia) -> None:
+    """Ours: that is when it is needed most."""
+    ran = gaia("add", "bad", "--", "sh", "-c", "echo first >&2; echo last >&2; exit 3")
+    assert ran.code == 4
+    assert ran.errors[1] == "hint: read all that it wrote with: gaia mcp logs bad"
+
+    log = gaia("logs", "bad")
+
+    assert log.code == 0
+    assert "add, process" in log.stdout
+    assert "exit status 3]\nfirst\nlast\n" in log.stdout
+
+
+def test_where_the_error_has_quoted_everything_it_does_not_send_to_the_log(gaia: Gaia) -> None:
+    """Ours: the hint is the most useful next thing."""
+    gaia.write({"x": muttering("echo alone >&2; exit 3", env={})})
+
+    assert "gaia mcp show x" in gaia("tools", "x").errors[1]
+
+
+def test_the_last_runs_are_shown_the_newest_last(noisy: Gaia) -> None:
+    """Ours: each under its own header; fewer on request."""
+    noisy("tools", "x")
+    noisy("call", "x", "fail")
+
+    shown = noisy("logs", "x").stdout.split("\n\n")
+    assert ["  tools, " in shown[0], "  call, " in shown[1]] == [True, True]
+    assert noisy("logs", "x", "--runs", "1").stdout == shown[1]
+    assert noisy("logs", "x", "--runs", "0").stdout == ""
+
+
+def test_as_json_it_is_one_object(noisy: Gaia) -> None:
+    """Ours."""
+    noisy("tools", "x")
+
+    found = noisy("logs", "x", "--json").json
+
+    (run,) = found["runs"]
+    assert found["name"] == "x"
+    assert run.pop("began").endswith("+00:00")
+    assert isinstance(run.pop("pid"), int)
+    assert run == {"command": "tools", "status": 0, "cut": 0, "text": "up with ****\n"}
+
+
+def test_what_is_missing_of_a_flood_is_said(gaia: Gaia) -> None:
+    """Ours: and the end is there."""
+    flood = (
+        'i=0; while [ $i -lt 30000 ]; do echo "line $i of a flood of lines, each of them long" >&2; i=$((i+1)); done'
+    )
+    gaia.write({"x": muttering(f"{flood}; exit 3")})
+    assert gaia("tools", "x").code == 4
+
+    lines = gaia("logs", "x").stdout.splitlines()
+
+    assert re.fullmatch(r"\[\d+ bytes before this were not kept\]", lines[1])
+    assert lines[-1].startswith("line 29999 ")
+
+
+def test_it_can_be_forgotten(noisy: Gaia) -> None:
+    """Ours."""
+    noisy("tools", "x")
+
+    assert noisy("logs", "x", "--clear").stdout == "forgot 1 run of 'x'\n"
+    assert noisy("logs", "x", "--clear", "--json").json == {"cleared": 0, "name": "x"}
+    assert kept(noisy) == []
+
+
+def test_what_goes_on_is_followed(gaia: Gaia) -> None:
+    """Ours: lines of runs that go on and of new ones, until Ctrl-C."""
+    orders = gaia.cwd / "orders"
+    gaia.write({"x": entry_of("announces", "2025-11-25", env={"ORDERS": str(orders)})})
+    orders.write_text("mutter before\n")
+    gaia("tools", "x")
+    wait_until(lambda: kept(gaia))
+    following = gaia.popen("logs", "x", "--follow")
+    assert following.stdout is not None
+    assert b"tools, " in following.stdout.readline()
+    assert following.stdout.readline() == b"before\n"
+    watching = gaia.popen("watch", "x")
+
+    assert following.stdout.readline() == b"\n"
+    assert b"watch, " in following.stdout.readline()
+    assert following.stdout.readline() == b"before\n"
+    with orders.open("a") as file:
+        file.write("mutter more\n")
+    assert following.stdout.readline() == b"more\n"
+    watching.send_signal(signal.SIGINT)
+    assert b"exit status 0]" in following.stdout.readline()
+
+    following.send_signal(signal.SIGINT)
+    assert following.communicate(timeout=10) == (b"", b"")
+    assert following.returncode == 130
+    watching.communicate(timeout=10)
+
+
+def test_followed_as_json_each_piece_is_an_object_on_a_line(noisy: Gaia) -> None:
+    """Ours: JSON Lines; what is left out at first stays out."""
+    noisy("tools", "x")
+    following = noisy.popen("logs", "x", "--follow", "--json", "--runs", "0")
+    assert following.stdout is not None
+
+    noisy("call", "x", "greet", "name=Ada")
+
+    first = json.loads(following.stdout.readline())
+    assert (first["command"], first["text"]) == ("call", "up with ****\n")
+    following.stdout.close()
+    assert following.wait(10) == 0  # Nobody reads it any more.
+
+
+def test_a_folder_that_cannot_be_written_fails_no_command(noisy: Gaia) -> None:
+    """Ours: a log is never worth an answer."""
+    state = noisy.home / ".local"
+    state.write_text("in the way")
+
+    ran = noisy("call", "x", "greet", "name=Ada")
+
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "Hello, Ada!", "")
+    assert noisy("logs", "x").code == 0
+
+
+def test_logs_lie_where_the_configuration_was_moved_to(noisy: Gaia) -> None:
+    """Ours: `GAIA_HOME` moves everything."""
+    moved = noisy.cwd / "moved"
+    moved.mkdir()
+    noisy.config.rename(moved / "mcp_servers.json")
+
+    noisy("tools", "x", GAIA_HOME=str(moved))
+
+    (log,) = kept(noisy) or sorted(moved.rglob("*.log"))
+    assert log.is_relative_to(moved / "logs")
+
+
+def test_a_server_that_is_killed_is_told_by_its_signal(gaia: Gaia) -> None:
+    """Ours."""
+    gaia.write({"x": muttering("echo going >&2; kill -KILL $$")})
+    gaia("tools", "x")
+
+    assert "ended by signal 9]" in gaia("logs", "x").stdout
+
+
+def test_on_a_terminal_it_is_shown_without_control_characters(noisy: Gaia) -> None:
+    """Ours: also when somebody else has written to the file."""
+    noisy("tools", "x")
+    (log,) = kept(noisy)
+    log.write_text("\x1b[31mred\n")
+
+    shown, code = run_on_terminal(noisy, "logs", "x")
+
+    assert code == 0
+    assert "\\x1b[31mred" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("nobody",), 3), ((), 2), (("x", "--runs", "-1"), 2), (("x", "--runs", "many"), 2)]
+)
+def test_a_mistake_is_said_in_two_lines(noisy: Gaia, words: tuple[str, ...], code: int) -> None:
+    """Ours."""
+    ran = noisy("logs", *words)
+
+    assert (ran.code, ran.stdout, len(ran.errors)) == (code, "", 2)

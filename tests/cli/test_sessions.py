@@ -1,0 +1,89 @@
+"""What a session leaves for those that never connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+
+@pytest.fixture
+def cache(gaia: Gaia) -> Path:
+    """The folder of what has been seen."""
+    gaia.environ["GAIA_HOME"] = str(gaia.home / ".gaia")
+    return gaia.home / ".gaia" / "cache"
+
+
+def test_prompts_and_resources_are_remembered(gaia: Gaia, cache: Path) -> None:
+    """Ours: by whatever has seen all of them."""
+    gaia.write({"offers": entry_of("offers", "2025-11-25")})
+
+    for kind in ("prompts", "resources"):
+        assert not (cache / kind / "offers.json").exists()
+        assert gaia(kind, "offers").code == 0
+        assert (cache / kind / "offers.json").exists()
+
+    assert "file:///{path}" in (cache / "resources" / "offers.json").read_text()
+
+
+def test_a_prompt_that_is_used_is_remembered_with_the_others(gaia: Gaia, cache: Path) -> None:
+    """Ours: they are looked at in any case."""
+    gaia.write({"offers": entry_of("offers", "2026-07-28")})
+
+    assert gaia("prompt", "offers", "review", "lang=en").code == 0
+
+    assert "second" in (cache / "prompts" / "offers.json").read_text()
+
+
+def test_an_announced_change_makes_what_was_seen_invalid(gaia: Gaia, cache: Path) -> None:
+    """Ours: better to know nothing than what is no longer true."""
+    gaia.use("list-changes")
+    assert gaia("tools").code == 0
+    assert (cache / "tools" / "list-changes.json").exists()
+
+    assert gaia("call", "list-changes", "echo").code == 0
+
+    assert not (cache / "tools" / "list-changes.json").exists()
+
+
+def test_a_call_that_has_seen_all_tools_remembers_them(gaia: Gaia, cache: Path) -> None:
+    """Ours: a TAB after the first call completes the second."""
+    gaia.use("good-handshake")
+
+    assert gaia("call", "good-handshake", "echo").code == 0
+
+    assert (cache / "tools" / "good-handshake.json").exists()
+
+
+def test_a_call_that_has_seen_some_tools_remembers_none(gaia: Gaia, cache: Path) -> None:
+    """Ours: a list of half the tools would hide the others."""
+    gaia.use("many-pages")
+
+    assert gaia("call", "many-pages", "tool1").code == 0
+
+    assert not (cache / "tools" / "many-pages.json").exists()
+
+
+def test_tools_that_change_while_they_are_listed_are_listed_again(gaia: Gaia, cache: Path) -> None:
+    """Ours: server-everything makes up its tools when it knows its client, and says so each time."""
+    gaia.use("late-tools")
+
+    assert gaia("tools", "late-tools").code == 0
+
+    assert '"late"' in (cache / "tools" / "late-tools.json").read_text()
+
+
+def test_a_mistaken_name_shows_all_tools_and_remembers_them(gaia: Gaia, cache: Path) -> None:
+    """Ours: they had to be fetched for the suggestion."""
+    gaia.use("good-handshake")
+
+    assert gaia("call", "good-handshake", "ecoh").code == 7
+
+    assert (cache / "tools" / "good-handshake.json").exists()

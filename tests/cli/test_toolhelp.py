@@ -1,0 +1,131 @@
+"""`gaia mcp call SERVER TOOL --help`: the page of one tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.toolcache import ToolCache
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+ENTRY = {"command": "surely-not-installed"}
+SCHEMA = {
+    "properties": {
+        "style": {"enum": ["plain", "warm"], "default": "plain", "description": "How\nto say it"},
+        "point": {"type": "object"},
+        "points": {"type": "array", "items": {"type": "object"}},
+        "count": {"type": "integer"},
+        "loud": {"type": "boolean"},
+        "full name": {"type": "string", "description": "Who"},
+    },
+    "required": ["full name", "count", "point", "points", "loud", "extra"],
+}
+TOOL = {"name": "greet", "description": "Say hello.\x1b[2J\n\nPolitely.", "inputSchema": SCHEMA}
+
+
+def know(gaia: Gaia, *tools: dict[str, Any], name: str = "s") -> None:
+    """Configure a server whose tools have been seen, and that cannot be started."""
+    gaia.write({name: ENTRY})
+    ToolCache(Path(gaia.environ["GAIA_HOME"]) / "cache").keep(read_entry(name, ENTRY), tools)
+
+
+@pytest.fixture(autouse=True)
+def home(gaia: Gaia) -> None:
+    """With a cache of its own, whatever the platform's is."""
+    gaia.environ["GAIA_HOME"] = str(gaia.home / ".gaia")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("s", "greet", "--help"),
+        ("s.greet", "--help"),
+        ("--help", "s", "greet"),
+        ("--json", "s", "--timeout", "3", "greet", "x=1", "--help"),
+    ],
+)
+def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: arguments as options would be, required first, without connecting."""
+    know(gaia, TOOL)
+
+    ran = gaia("call", *words, COLUMNS="100")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    usage, arguments = ran.stdout.partition("Arguments:\n")[::2]
+    assert usage.startswith("Usage: gaia mcp call s greet ")
+    assert "full name= count= point:= points:= loud= [style=] [OPTIONS]" in " ".join(usage.split())
+    assert "Say hello.\\x1b[2J" in usage
+    assert "Politely." in usage
+    assert [line.strip() for line in arguments.splitlines()[:6]] == [
+        "full name=  string. Who  [required]",
+        "count=      integer  [required]",
+        "point:=     object  [required]",
+        "points:=    array of object  [required]",
+        "loud=       boolean  [required]",
+        'style=      "plain" | "warm". How to say it  [default: "plain"]',
+    ]
+    assert "--output-dir DIR" in arguments
+    assert ran.stdout.splitlines()[-1] == (
+        "Example: gaia mcp call s greet 'full name=VALUE' count=1 point:='{}' points:='[]' loud=true extra=VALUE"
+    )
+
+
+def test_the_example_takes_a_value_that_fits(gaia: Gaia) -> None:
+    """Ours."""
+    schema = {"properties": {"mode": {"enum": ["very fast", "slow"]}}, "required": ["mode"]}
+    know(gaia, {"name": "it's", "inputSchema": schema})
+
+    last = gaia("call", "s", "it's", "--help").stdout.splitlines()[-1]
+
+    assert last == """Example: gaia mcp call s 'it'"'"'s' 'mode=very fast'"""
+
+
+@pytest.mark.parametrize("schema", [None, "x", {}, {"properties": {"a": 7}}, {"properties": 7, "required": [7]}])
+def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> None:
+    """Ours: bad input."""
+    know(gaia, {"name": "odd", "inputSchema": schema, "description": 7})
+
+    ran = gaia("call", "s", "odd", "--help")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[-1] == "Example: gaia mcp call s odd"
+
+
+def test_a_tool_that_has_not_been_seen_has_the_usual_page(gaia: Gaia) -> None:
+    """Ours: with what to do about it."""
+    know(gaia, TOOL)
+
+    for words in (("s", "other"), ("nobody", "greet"), ("nobody.greet",)):
+        ran = gaia("call", *words, "--help")
+        assert ran.code == 0
+        assert "Example: gaia mcp call time" in ran.stdout
+    assert gaia("call", "s", "other", "--help").stdout.splitlines()[-1] == (
+        "What other takes is not known; look once with: gaia mcp tools s"
+    )
+    assert "not known" not in gaia("call", "--help").stdout + gaia("call", "s", "--help").stdout
+
+
+def test_a_corrupt_cache_or_configuration_leads_to_the_usual_page(gaia: Gaia) -> None:
+    """Ours: bad input."""
+    know(gaia, TOOL)
+    (gaia.home / ".gaia" / "cache" / "tools" / "s.json").write_text("{")
+    assert "Arguments:\n  NAME" in gaia("call", "s", "greet", "--help").stdout
+
+    gaia.config.write_text("{")
+    ran = gaia("call", "s", "greet", "--help")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert "Arguments:\n  NAME" in ran.stdout
+
+
+def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:
+    """Ours."""
+    know(gaia, TOOL)
+
+    ran = gaia("call", "s", "greet", "--help", COLUMNS="50")
+
+    assert max(len(line) for line in ran.stdout.splitlines()[:-2]) <= 50

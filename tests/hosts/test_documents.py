@@ -1,0 +1,135 @@
+"""The servers in a text of any format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
+from gaia_mcp.hosts.problems import TextProblemError
+
+JSON = Layout("json", ("mcpServers",))
+DEEP = Layout("json", ("projects", "/a.b", "mcpServers"))
+BARE = Layout("json", ())
+TOML = Layout("toml", ("mcp_servers",))
+YAML = Layout("yaml", ("extensions",))
+LIST = Layout("yaml", ("mcpServers",), listed=True)
+ENTRY = {"command": "uvx"}
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "servers"),
+    [
+        ('{"mcpServers": {"a": {"command": "x"}, "b": 5}}', JSON, {"a": {"command": "x"}, "b": 5}),
+        ('{"projects": {"/a.b": {"mcpServers": {"a": {}}}}}', DEEP, {"a": {}}),
+        ('{"projects": {"/other": {}}}', DEEP, {}),
+        ('{"a": {}}', BARE, {"a": {}}),
+        ('{"mcpServers": null}', JSON, {}),
+        ("{}", JSON, {}),
+        (" \n", JSON, {}),
+        ("", TOML, {}),
+        ("[mcp_servers.a]\nx = 1", TOML, {"a": {"x": 1}}),
+        ("# nothing", YAML, {}),
+        ("extensions:\n  a: {}\n  1: {}", YAML, {"a": {}, "1": {}}),
+        (
+            "mcpServers:\n- name: a\n- just text\n- name: ''",
+            LIST,
+            {"a": {"name": "a"}, "#2": "just text", "#3": {"name": ""}},
+        ),
+    ],
+)
+def test_servers_are_found_in_every_format(text: str, layout: Layout, servers: dict[str, Any]) -> None:
+    """Ours: an empty file holds none. Whether an entry makes sense is said later, by its name."""
+    assert read_servers(text, layout) == servers
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "words"),
+    [
+        ("[]", JSON, "does not hold an object"),
+        ("[]", BARE, "does not hold an object"),
+        ('{"mcpServers": []}', JSON, "'mcpServers' is not an object"),
+        ('{"projects": {"/a.b": 1}}', DEEP, "'projects./a.b' is not an object"),
+        ("mcpServers: {a: 1}", LIST, "'mcpServers' is not a list"),
+        ("mcpServers:\n- name: a\n- name: a\n", LIST, "two servers called 'a'"),
+        ('{"mcpServers": {"a": 1, "a": 2}}', JSON, "the key 'a' twice"),
+        ('{"mcpServers": {}, "mcpServers": {}}', JSON, "the key 'mcpServers' twice"),
+    ],
+)
+def test_what_holds_no_servers_is_said(text: str, layout: Layout, words: str) -> None:
+    """Ours; and such a text is never changed."""
+    with pytest.raises(TextProblemError, match=words):
+        read_servers(text, layout)
+    with pytest.raises(TextProblemError):
+        with_server(text, layout, "n", ENTRY)
+
+
+def test_a_key_that_is_there_twice_elsewhere_is_none_of_our_business() -> None:
+    """Ours: editors allow it in their settings."""
+    assert read_servers('{"other": {"x": 1, "x": 2}, "mcpServers": {}}', JSON) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "place"),
+    [('{\n  "a": tru}', JSON, (2, 8)), ("a = 1\nb = @", TOML, (2, 5)), ("a: 1\n b: 2", YAML, (2, 3))],
+)
+def test_a_mistake_is_told_with_line_and_column(text: str, layout: Layout, place: tuple[int, int]) -> None:
+    """Ours: whoever reads, whoever writes."""
+    for act in (
+        lambda: read_servers(text, layout),
+        lambda: parsed(text, layout.format),
+        lambda: with_server(text, layout, "n", ENTRY),
+    ):
+        with pytest.raises(TextProblemError) as caught:
+            act()
+        assert (caught.value.line, caught.value.column) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ('{"mcpServers": {"a": {}}}', JSON),
+        ('{"projects": {}}', DEEP),
+        ('{"projects": {"/a.b": {"mcpServers": {"n": {}}}}}', DEEP),
+        ('{"a": {}}', BARE),
+        ("", BARE),
+        ("[mcp_servers.n]\nx = 1\n", TOML),
+        ("[mcp_servers]\n", TOML),
+        ("extensions:\n  n:\n    x: 1\n", YAML),
+        ("mcpServers:\n  - name: n\n", LIST),
+        ("mcpServers: []\n", LIST),
+        ("", LIST),
+    ],
+)
+def test_a_server_is_put_into_every_format(text: str, layout: Layout) -> None:
+    """Ours: and what is made means what was meant."""
+    entry = {"name": "n", **ENTRY}
+    before = read_servers(text, layout)
+    assert read_servers(with_server(text, layout, "n", entry), layout) == {**before, "n": entry}
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("mcp_servers = {n = {x = 1}}", TOML),
+        ("mcp_servers = {a = {x = 1}}", TOML),
+        ("[mcp_servers]\nn = {x = 1}\n", TOML),
+        ("mcp_servers.n.x = 1\n", TOML),
+        ("extensions: {n: {}}\n", YAML),
+        ("base: &b {x: 1}\nextensions:\n  n: &n\n    x: 1\nother: *n\n", YAML),
+        ("mcpServers:\n-\n  name: n\n", LIST),
+        ("a: 1\n...\n", YAML),
+    ],
+)
+def test_a_form_in_which_one_server_cannot_be_changed_alone_is_refused(text: str, layout: Layout) -> None:
+    """Ours: nothing is reformatted, and nothing lost."""
+    with pytest.raises(TextProblemError, match=r"cannot be changed alone|within brackets"):
+        with_server(text, layout, "n", {"name": "n", **ENTRY})
+
+
+@pytest.mark.parametrize("layout", [JSON, TOML], ids=lambda layout: layout.format)
+def test_a_name_that_no_file_can_hold_is_refused(layout: Layout) -> None:
+    """Ours: half of a surrogate pair has no UTF-8."""
+    with pytest.raises(TextProblemError, match="half a character"):
+        with_server("", layout, "\ud800", ENTRY)

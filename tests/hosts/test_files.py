@@ -1,0 +1,217 @@
+"""A host's file: real files, really broken, and really killed writers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.hosts.documents import Layout
+from gaia_mcp.hosts.files import MAX_BYTES, change_servers, read_document, servers_of
+
+JSON = Layout("json", ("mcpServers",))
+TOML = Layout("toml", ("mcp_servers",))
+ENTRY = {"command": "uvx"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "mcp.json"
+
+
+def put(path: Path, layout: Layout = JSON, **entries: dict[str, Any]) -> None:
+    change_servers(path, layout, "Cursor", lambda _: entries)
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "place"),
+    [
+        (b"{bad", "double quotes", (1, 2)),
+        (b'{"mcpServers": []}', "'mcpServers' is not an object", (0, 0)),
+        (b'{"a": "\xff"}', "not UTF-8", (1, 8)),
+        (b'\xef\xbb\xbf{\n"\xff"}', "not UTF-8", (2, 2)),
+        (b"[" * 100_000, "nested too deeply", (1, 202)),
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
+def test_a_file_that_cannot_be_used_is_an_exact_error_and_stays(
+    path: Path, data: bytes, words: str, place: tuple[int, int]
+) -> None:
+    """Ours: with the host's name; whether it was to be read or written."""
+    path.write_bytes(data)
+    for act in (lambda: servers_of(path, JSON, "Cursor"), lambda: put(path, n=ENTRY)):
+        with pytest.raises(ConfigFileError, match=words) as caught:
+            act()
+        assert caught.value.message.endswith("(the file of Cursor)")
+        assert (caught.value.line, caught.value.column) == place
+    assert path.read_bytes() == data
+
+
+def test_a_file_that_is_not_there_cannot_be_read_but_can_be_made(path: Path) -> None:
+    """Ours: private, as it may come to hold secrets."""
+    with pytest.raises(ConfigFileError, match="is not there"):
+        servers_of(path, JSON)
+    below = path.parent / "new" / "mcp.json"
+    put(below, n=ENTRY)
+    assert servers_of(below, JSON) == {"n": ENTRY}
+    assert stat.S_IMODE(below.stat().st_mode) == 0o600
+
+
+def test_an_empty_file_holds_nothing_and_takes_everything(path: Path) -> None:
+    """Ours: some hosts make one."""
+    path.write_bytes(b"")
+    assert servers_of(path, JSON) == {}
+    put(path, n=ENTRY)
+    assert servers_of(path, JSON) == {"n": ENTRY}
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link to itself"])
+def test_what_is_no_file_is_an_error_at_once(path: Path, kind: str) -> None:
+    """Ours: a pipe that nobody writes into would keep us waiting for ever."""
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path)
+    with pytest.raises(ConfigFileError):
+        servers_of(path, JSON)
+    with pytest.raises(ConfigFileError):
+        put(path, n=ENTRY)
+
+
+def test_what_the_system_does_not_let_us_read_is_an_error() -> None:
+    """Ours: a file that is there, and whose beginning no process has."""
+    with pytest.raises(ConfigFileError, match="cannot be read"):
+        servers_of(Path("/proc/self/mem"), JSON)
+
+
+def test_an_enormous_file_is_refused(path: Path) -> None:
+    """Ours: before it is read."""
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    for act in (lambda: servers_of(path, JSON), lambda: put(path, n=ENTRY)):
+        with pytest.raises(ConfigFileError, match=r"too large.*16 MB"):
+            act()
+
+
+def test_mark_line_ends_and_mode_survive(path: Path) -> None:
+    """Ours."""
+    path.write_bytes(b'\xef\xbb\xbf{\r\n  "x": "\xc3\xa9",\r\n  "mcpServers": {}\r\n}')
+    path.chmod(0o640)
+    put(path, n=ENTRY)
+    data = path.read_bytes()
+    assert data.startswith(b'\xef\xbb\xbf{\r\n  "x": "\xc3\xa9",\r\n')
+    assert data.count(b"\n") == data.count(b"\r\n") == 7
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_link_stays_one(tmp_path: Path, path: Path) -> None:
+    """Ours: also one to what is not there yet."""
+    path.symlink_to("real.json")
+    put(path, n=ENTRY)
+    put(path, m=ENTRY)
+    assert path.is_symlink()
+    assert list(servers_of(tmp_path / "real.json", JSON)) == ["n", "m"]
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o400])
+def test_a_read_only_file_stays(path: Path, mode: int) -> None:
+    """Ours: its owner meant it."""
+    path.write_text("{}")
+    path.chmod(mode)
+    with pytest.raises(ConfigFileError, match="read-only"):
+        put(path, n=ENTRY)
+    assert path.read_text() == "{}"
+
+
+def test_several_are_put_in_one_step_or_none(path: Path) -> None:
+    """Ours: what is returned for the entries that are there; nothing at all if that raises."""
+    path.write_text('{"mcpServers": {"a": {}}}')
+    seen: list[dict[str, Any]] = []
+
+    def change(there: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        seen.append(there)
+        return {"b": ENTRY, "a": ENTRY}
+
+    change_servers(path, JSON, "", change)
+    assert (seen, servers_of(path, JSON)) == ([{"a": {}}], {"a": ENTRY, "b": ENTRY})
+    before = path.read_bytes()
+
+    def fail(there: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        change_servers(path, JSON, "", fail)
+    assert path.read_bytes() == before
+
+
+def test_what_the_host_writes_meanwhile_is_not_overwritten(path: Path) -> None:
+    """Ours: it knows nothing of our lock."""
+    path.write_text("{}")
+
+    def change(there: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        path.write_text('{"theirs": 1}')
+        return {"n": ENTRY}
+
+    with pytest.raises(ConfigFileError, match="changed by another program"):
+        change_servers(path, JSON, "", change)
+    assert path.read_text() == '{"theirs": 1}'
+
+
+def test_where_nothing_is_to_be_put_nothing_is_written(path: Path) -> None:
+    """Ours: not even the same again."""
+    path.write_text('{"mcpServers": {}}')
+    before = path.stat()
+    put(path)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_any_value_can_be_looked_at(path: Path) -> None:
+    """Ours: to find out whose file it is."""
+    path.write_text("a = 1")
+    assert read_document(path, "toml") == {"a": 1}
+    with pytest.raises(ConfigFileError):
+        read_document(path, "json")
+
+
+def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
+    """Ours: each waits for the other."""
+    threads = [threading.Thread(target=put, args=(path,), kwargs={f"n{number}": ENTRY}) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(servers_of(path, JSON)) == 8
+
+
+def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new(path: Path) -> None:
+    """Ours: whenever that happens."""
+    path.write_text(json.dumps({"x": "y" * 100_000, "mcpServers": {}}))
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom gaia_mcp.hosts.documents import Layout\n"
+        "from gaia_mcp.hosts.files import change_servers\nnumber = 0\nprint('ready', flush=True)\n"
+        "while True:\n    number += 1\n"
+        "    entries = {'n': {'command': str(number)}}\n"
+        "    change_servers(Path(sys.argv[1]), Layout('json', ('mcpServers',)), '', lambda _: entries)\n"
+    )
+    for _ in range(5):
+        process = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        inode = path.stat().st_ino
+        while path.stat().st_ino == inode:
+            continue
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert list(servers_of(path, JSON)) == ["n"]
+        assert len(json.loads(path.read_text())["x"]) == 100_000

@@ -1,0 +1,160 @@
+"""JSON with comments: read exactly, changed in one place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.hosts.jsonc import parse, with_member
+from gaia_mcp.hosts.problems import Repeated, TextProblemError
+from tests.protocol_support import steady
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
+ENTRY = {"command": "uvx", "args": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('// c\n{"a": 1, /* b */ "b": [1, 2,], // d\n}\n// e', {"a": 1, "b": [1, 2]}),
+        ('{"a": "// no comment", "b": "/* nor this */",}', {"a": "// no comment", "b": "/* nor this */"}),
+        ("[true, false, null, -1.5e3, 0, {}, [],]", [True, False, None, -1500.0, 0, {}, []]),
+        ('/**/{"\\u00e9\\n": "\\ud83d\\ude00",}', {"é\n": "😀"}),
+        ('"x" // y', "x"),
+    ],
+)
+def test_comments_and_trailing_commas_are_read_over(text: str, value: Any) -> None:
+    """Ours: as editors do."""
+    assert parse(text) == value
+
+
+@steady
+@given(value=VALUES)
+def test_what_is_json_is_read_as_json_is(value: Any) -> None:
+    """Ours: with a comment behind it our own reader is used, and finds the same."""
+    text = json.dumps(value, indent=1)
+    assert parse(text) == parse(text + "// c") == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "at"),
+    [
+        ("", "ends too early", 0),
+        ('{"a": 1', "ends too early", 7),
+        ('{"a"', "ends too early", 4),
+        ('{"a" 1}', "a colon", 5),
+        ("{a: 1}", "double quotes", 1),
+        ('{"a": 1 "b": 2}', "a comma or '}'", 8),
+        ("[1 2]", "a comma or ']'", 3),
+        ("[,]", "a value", 1),
+        ("[tru]", "a value", 1),
+        ("[01]", "a comma", 2),
+        ('{"a": 1}, 2', "goes on after its end", 8),
+        ('{"a": 1} /* b', "a comment has no end", 9),
+        ('{"a": "x\ny"}', "not JSON", 8),
+        ('{"a": "x', "not JSON", 6),
+        ("[" * 100_000, "nested too deeply", 201),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str, at: int) -> None:
+    """Ours."""
+    with pytest.raises(TextProblemError, match=words.replace("|", r"\|")) as caught:
+        parse(text)
+    assert caught.value.at == at
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '{"a": 1, "b": 2, "a": 3} // c'])
+def test_a_key_that_is_there_twice_is_told(text: str) -> None:
+    """Ours: it is for the caller to say whether that matters."""
+    value = parse(text)
+    assert isinstance(value, Repeated)
+    assert value.key == "a"
+
+
+OLD = '{\n  // mine\n  "x": 1, // c\n  "mcpServers": {\n    "a": {"command": "old"}, // last\n    // end\n  }\n}\n'
+
+
+def test_a_member_is_added_behind_the_others_and_nothing_else_changes() -> None:
+    """Ours: comments, order, indentation, trailing commas."""
+    new = '    "b": {\n      "command": "uvx",\n      "args": [\n        "a"\n      ]\n    },\n'
+    assert with_member(OLD, ("mcpServers", "b"), ENTRY) == OLD.replace("    // end", new + "    // end")
+
+
+def test_without_a_trailing_comma_none_is_left_behind() -> None:
+    """Ours: hosts that read no comments read no trailing comma either. A comment behind a value stays with it."""
+    old = '{\n  "s": {\n    "a": 1 // one\n  }\n}'
+    assert with_member(old, ("s", "b"), 2) == '{\n  "s": {\n    "a": 1, // one\n    "b": 2\n  }\n}'
+
+
+def test_a_member_is_replaced_where_it_stands() -> None:
+    """Ours: on one line if it was so."""
+    new = '{"command": "uvx", "args": ["a"]}'
+    assert with_member(OLD, ("mcpServers", "a"), ENTRY) == OLD.replace('{"command": "old"}', new)
+    assert with_member('{\n\t"a": {\n\t\t"b": 1\n\t}\n}', ("a",), {"c": 2}) == '{\n\t"a": {\n\t\t"c": 2\n\t}\n}'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", '{\n  "s": {\n    "b": 1\n  }\n}\n'),
+        (" \r\n", '{\r\n  "s": {\r\n    "b": 1\r\n  }\r\n}\r\n'),
+        ("{}", '{\n  "s": {\n    "b": 1\n  }\n}'),
+        ("{\n}\n", '{\n  "s": {\n    "b": 1\n  }\n}\n'),
+        ('{"s":{}}', '{"s":{\n  "b": 1\n}}'),
+        ('{\n "s": { // none\n }\n}', '{\n "s": { // none\n  "b": 1\n }\n}'),
+        ('{"s":{"a":2}}', '{"s":{"a":2, "b": 1}}'),
+        ('{"s":{"a":2,}}', '{"s":{"a":2, "b": 1,}}'),
+        ('{"a": 1}', '{"a": 1, "s": {"b": 1}}'),
+        (
+            '{\r\n    "s": {\r\n        "a": 2\r\n    }\r\n}',
+            '{\r\n    "s": {\r\n        "a": 2,\r\n        "b": 1\r\n    }\r\n}',
+        ),
+        ('{\n  "s": {\n    "a": 2 /* x */ }\n}', '{\n  "s": {\n    "a": 2,\n    "b": 1 /* x */ }\n}'),
+        ('{\n  "s": null\n}', '{\n  "s": {\n    "b": 1\n  }\n}'),
+        ('{"s": {"b": null}}', '{"s": {"b": 1}}'),
+        ('{"s": 0}', None),
+        ('{"s": []}', None),
+        ("[]", None),
+    ],
+)
+def test_every_form_of_an_object_takes_a_member(old: str, new: str | None) -> None:
+    """Ours; None: there is no object that could."""
+    if new is None:
+        with pytest.raises(TextProblemError, match="object"):
+            with_member(old, ("s", "b"), 1)
+    else:
+        assert with_member(old, ("s", "b"), 1) == new
+
+
+@steady
+@given(before=OBJECTS, servers=OBJECTS, after=OBJECTS, name=st.text(), value=VALUES, data=st.data())
+def test_whatever_surrounds_it_survives(
+    before: dict[str, Any], servers: dict[str, Any], after: dict[str, Any], name: str, value: Any, data: st.DataObject
+) -> None:
+    """Ours: what was before and behind the one member is there again, byte for byte."""
+    indent = data.draw(st.sampled_from([None, 1, 2, 4, "\t"]))
+    newline = data.draw(st.sampled_from(["\n", "\r\n"]))
+    document = {**before, "s": servers, **{key: held for key, held in after.items() if key != "s"}}
+    text = json.dumps(document, indent=indent, ensure_ascii=False).replace("\n", newline)
+    comment = f"// c {newline}"
+
+    new = with_member(comment + text, ("s", name), value)
+
+    assert parse(new) == {**document, "s": {**servers, name: value}}
+    assert new.startswith(comment)
+    if name not in servers:
+        # A pure insertion: without what was put there, it is the old text.
+        start = next((at for at, (a, b) in enumerate(zip(comment + text, new, strict=False)) if a != b), len(text))
+        rest = (comment + text)[start:]
+        assert new.endswith(rest) or not rest

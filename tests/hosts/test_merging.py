@@ -1,0 +1,141 @@
+"""What an import would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaia_mcp.hosts.known import HOSTS
+from gaia_mcp.hosts.merging import Found, Step, differences, plan, tidy_name
+from gaia_mcp.hosts.places import Place
+
+OURS = Path("/home/ada/.gaia/mcp_servers.json")
+CURSOR, CODEX = Path("/c/mcp.json"), Path("/x/config.toml")
+A, B = {"command": "x", "args": ["a"]}, {"command": "x", "args": ["b"]}
+
+
+def found(name: str, entry: dict[str, Any], path: Path = CURSOR, reason: str = "") -> Found:
+    host = HOSTS["cursor"]
+    return Found(name, name, Place(host, path, host.layout, "user"), entry, reason=reason)
+
+
+def outcomes(steps: list[Step]) -> list[tuple[str, str]]:
+    return [(step.name, step.outcome) for step in steps]
+
+
+def test_a_server_is_new_the_same_or_in_conflict() -> None:
+    """Ours."""
+    steps = plan([found("n", A), found("s", A), found("c", A)], {"s": A, "c": B}, OURS)
+    assert outcomes(steps) == [("n", "new"), ("s", "same"), ("c", "conflict")]
+    assert [step.is_saved for step in steps] == [True, False, False]
+    assert (steps[2].differs, steps[2].against) == (["args"], OURS)
+
+
+def test_with_force_a_conflict_is_replaced() -> None:
+    """Ours; what is the same is left alone."""
+    steps = plan([found("s", A), found("c", A)], {"s": A, "c": B}, OURS, force=True)
+    assert outcomes(steps) == [("s", "same"), ("c", "replaced")]
+    assert steps[1].entry == A
+
+
+def test_what_says_nothing_about_how_it_is_reached_survives_a_replacement() -> None:
+    """Ours: a host that knows no switch has not switched it on; nor is a note of ours the host's to forget."""
+    ours = {"url": "https://h", "headers": {"A": "b"}, "type": "sse", "timeout": 5, "disabled": True, "x_mine": 1}
+    (kept,) = plan([found("s", A)], {"s": ours}, OURS, force=True)
+    (said,) = plan([found("s", {**A, "timeout": 9})], {"s": ours}, OURS, force=True)
+    (was_none,) = plan([found("s", A)], {"s": "rubbish"}, OURS, force=True)
+    assert kept.entry == {**A, "timeout": 5, "disabled": True, "x_mine": 1}
+    assert list(kept.entry) == ["timeout", "disabled", "x_mine", "command", "args"]
+    assert said.entry == {**kept.entry, "timeout": 9}
+    assert was_none.entry == A
+
+
+def test_two_hosts_with_one_server_agree_or_not() -> None:
+    """Ours: of two that differ neither is chosen; with force it is the first."""
+    agreeing = [found("n", A), found("n", A, CODEX)]
+    differing = [found("n", A), found("n", B, CODEX), found("n", B, OURS)]
+
+    (same,) = plan(agreeing, {}, OURS)
+    (conflict,) = plan(differing, {}, OURS)
+    (forced,) = plan(differing, {}, OURS, force=True)
+
+    assert (same.outcome, [one.place.path for one in same.sources]) == ("new", [CURSOR, CODEX])
+    assert (conflict.outcome, conflict.differs, conflict.against) == ("conflict", ["args"], CODEX)
+    assert (forced.outcome, forced.entry) == ("new", A)
+
+
+def test_of_two_hosts_the_one_that_differs_from_ours_is_named() -> None:
+    """Ours: to take the other would change nothing."""
+    (step,) = plan([found("n", A), found("n", B, CODEX)], {"n": A}, OURS)
+    (forced,) = plan([found("n", A), found("n", B, CODEX)], {"n": A}, OURS, force=True)
+    assert (step.outcome, step.differs, step.against, step.entry) == ("conflict", ["args"], OURS, B)
+    assert [one.place.path for one in step.sources] == [CODEX, CURSOR]
+    assert (forced.outcome, len(forced.sources)) == ("same", 2)
+
+
+def test_what_a_host_has_no_place_for_is_no_difference() -> None:
+    """Ours: between ours and a host's, and between two hosts'; the second of them is asked."""
+
+    def as_held_by(place: Place, entry: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in entry.items() if key != "cwd" or place.path != CURSOR}
+
+    rich = {**A, "cwd": "/w"}
+    own = plan([found("n", A), found("n", rich, CODEX)], {"n": rich}, OURS, as_held_by=as_held_by)
+    two = plan([found("n", rich, CODEX), found("n", A)], {}, OURS, as_held_by=as_held_by)
+    real = plan([found("n", B)], {"n": rich}, OURS, as_held_by=as_held_by)
+    assert outcomes([*own, *two, *real]) == [("n", "same"), ("n", "new"), ("n", "conflict")]
+    assert (two[0].entry, real[0].differs) == (rich, ["args"])
+
+
+def test_what_cannot_be_carried_over_is_a_step_of_its_own() -> None:
+    """Ours: another host's server of that name is not held up by it."""
+    steps = plan([found("n", {}, reason="no object"), found("n", A, CODEX)], {}, OURS)
+    assert outcomes(steps) == [("n", "left"), ("n", "new")]
+    assert (steps[0].reason, steps[0].is_saved) == ("no object", False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        (A, {**A, "env": {}, "disabled": True, "timeout": 5, "x_mine": 1}, []),
+        ({"command": "x"}, {"command": "x", "args": []}, []),
+        ({"command": "x a"}, A, []),
+        ({"command": "x  a b"}, A, ["args"]),
+        ({"command": "/usr/bin/npx", "args": []}, {"command": "npx", "args": []}, []),
+        ({"command": "npx"}, {"command": "uvx"}, ["command"]),
+        ({"url": "https://h", "type": "http"}, {"url": "https://h"}, []),
+        ({"url": "https://h", "type": "sse"}, {"url": "https://h"}, ["type"]),
+        (
+            {"url": "https://h", "headers": {"A": "1", "B": "2"}},
+            {"url": "https://h", "headers": {"A": "2"}},
+            ["headers A", "headers B"],
+        ),
+        ({**A, "env": {"K": "v"}, "cwd": "/w"}, {**A, "env": "rubbish"}, ["cwd", "env K"]),
+        (A, "rubbish", ["everything"]),
+        ({"command": 5}, {"command": ""}, ["command"]),
+    ],
+)
+def test_only_what_makes_another_server_is_a_difference(one: Any, other: Any, differs: list[str]) -> None:
+    """Ours: not a switch, not a timeout, not how the same program is written."""
+    which = {"npx": "/usr/bin/npx", "/usr/bin/npx": "/usr/bin/npx"}.get
+    assert differences(one, other, which) == differs
+    assert sorted(differences(other, one, which)) == sorted(differs)
+
+
+@pytest.mark.parametrize(
+    ("name", "tidied"),
+    [
+        ("time", "time"),
+        ("My Server", "My-Server"),
+        ("a/b (c)", "a-b-c"),
+        (" -x- ", "x"),
+        ("é", ""),
+        ("", ""),
+        ("x" * 80, "x" * 64),
+    ],
+)
+def test_a_name_is_made_one_that_can_be_typed(name: str, tidied: str) -> None:
+    """Ours."""
+    assert tidy_name(name) == tidied

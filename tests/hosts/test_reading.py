@@ -1,0 +1,166 @@
+"""A host's entry in our own format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.hosts.dialects import Dialect, NotCarriedError
+from gaia_mcp.hosts.known import HOSTS
+from gaia_mcp.hosts.reading import entry_from
+
+PLAIN = Dialect()
+
+
+@pytest.mark.parametrize(
+    ("host", "theirs", "ours"),
+    [
+        (
+            "claude-desktop",
+            {"command": "npx", "args": ["-y", "p"], "env": {"K": "v"}},
+            {"command": "npx", "args": ["-y", "p"], "env": {"K": "v"}},
+        ),
+        ("claude-code", {"type": "stdio", "command": "x", "args": [], "env": {}}, {"command": "x", "args": []}),
+        (
+            "claude-code",
+            {"type": "http", "url": "https://h", "headers": {"A": "${X:-d}"}},
+            {"url": "https://h", "headers": {"A": "${X:-d}"}},
+        ),
+        ("claude-code", {"type": "sse", "url": "https://h"}, {"url": "https://h", "type": "sse"}),
+        ("cursor", {"command": "${userHome}/x"}, {"command": "${HOME}/x", "args": []}),
+        ("vscode", {"type": "stdio", "command": "x", "cwd": "/w"}, {"command": "x", "args": [], "cwd": "/w"}),
+        ("windsurf", {"serverUrl": "https://h", "disabled": True}, {"url": "https://h", "disabled": True}),
+        (
+            "codex",
+            {"command": "x", "env_vars": ["A", {"name": "B"}], "tool_timeout_sec": 2.5, "enabled": False},
+            {"command": "x", "args": [], "env": {"A": "${A}", "B": "${B}"}, "disabled": True, "timeout": 2.5},
+        ),
+        (
+            "codex",
+            {
+                "url": "https://h",
+                "bearer_token_env_var": "T",
+                "http_headers": {"A": "b"},
+                "env_http_headers": {"C": "D"},
+            },
+            {"url": "https://h", "headers": {"A": "b", "C": "${D}", "Authorization": "Bearer ${T}"}},
+        ),
+        ("gemini", {"httpUrl": "https://h", "headers": {"A": "$X"}}, {"url": "https://h", "headers": {"A": "${X}"}}),
+        ("gemini", {"url": "https://h"}, {"url": "https://h", "type": "sse"}),
+        ("gemini", {"url": "https://h", "type": "http"}, {"url": "https://h"}),
+        ("gemini", {"command": "x", "timeout": 5000}, {"command": "x", "args": [], "timeout": 5}),
+        (
+            "zed",
+            {"source": "custom", "command": {"path": "x", "args": ["a"], "env": {"K": "v"}}},
+            {"command": "x", "args": ["a"], "env": {"K": "v"}},
+        ),
+        (
+            "goose",
+            {
+                "name": "n",
+                "type": "stdio",
+                "cmd": "x",
+                "args": [8080, True],
+                "envs": {"K": 1},
+                "timeout": 300,
+                "enabled": True,
+            },
+            {"command": "x", "args": ["8080", "true"], "env": {"K": "1"}, "timeout": 300},
+        ),
+        ("goose", {"type": "streamable_http", "uri": "https://h"}, {"url": "https://h"}),
+        ("cline", {"type": "streamableHttp", "url": "https://h", "alwaysAllow": []}, {"url": "https://h"}),
+        (
+            "continue",
+            {
+                "name": "n",
+                "type": "streamable-http",
+                "url": "https://h",
+                "requestOptions": {"headers": {"A": "${{ secrets.X }}"}},
+            },
+            {"url": "https://h", "headers": {"A": "${X}"}},
+        ),
+        (
+            "opencode",
+            {"type": "local", "command": ["x", "a"], "environment": {"K": "{env:K}"}, "timeout": 1500},
+            {"command": "x", "args": ["a"], "env": {"K": "${K}"}, "timeout": 1.5},
+        ),
+        ("opencode", {"type": "remote", "url": "https://h"}, {"url": "https://h"}),
+        ("copilot-cli", {"type": "local", "command": "x", "tools": ["*"]}, {"command": "x", "args": []}),
+        ("mcporter", {"baseUrl": "https://h"}, {"url": "https://h"}),
+    ],
+)
+def test_the_entries_of_every_host_are_read(host: str, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Ours: nothing is left behind of these, so there is nothing to remark."""
+    assert entry_from(theirs, HOSTS[host].dialect) == (ours, [])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [
+        ("npx x", "no object"),
+        (None, "no object"),
+        ({}, "neither a command nor an address"),
+        ({"command": ""}, "command is not a text"),
+        ({"command": 5}, "command is not a text"),
+        ({"command": []}, "command is not a text"),
+        ({"command": {"args": []}}, "command is not a text"),
+        ({"command": "x", "args": "a b"}, "arguments are not a list"),
+        ({"command": "x", "args": [{}]}, "arguments are not a list"),
+        ({"command": "x", "env": ["K=v"]}, "env is no object"),
+        ({"command": "x", "cwd": 5}, "folder is not a text"),
+        ({"url": 5}, "address does not begin"),
+        ({"url": "unix:///run/x"}, "address does not begin"),
+        ({"url": "https://h", "headers": "A: b"}, "headers is no object"),
+        ({"type": "builtin", "name": "developer"}, "a part of the host"),
+        ({"type": "ws", "url": "wss://h"}, "type 'ws'"),
+        ({"type": ["x"], "url": "https://h"}, "type"),
+        ({"command": "${workspaceFolder}/x"}, "command: "),
+        ({"command": "x", "args": ["${command:pick}"]}, "args: "),
+    ],
+)
+def test_what_cannot_be_a_server_here_is_refused_with_the_reason(theirs: Any, words: str) -> None:
+    """Ours: no half of an entry is imported."""
+    with pytest.raises(NotCarriedError, match=words):
+        entry_from(theirs, HOSTS["vscode"].dialect)
+
+
+@pytest.mark.parametrize(
+    ("host", "member", "words"),
+    [
+        ("vscode", {"envFile": "/x/.env"}, "envFile is not read"),
+        ("vscode", {"sandbox": {"a": 1}, "dev": {"b": 1}}, "left behind: sandbox, dev"),
+        ("cursor", {"env": {"K": ["x"]}}, "env K is not a text"),
+        ("vscode", {"env": {"K": "${workspaceFolder}"}}, "env K stays behind"),
+        ("vscode", {"env": {"K": "${input:k}"}}, "env K: ${input:k} is asked for"),
+        ("goose", {"env_keys": ["K"]}, "K: kept in the host's own store"),
+        ("gemini", {"timeout": 6_000_000}, "more than the 600 s"),
+        ("gemini", {"timeout": "soon"}, "not a time"),
+        ("gemini", {"timeout": -1}, "not a time"),
+        ("cursor", {"timeout": 5}, "timeout means nothing"),
+        ("cursor", {"url": "https://h"}, "url means nothing"),
+        ("gemini", {"trust": True, "includeTools": ["a"]}, "left behind: trust, includeTools"),
+    ],
+)
+def test_what_stays_behind_is_told(host: str, member: dict[str, Any], words: str) -> None:
+    """Ours: everything that cannot be carried over has its remark."""
+    entry, (told,) = entry_from({"command": "x", **member}, HOSTS[host].dialect)
+    assert words in told
+    assert entry["command"] == "x"
+
+
+def test_what_says_nothing_is_passed_over_in_silence() -> None:
+    """Ours: descriptions, and switches that are off."""
+    silent = {"description": "d", "trust": False, "alwaysAllow": [], "tools": ["*"], "oauth": None, "enabled": True}
+    assert entry_from({"command": "x", **silent}, PLAIN) == ({"command": "x", "args": []}, [])
+
+
+def test_a_long_timeout_becomes_the_longest() -> None:
+    """Ours."""
+    assert entry_from({"command": "x", "timeout": 6_000_000}, HOSTS["gemini"].dialect)[0]["timeout"] == 600
+
+
+def test_a_project_knows_its_folder() -> None:
+    """Ours."""
+    entry, _ = entry_from({"command": "x", "args": ["${workspaceFolder}/a"]}, HOSTS["vscode"].dialect, folder="/p")
+    assert entry["args"] == ["/p/a"]

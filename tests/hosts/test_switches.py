@@ -1,0 +1,40 @@
+"""Servers that a host has been told elsewhere not to use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from gaia_mcp.hosts.known import HOSTS
+from gaia_mcp.hosts.places import places, project_places
+from gaia_mcp.hosts.switches import switched_off
+
+PROJECT = Path("/p")
+
+
+def test_gemini_keeps_a_list_beside_its_servers(tmp_path: Path) -> None:
+    """Ours: what is no name in it is passed over."""
+    (place,) = places(HOSTS["gemini"], {}, tmp_path)
+    place.path.parent.mkdir()
+    place.path.write_text('{"mcp": {"excluded": ["a", 5]}}')
+    assert switched_off(place, PROJECT, {}, tmp_path) == {"a"}
+
+
+def test_claude_code_keeps_two_for_every_project(tmp_path: Path) -> None:
+    """Ours: one for the servers that the project shares, one for the person's own."""
+    held = {"disabledMcpjsonServers": ["shared"], "disabledMcpServers": ["own"]}
+    (tmp_path / ".claude.json").write_text(json.dumps({"projects": {str(PROJECT): held}}))
+    (user,) = places(HOSTS["claude-code"], {}, tmp_path)
+    shared, own = project_places(HOSTS["claude-code"], PROJECT, {}, tmp_path)
+    found = [switched_off(place, PROJECT, {}, tmp_path) for place in (user, shared, own)]
+    assert found == [set(), {"shared"}, {"own"}]
+
+
+def test_what_is_not_there_switches_nothing_off(tmp_path: Path) -> None:
+    """Ours: nor does what cannot be read, which is said by whoever reads the servers."""
+    (place,) = places(HOSTS["gemini"], {}, tmp_path)
+    assert switched_off(place, PROJECT, {}, tmp_path) == set()
+    place.path.parent.mkdir()
+    for text in ("{", "[]", '{"mcp": 5}', '{"mcp": {"excluded": "a"}}'):
+        place.path.write_text(text)
+        assert switched_off(place, PROJECT, {}, tmp_path) == set()

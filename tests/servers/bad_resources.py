@@ -1,0 +1,18 @@
+"""Lists a resource without an address, among good ones."""
+
+from __future__ import annotations
+
+import _wire
+
+
+def answer(message: _wire.Message) -> _wire.Message | None:
+    if message.get("method") == "initialize":
+        return _wire.initialized(message, resources={})
+    if message.get("method") == "resources/list":
+        return _wire.result(message, {"resources": [{"name": "lost"}, {"name": "good", "uri": "file:///good"}]})
+    if message.get("method") == "resources/templates/list":
+        return _wire.result(message, {"resourceTemplates": []})
+    return _wire.handshake(message)
+
+
+_wire.serve(answer)
