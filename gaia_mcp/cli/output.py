@@ -36,6 +36,8 @@ class Form:
     quiet = False
     # Which of the commands it is.
     command = ""
+    # Whether stdout goes nowhere since its reader has gone.
+    is_dropped = False
     # Entered while something is written: what moves on the terminal makes room for it.
     room: AbstractContextManager[object] = nullcontext()
 
@@ -105,6 +107,7 @@ def write_text(text: str) -> None:
 
 def drop_stdout() -> None:
     """Let whatever is still buffered, and what comes, go nowhere."""
+    Form.is_dropped = True
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -114,8 +117,8 @@ def is_read() -> bool:
     """Whether anybody still reads stdout: a command without an end must not outlive its reader."""
     import select
 
-    if not hasattr(select, "poll"):
-        return True
+    if Form.is_dropped or not hasattr(select, "poll"):
+        return not Form.is_dropped
     poller = select.poll()
     try:
         poller.register(sys.stdout.fileno(), 0)

@@ -22,8 +22,9 @@ IDLE_TICKS = 10
 class Turn:
     """Held by one thread at a time. `relieve` sees to it that somebody waits for a turn that has been taken away."""
 
-    def __init__(self, relieve: Callable[[], None]) -> None:
+    def __init__(self, relieve: Callable[[], None], tick_seconds: float = TICK_SECONDS) -> None:
         self._relieve = relieve
+        self._tick_seconds = tick_seconds
         self._taken = threading.Lock()
         # Held to touch what follows.
         self._lock = threading.Lock()
@@ -64,7 +65,7 @@ class Turn:
     def _look(self) -> None:
         seen = idle = 0
         while True:
-            time.sleep(TICK_SECONDS)
+            time.sleep(self._tick_seconds)
             with self._lock:
                 lasts = self._kept_for is not None and self._calls == seen
                 idle = idle + 1 if self._calls == seen else 0

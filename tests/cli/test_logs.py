@@ -216,9 +216,11 @@ def test_what_goes_on_is_followed(gaia: Gaia) -> None:
 
 def test_followed_as_json_each_piece_is_an_object_on_a_line(noisy: Gaia) -> None:
     """Ours: JSON Lines; what is left out at first stays out."""
+    noisy("prompts", "x")
     noisy("tools", "x")
-    following = noisy.popen("logs", "x", "--follow", "--json", "--runs", "0")
+    following = noisy.popen("logs", "x", "--follow", "--json", "--runs", "1")
     assert following.stdout is not None
+    assert json.loads(following.stdout.readline())["command"] == "tools"
 
     noisy("call", "x", "greet", "name=Ada")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -153,3 +154,10 @@ def test_what_was_not_saved_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(Form, "command", "add")
 
     assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint)
+
+
+def test_what_is_dropped_is_read_by_nobody() -> None:
+    """Ours: a command without an end, whose reader has gone just before a line, must not write to nowhere for ever."""
+    program = "import sys; from gaia_mcp.cli.output import drop_stdout, is_read; drop_stdout(); sys.exit(is_read())"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

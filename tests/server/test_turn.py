@@ -46,7 +46,7 @@ def test_a_turn_is_one_threads_until_it_is_passed_on() -> None:
 def test_a_turn_is_still_there_after_a_quick_call() -> None:
     """Ours: that is what it is kept for."""
     relief = Relief()
-    turn = Turn(relief)
+    turn = Turn(relief, tick_seconds=60)
     turn.take()
     for _ in range(100):
         call = object()
@@ -83,7 +83,7 @@ def test_a_turn_is_taken_away_again_and_again(times: int) -> None:
 
 def test_whoever_has_lost_the_turn_does_not_get_that_of_another_call() -> None:
     """Ours: a call that was given up may end while a later one keeps the turn."""
-    turn = Turn(Relief())
+    turn = Turn(Relief(), tick_seconds=0.5)
     turn.take()
     slow, quick = object(), object()
     turn.keep(slow)
