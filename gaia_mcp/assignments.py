@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from typing import Any, NamedTuple
-
-_ASSIGNMENT = re.compile(r"^(?P<key>[^=]+?)(?P<mode>:=|=)(?P<value>.*)$", re.DOTALL)
 
 
 class Assignment(NamedTuple):
@@ -24,10 +21,11 @@ class ArgumentSyntaxError(ValueError):
 
 def read_assignment(text: str) -> Assignment:
     """`key=value` or `key:=JSON` taken apart. Raises `ArgumentSyntaxError`."""
-    match = _ASSIGNMENT.match(text)
-    if match is None:
+    key, sign, value = text.partition("=")
+    if not (key and sign):
         raise ArgumentSyntaxError(f"{text!r} is not key=value")
-    return Assignment(match["key"], match["value"], match["mode"] == ":=")
+    is_raw = len(key) > 1 and key.endswith(":")
+    return Assignment(key[:-1] if is_raw else key, value, is_raw)
 
 
 def read_object(text: str, where: str) -> dict[str, Any]:

@@ -9,17 +9,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 # What can be typed in every shell without quoting, and carried inside a tool's name.
-_SERVER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")
+_SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
 
 
 def is_server_name(name: str) -> bool:
     """Whether a new server may be called this."""
-    return bool(_SERVER_NAME.fullmatch(name))
+    return bool(re.fullmatch(_SERVER_NAME, name))
 
 
 def typeable(word: str) -> str:
     """`word` as it is typed in a shell."""
-    if _SERVER_NAME.fullmatch(word):
+    if is_server_name(word):
         return word
     import shlex
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.entering import (
+from gaia_mcp.cli.exchange.entering import (
     CwdOption,
     EnvOption,
     HeaderOption,
@@ -21,7 +21,7 @@ from gaia_mcp.cli.entering import (
     warn_of_secrets,
 )
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import done, remark, speak
+from gaia_mcp.cli.screen.output import done, remark, speak
 from gaia_mcp.cli.status import UsageError
 
 
@@ -83,7 +83,7 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.store import check_server_name
     from gaia_mcp.errors import ServerExistsError

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.guard import CommandLineError, guarded, refused
-from gaia_mcp.cli.output import Form, fail, say, to_stderr
+from gaia_mcp.cli.screen.output import Form, fail, say, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 
 if TYPE_CHECKING:

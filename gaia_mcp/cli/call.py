@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.complete import call_targets, call_words
-from gaia_mcp.cli.filenames import object_files
+from gaia_mcp.cli.completing.filenames import object_files
+from gaia_mcp.cli.completing.sources import call_targets, call_words
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
-from gaia_mcp.cli.output import remark, speak
-from gaia_mcp.cli.pinned import LockFileOption, Pinned
+from gaia_mcp.cli.screen.output import remark, speak
 from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.cli.testing.pinned import LockFileOption, Pinned
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.plan import Plan
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.servers.plan import Plan
+    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.client.tool import MCPTool
 
 Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
@@ -51,7 +51,7 @@ class CallCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from gaia_mcp.cli.toolhelp import write_note, write_tool
+        from gaia_mcp.cli.completing.toolhelp import write_note, write_tool
 
         known = write_tool(self, ctx, formatter)
         if not known:
@@ -85,9 +85,9 @@ def call(
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
-    from gaia_mcp.cli.launch import launched
-    from gaia_mcp.cli.plan import planned
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.launch import launched
+    from gaia_mcp.cli.servers.plan import planned
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.schema import load_validator
 
     speak(as_json=as_json, debug=debug)
@@ -101,10 +101,10 @@ def call(
     # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
     with launched(plan.entry) as running:
         # While the server starts, we load what its answers will need.
-        from gaia_mcp.cli.ask import asker
-        from gaia_mcp.cli.progress import Waiting
-        from gaia_mcp.cli.render import show_result
-        from gaia_mcp.cli.sessions import connected
+        from gaia_mcp.cli.screen.progress import Waiting
+        from gaia_mcp.cli.screen.render import show_result
+        from gaia_mcp.cli.servers.ask import asker
+        from gaia_mcp.cli.servers.sessions import connected
 
         if plan.assignments or plan.base:
             load_validator()
@@ -150,8 +150,8 @@ def _check_allowed(server: str, tool: MCPTool, pinned: Pinned | None, *, read_on
 
 def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     """The arguments as the tool's schema wants them, checked against it."""
-    from gaia_mcp.cli.misfit import checked
-    from gaia_mcp.cli.plan import typed
+    from gaia_mcp.cli.servers.misfit import checked
+    from gaia_mcp.cli.servers.plan import typed
     from gaia_mcp.names import did_you_mean
     from gaia_mcp.schema import SchemaError, properties_of
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.complete import check_tools, check_words
+from gaia_mcp.cli.completing.sources import check_tools, check_words
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import error_object, report, say, say_json, speak
-from gaia_mcp.cli.pinned import LockFileOption, Pinned
-from gaia_mcp.cli.screen import columns
+from gaia_mcp.cli.screen.output import error_object, report, say, say_json, speak
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError, status_of
+from gaia_mcp.cli.testing.pinned import LockFileOption, Pinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.examination import Check, Examination
+    from gaia_mcp.cli.testing.examination import Check, Examination
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import MCPError
@@ -60,10 +60,10 @@ def check(
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
-    from gaia_mcp.cli.distrust import known_tools
-    from gaia_mcp.cli.examine import CallWanted, Wanted, examine_all
-    from gaia_mcp.cli.plan import assignment
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.plan import assignment
+    from gaia_mcp.cli.servers.stores import open_store
+    from gaia_mcp.cli.testing.distrust import known_tools
+    from gaia_mcp.cli.testing.examine import CallWanted, Wanted, examine_all
     from gaia_mcp.errors import ConfigError
 
     speak(as_json=as_json, debug=debug)
@@ -103,7 +103,7 @@ def check(
 
 def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Examination]]:
     """The entries of these names, and what is to be said of those that make no sense."""
-    from gaia_mcp.cli.examination import Examination, untried
+    from gaia_mcp.cli.testing.examination import Examination, untried
     from gaia_mcp.errors import EntryError
 
     entries: list[ServerEntry] = []
@@ -122,7 +122,7 @@ def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Examination]]:
 
 
 def _show(item: Check) -> None:
-    from gaia_mcp.cli.examination import WARN
+    from gaia_mcp.cli.testing.examination import WARN
     from gaia_mcp.contract import worded
 
     (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
@@ -137,7 +137,7 @@ def _show(item: Check) -> None:
 
 def _write_junit(path: Path, results: list[Examination]) -> MCPError | None:
     """What is wrong with a report that cannot be written: the checks are worth telling all the same."""
-    from gaia_mcp.cli.junit import junit_xml
+    from gaia_mcp.cli.testing.junit import junit_xml
     from gaia_mcp.errors import MCPError
 
     try:

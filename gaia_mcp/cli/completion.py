@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.complete import shell_names
+from gaia_mcp.cli.completing.sources import shell_names
 from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.output import done, speak, write_text
+from gaia_mcp.cli.screen.output import done, speak, write_text
 
 ShellArgument = Annotated[
     str | None,
@@ -38,7 +38,7 @@ def completion(
 
     Example: gaia mcp completion --install
     """
-    from gaia_mcp.cli.shells import script
+    from gaia_mcp.cli.completing.scripts import script
     from gaia_mcp.cli.status import UsageError
 
     speak(as_json=as_json, debug=debug)
@@ -51,7 +51,7 @@ def completion(
         else:
             write_text(script(chosen))
         return
-    from gaia_mcp.cli import shellfiles
+    from gaia_mcp.cli.completing import installing as shellfiles
     from gaia_mcp.paths import shown
 
     there = shellfiles.places(chosen, os.environ)
@@ -70,7 +70,7 @@ def completion(
 
 def _chosen(shell: str | None) -> str:
     """The shell that is meant. Raises `UsageError` if that is none that we know."""
-    from gaia_mcp.cli.shells import SHELLS
+    from gaia_mcp.cli.completing.scripts import SHELLS
     from gaia_mcp.cli.status import UsageError
 
     hint = f"name one of: {', '.join(SHELLS)}"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from gaia_mcp.cli.complete import configured
-from gaia_mcp.cli.difference import Difference, differences, in_words, members, readable
-from gaia_mcp.cli.entering import (
+from gaia_mcp.cli.completing.filenames import Offers
+from gaia_mcp.cli.completing.sources import configured
+from gaia_mcp.cli.exchange.entering import (
     CwdOption,
     EnvOption,
     HeaderOption,
@@ -25,10 +25,10 @@ from gaia_mcp.cli.entering import (
     proved,
     warn_of_secrets,
 )
-from gaia_mcp.cli.filenames import Offers
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument, TimeoutOption, within
-from gaia_mcp.cli.output import done, remark, speak
-from gaia_mcp.cli.screen import on_terminal
+from gaia_mcp.cli.screen.difference import Difference, differences, in_words, members, readable
+from gaia_mcp.cli.screen.output import done, remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     store = open_store(config)
@@ -119,7 +119,7 @@ def edit(
     if not (on_terminal(sys.stdin) and on_terminal(sys.stdout)):
         hint = "say it: --env K=V, --cwd DIR, --request-timeout S, --unset KEY, --rename NAME, or -- COMMAND [ARG...]"
         raise UsageError(f"what is to be changed in {name!r}?", hint=hint)
-    from gaia_mcp.cli.editor import edited
+    from gaia_mcp.cli.exchange.editor import edited
     from gaia_mcp.config.files import parse_object
 
     def use(data: bytes, path: Path) -> None:
@@ -168,7 +168,7 @@ def _unset(name: str, entry: dict[str, Any], key: str) -> None:
 
 def _save(store: ConfigStore, change: _Change, whole: Deadline | None, *, no_check: bool) -> None:
     """Check the changed entry where that can have changed the server, save it, and say what is different."""
-    from gaia_mcp.cli.output import Form, say
+    from gaia_mcp.cli.screen.output import Form, say
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.store import check_server_name
     from gaia_mcp.errors import ServerExistsError

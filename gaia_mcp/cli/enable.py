@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.completing.sources import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.output import done, speak
+from gaia_mcp.cli.screen.output import done, speak
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="The servers.", autocompletion=server_names)]
 
@@ -35,7 +35,7 @@ def disable(names: Names, config: ConfigOption = None, as_json: JsonOption = Fal
 
 
 def _set(names: list[str], config: Path | None, *, disabled: bool) -> None:
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.paths import shown
 
     store = open_store(config)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import host_names, server_names
+from gaia_mcp.cli.completing.sources import host_names, server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.output import Form, error_object, remark, report, say, say_json, speak
-from gaia_mcp.cli.screen import columns
+from gaia_mcp.cli.screen.output import Form, error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
 
@@ -64,9 +64,9 @@ def export(
 
     Example: gaia mcp export time --to cursor
     """
-    from gaia_mcp.cli.exchange import host_or_file
-    from gaia_mcp.cli.pasting import home_alone, known_host, print_entries, whatever_is_set
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.exchange.pasting import home_alone, known_host, print_entries, whatever_is_set
+    from gaia_mcp.cli.exchange.wording import host_or_file
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.hosts.places import chosen_place
 
     speak(as_json=as_json, debug=debug)
@@ -125,8 +125,8 @@ def _step(
     name: str, raw: dict[str, Any], host: Host, there: dict[str, Any], variables: Value, *, force: bool
 ) -> tuple[dict[str, Any], MCPError | None]:
     """What becomes of one server, and the error that kept it from being written."""
-    from gaia_mcp.cli.exchange import plain_secrets
-    from gaia_mcp.cli.pasting import entry_for_host
+    from gaia_mcp.cli.exchange.pasting import entry_for_host
+    from gaia_mcp.cli.exchange.wording import plain_secrets
     from gaia_mcp.errors import ConfigError, MCPError
     from gaia_mcp.hosts.dialects import NotCarriedError
     from gaia_mcp.hosts.merging import differences
@@ -157,7 +157,7 @@ def _step(
 
 
 def _tell(place: Place, steps: list[dict[str, Any]], errors: list[MCPError], *, dry_run: bool) -> None:
-    from gaia_mcp.cli.exchange import difference, masked_entry, snippet
+    from gaia_mcp.cli.exchange.wording import difference, masked_entry, snippet
     from gaia_mcp.paths import shown
 
     pattern = place.host.dialect.notation.pattern
@@ -195,7 +195,7 @@ def _tell(place: Place, steps: list[dict[str, Any]], errors: list[MCPError], *, 
 
 
 def _row(step: dict[str, Any], *, dry_run: bool) -> list[str]:
-    from gaia_mcp.cli.exchange import outcome_word
+    from gaia_mcp.cli.exchange.wording import outcome_word
 
     differs = one_line(f"differs in {', '.join(step['differs'])}") if step["differs"] else ""
     return [outcome_word(step["outcome"], dry_run=dry_run), one_line(step["name"], 64), differs]

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.output import done, speak
+from gaia_mcp.cli.screen.output import done, speak
 
 Folder = Annotated[
     Path | None,
@@ -51,8 +51,8 @@ def generate(
 
 def generated() -> dict[str, str]:
     """What each file should hold, by its path within a checkout."""
+    from gaia_mcp.cli.completing.scripts import FILES, script
     from gaia_mcp.cli.manual.pages import pages
-    from gaia_mcp.cli.shells import FILES, script
 
     return {
         **{f"man/{name}": text for name, text in pages().items()},

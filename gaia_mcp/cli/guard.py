@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from gaia_mcp.cli.options import QuietOption
-from gaia_mcp.cli.output import Form, fail, to_stderr
-from gaia_mcp.cli.screen import on_terminal
+from gaia_mcp.cli.screen.output import Form, fail, to_stderr
+from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError

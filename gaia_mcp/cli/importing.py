@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import host_names
+from gaia_mcp.cli.completing.sources import host_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.output import Form, error_object, remark, report, say, say_json, speak
-from gaia_mcp.cli.screen import columns
+from gaia_mcp.cli.screen.output import Form, error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
 
@@ -59,8 +59,8 @@ def import_servers(
 
     Example: gaia mcp import cursor --dry-run
     """
-    from gaia_mcp.cli.gathering import gathered, places_here, show_hosts
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.exchange.gathering import gathered, places_here, show_hosts
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.errors import MCPError
     from gaia_mcp.hosts.places import is_there
 
@@ -71,7 +71,7 @@ def import_servers(
         if server or dry_run or force:
             raise UsageError("import from where?", hint="name a host or a file, or write --all")
         raise typer.Exit(show_hosts())
-    from gaia_mcp.cli.exchange import host_or_file
+    from gaia_mcp.cli.exchange.wording import host_or_file
 
     errors: list[MCPError] = []
     places: list[Place] = []
@@ -114,7 +114,7 @@ def _planned(found: list[Found], store: ConfigStore, *, force: bool) -> list[Ste
 
 def _as_held_by(place: Place, entry: Any) -> Any:
     """An entry of ours after a journey to a host and back."""
-    from gaia_mcp.cli.pasting import entry_for_host, home_alone
+    from gaia_mcp.cli.exchange.pasting import entry_for_host, home_alone
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.hosts.dialects import NotCarriedError
@@ -136,8 +136,8 @@ def _tell(
     *,
     dry_run: bool,
 ) -> None:
-    from gaia_mcp.cli.exchange import outcome_word
-    from gaia_mcp.cli.gathering import counted
+    from gaia_mcp.cli.exchange.gathering import counted
+    from gaia_mcp.cli.exchange.wording import outcome_word
     from gaia_mcp.paths import shown
 
     if Form.as_json:
@@ -179,7 +179,7 @@ def _about(step: Step) -> str:
 
 
 def _as_object(step: Step) -> dict[str, Any]:
-    from gaia_mcp.cli.exchange import masked_entry
+    from gaia_mcp.cli.exchange.wording import masked_entry
 
     return {
         "name": step.name,
@@ -195,7 +195,7 @@ def _as_object(step: Step) -> dict[str, Any]:
 
 def _plain_secrets(step: Step) -> list[str]:
     """What to do about the secrets that stand in an entry as they are."""
-    from gaia_mcp.cli.exchange import plain_secrets
+    from gaia_mcp.cli.exchange.wording import plain_secrets
     from gaia_mcp.names import typeable
 
     found = plain_secrets(step.entry)
@@ -212,7 +212,7 @@ def _plain_secrets(step: Step) -> list[str]:
 
 
 def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
-    from gaia_mcp.cli.exchange import difference, masked_entry
+    from gaia_mcp.cli.exchange.wording import difference, masked_entry
 
     def text(servers: dict[str, Any]) -> str:
         hidden = {name: masked_entry(entry) for name, entry in servers.items()}

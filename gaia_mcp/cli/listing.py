@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import remark, report, say, say_json, speak
-from gaia_mcp.cli.screen import columns
+from gaia_mcp.cli.screen.output import remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 from gaia_mcp.secrecy import looks_secret, masked, masked_arguments, masked_url
 
@@ -35,7 +35,7 @@ def list_servers(
 
     Example: gaia mcp list --check
     """
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     store = open_store(config)
@@ -110,8 +110,8 @@ def _state(row: dict[str, Any], path: Path) -> str:
 
 def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None) -> list[MCPError]:
     """Connect to all at once; add what was found to `rows`. What failed comes back."""
-    from gaia_mcp.cli.fleet import visit_all
-    from gaia_mcp.cli.output import error_object
+    from gaia_mcp.cli.screen.output import error_object
+    from gaia_mcp.cli.servers.fleet import visit_all
 
     wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
     errors: list[MCPError] = []

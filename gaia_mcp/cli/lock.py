@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.completing.sources import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import error_object, remark, report, say, say_json, speak
-from gaia_mcp.cli.pinned import LockFileOption, changed, contract_now, lock_path
+from gaia_mcp.cli.screen.output import error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.testing.pinned import LockFileOption, changed, contract_now, lock_path
 from gaia_mcp.contract import as_objects, worded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gaia_mcp.cli.fleet import Visit
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.servers.fleet import Visit
+    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.contract import Contract, ToolChange
     from gaia_mcp.errors import MCPError
     from gaia_mcp.lockfile import LockedServer
@@ -47,10 +47,10 @@ def lock(
 
     Example: gaia mcp lock time
     """
-    from gaia_mcp.cli.fleet import visit_all
-    from gaia_mcp.cli.inventory import enabled_names
+    from gaia_mcp.cli.screen.inventory import enabled_names
+    from gaia_mcp.cli.servers.fleet import visit_all
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.cli.status import UsageError, status_of
-    from gaia_mcp.cli.stores import open_store
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.lockfile import LockedServer, entry_of, read_lock, update_lock
 

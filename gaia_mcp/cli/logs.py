@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument
-from gaia_mcp.cli.output import Form, done, is_read, remark, say, say_event, say_json, speak
+from gaia_mcp.cli.screen.output import Form, done, is_read, remark, say, say_event, say_json, speak
 from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def logs(
 
     Example: gaia mcp logs time --runs 1
     """
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     kept = _kept(open_store(config, may_be_new=True), name)

@@ -31,11 +31,11 @@ def main() -> None:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["complete"]:
-        from gaia_mcp.cli.answering import answer
+        from gaia_mcp.cli.completing.answering import answer
 
         return answer(words[1:])
     if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
-        from gaia_mcp.cli.launch import launched_ahead
+        from gaia_mcp.cli.servers.launch import launched_ahead
 
         with launched_ahead(words):
             return _commanded(words)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import prompt_names, prompt_words
+from gaia_mcp.cli.completing.sources import prompt_names, prompt_words
 from gaia_mcp.cli.options import (
     ConfigOption,
     DebugOption,
@@ -16,13 +16,13 @@ from gaia_mcp.cli.options import (
     TimeoutOption,
     within,
 )
-from gaia_mcp.cli.output import Form, speak
+from gaia_mcp.cli.screen.output import Form, speak
 from gaia_mcp.cli.tools import Names
 from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.inventory import Inventory
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.cli.servers.sessions import Session
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
 Words = Annotated[
@@ -44,8 +44,8 @@ def prompts(
 
     Example: gaia mcp prompts demo
     """
-    from gaia_mcp.cli.inventory import Kind, show_inventory
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     kind = Kind("prompts", "prompts", _read, lambda prompt: prompt, _lines)
@@ -69,13 +69,13 @@ def prompt(
 
     Example: gaia mcp prompt demo introduce name=Ada
     """
-    from gaia_mcp.cli.ask import asker
-    from gaia_mcp.cli.plan import assignment, typed
-    from gaia_mcp.cli.progress import Waiting
-    from gaia_mcp.cli.render import show_messages
-    from gaia_mcp.cli.sessions import connected
+    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.render import show_messages
+    from gaia_mcp.cli.servers.ask import asker
+    from gaia_mcp.cli.servers.plan import assignment, typed
+    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.cli.status import UsageError
-    from gaia_mcp.cli.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     entry = open_store(config).entry(name)
@@ -95,13 +95,13 @@ def prompt(
 
 
 def _read(session: Session) -> Inventory:
-    from gaia_mcp.cli.inventory import Inventory
+    from gaia_mcp.cli.screen.inventory import Inventory
 
     return Inventory(session.fetch_prompts(), session.client.tool_problems)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.inventory import description_lines, signature_lines
+    from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
 
     shown = [name if is_required else f"[{name}]" for name, is_required in _arguments_of(prompt)]
     lines = signature_lines(f"{prompt['name']}({', '.join(shown)})")

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, ServerArgument
-from gaia_mcp.cli.output import remark, speak
-from gaia_mcp.cli.screen import on_terminal
+from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
 ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Write here, below what is recorded already.")]
@@ -27,9 +27,9 @@ def record(name: ServerArgument, to: ToOption, config: ConfigOption = None, debu
 
     Example: gaia mcp record time --to time.jsonl
     """
-    from gaia_mcp.cli.launch import launched
     from gaia_mcp.cli.recording import Recording, Relay, pass_stderr
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.launch import launched
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.server.stdio import GuardedPipes
 
     speak(as_json=False, debug=debug)

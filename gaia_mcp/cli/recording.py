@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.output import remark
+from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.client.transports.child import CLOSE_GRACE_SECONDS
 from gaia_mcp.client.transports.masking import masked_value
 from gaia_mcp.deadline import LONGEST_SECONDS, Deadline

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from gaia_mcp.cli.output import remark, report
+from gaia_mcp.cli.screen.output import remark, report
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
@@ -18,19 +18,23 @@ if TYPE_CHECKING:
 # Soon enough after a save, and cheap enough to look all day.
 POLL_SECONDS = 0.3
 
+# Files by their paths: when they were changed, and how long they are.
+_Files: TypeAlias = dict[str, tuple[int, int]]
+
 
 def watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
     """Look at the Python files in `folder` in a thread of its own; load and replace the agent whenever they change.
 
     A version that cannot be loaded is reported, and the one before stays in service.
     """
-    threading.Thread(target=_watch, args=(folder, load, replace), name="reload", daemon=True).start()
+    # Before anybody is answered: whoever has been may change a file at once.
+    seen = _snapshot(folder)
+    threading.Thread(target=_watch, args=(folder, seen, load, replace), name="reload", daemon=True).start()
 
 
-def _watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
+def _watch(folder: Path, seen: _Files, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
     from gaia_mcp.agents.loader import forget_modules
 
-    seen = _snapshot(folder)
     while True:
         time.sleep(POLL_SECONDS)
         now = _snapshot(folder)
@@ -49,8 +53,8 @@ def _watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[Ser
             remark("the agent has changed and was loaded anew")
 
 
-def _snapshot(folder: Path) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+def _snapshot(folder: Path) -> _Files:
+    found: _Files = {}
     for path in folder.rglob("*.py"):
         try:
             status = path.stat()

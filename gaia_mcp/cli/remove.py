@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.completing.sources import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.output import done, speak
+from gaia_mcp.cli.screen.output import done, speak
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Servers to remove.", autocompletion=server_names)]
 
@@ -23,7 +23,7 @@ def remove(
 
     Example: gaia mcp remove time
     """
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.paths import shown
 
     speak(as_json=as_json, debug=debug)

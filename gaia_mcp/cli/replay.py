@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.options import DebugOption
-from gaia_mcp.cli.output import remark, speak
-from gaia_mcp.cli.screen import on_terminal
+from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `gaia mcp record`.", show_default=False)]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import resource_uris, template_words
+from gaia_mcp.cli.completing.sources import resource_uris, template_words
 from gaia_mcp.cli.options import (
     ConfigOption,
     DebugOption,
@@ -16,12 +16,12 @@ from gaia_mcp.cli.options import (
     TimeoutOption,
     within,
 )
-from gaia_mcp.cli.output import Form, speak
+from gaia_mcp.cli.screen.output import Form, speak
 from gaia_mcp.cli.tools import Names
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.inventory import Inventory
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.config.entries import ServerEntry
 
 Uri = Annotated[
@@ -54,8 +54,8 @@ def resources(
 
     Example: gaia mcp resources demo
     """
-    from gaia_mcp.cli.inventory import Kind, show_inventory
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     kind = Kind("resources", "resources", _read, lambda resource: resource, _lines)
@@ -79,11 +79,11 @@ def read(
 
     Example: gaia mcp read demo demo://about
     """
-    from gaia_mcp.cli.ask import asker
-    from gaia_mcp.cli.progress import Waiting
-    from gaia_mcp.cli.render import show_contents
-    from gaia_mcp.cli.sessions import connected
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.render import show_contents
+    from gaia_mcp.cli.servers.ask import asker
+    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.errors import PeerError
 
     speak(as_json=as_json, debug=debug)
@@ -115,7 +115,7 @@ def _meant(entry: ServerEntry, uri: str) -> str:
 
 def _filled(uri: str, words: list[str]) -> str:
     """`uri` with its variables replaced. Raises `UsageError` for some that are missing, or that it does not have."""
-    from gaia_mcp.cli.plan import assignment, typed
+    from gaia_mcp.cli.servers.plan import assignment, typed
     from gaia_mcp.cli.status import UsageError
 
     if not words and "{" not in uri:
@@ -139,7 +139,7 @@ def _filled(uri: str, words: list[str]) -> str:
 
 
 def _read(session: Session) -> Inventory:
-    from gaia_mcp.cli.inventory import Inventory
+    from gaia_mcp.cli.screen.inventory import Inventory
 
     found = session.client.list_resources(session.deadline())
     problems = session.client.tool_problems
@@ -149,8 +149,8 @@ def _read(session: Session) -> Inventory:
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.inventory import INDENT, description_lines
-    from gaia_mcp.cli.screen import fitted
+    from gaia_mcp.cli.screen.inventory import INDENT, description_lines
+    from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.safetext import one_line
 
     uri, kind, size = resource.get("uri") or resource.get("uriTemplate"), resource.get("mimeType"), resource.get("size")

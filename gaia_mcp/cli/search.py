@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.output import remark, say, say_json, speak
+from gaia_mcp.cli.screen.output import remark, say, say_json, speak
 
 if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
@@ -26,7 +26,7 @@ def search(words: Words, config: ConfigOption = None, as_json: JsonOption = Fals
 
     Example: gaia mcp search issue create
     """
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.errors import ToolError
 
     speak(as_json=as_json, debug=debug)
@@ -87,7 +87,7 @@ def _fit(tool: dict[str, Any], wanted: list[str]) -> int:
 
 
 def _lines(server: str, tool: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.inventory import description_lines, signature_lines
+    from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
     from gaia_mcp.schema import signature
 
     lines = signature_lines(f"{server} {signature(tool['name'], tool.get('inputSchema'))}")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import agent_names, host_names
+from gaia_mcp.cli.completing.sources import agent_names, host_names
 from gaia_mcp.cli.options import DebugOption
-from gaia_mcp.cli.output import remark, speak
-from gaia_mcp.cli.screen import on_terminal
+from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def serve(
             raise UsageError(f"--kwarg {key!r} is given twice", hint="write a list as JSON: --kwarg name=[1,2]")
         keywords[key] = value
     if print_config is not None:
-        from gaia_mcp.cli.pasting import home_alone, known_host, own_entry, print_entries
+        from gaia_mcp.cli.exchange.pasting import home_alone, known_host, own_entry, print_entries
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
         name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument, TimeoutOption, within
-from gaia_mcp.cli.output import Form, say, say_json, speak
+from gaia_mcp.cli.screen.output import Form, say, say_json, speak
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.config.entries import ServerEntry
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to it, and show what it says about itself.")]
@@ -32,7 +32,7 @@ def show(
     Example: gaia mcp show demo --check
     """
     from gaia_mcp.cli.listing import described
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     entry = open_store(config).entry(name)
@@ -40,8 +40,8 @@ def show(
     del shown["target"]
     shown["known_tools"] = _known_tools(entry)
     if check:
-        from gaia_mcp.cli.progress import Waiting
-        from gaia_mcp.cli.sessions import connected
+        from gaia_mcp.cli.screen.progress import Waiting
+        from gaia_mcp.cli.servers.sessions import connected
 
         with Waiting(f"starting {name}") as waiting, connected(entry, within(timeout), waiting=waiting) as session:
             shown["server"] = _presented(session)

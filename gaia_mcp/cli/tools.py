@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.complete import server_names
+from gaia_mcp.cli.completing.sources import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.output import Form, speak
+from gaia_mcp.cli.screen.output import Form, speak
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.inventory import Inventory
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.client.tool import MCPTool
 
 Names = Annotated[
@@ -38,8 +38,8 @@ def tools(
 
     Example: gaia mcp tools time --schema
     """
-    from gaia_mcp.cli.inventory import Kind, show_inventory
-    from gaia_mcp.cli.stores import open_store
+    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+    from gaia_mcp.cli.servers.stores import open_store
 
     speak(as_json=as_json, debug=debug)
     kind = Kind("tools", "tools", _read, lambda tool: tool.definition, lambda tool: _lines(tool, with_schema=schema))
@@ -47,7 +47,7 @@ def tools(
 
 
 def _read(session: Session) -> Inventory:
-    from gaia_mcp.cli.inventory import Inventory
+    from gaia_mcp.cli.screen.inventory import Inventory
 
     found, peer = session.fetch_tools(), session.client.peer
     if not found and peer is not None and "tools" not in peer.capabilities:
@@ -58,7 +58,7 @@ def _read(session: Session) -> Inventory:
 def _lines(tool: MCPTool, *, with_schema: bool) -> list[str]:
     import json
 
-    from gaia_mcp.cli.inventory import description_lines, signature_lines
+    from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
     from gaia_mcp.schema import signature
 
     lines = signature_lines(signature(tool.name, tool.input_schema))

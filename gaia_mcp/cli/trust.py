@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.filenames import folder_names
+from gaia_mcp.cli.completing.filenames import folder_names
 from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.output import done, say, speak
+from gaia_mcp.cli.screen.output import done, say, speak
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:

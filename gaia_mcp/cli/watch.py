@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.complete import log_levels, resource_uris
+from gaia_mcp.cli.completing.sources import log_levels, resource_uris
 from gaia_mcp.cli.options import (
     MAX_TIMEOUT_SECONDS,
     ConfigOption,
@@ -17,11 +17,11 @@ from gaia_mcp.cli.options import (
     a_number,
     within,
 )
-from gaia_mcp.cli.output import Form, is_read, remark, say, say_event, speak
+from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event, speak
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.news import News, Newsroom
-    from gaia_mcp.cli.sessions import Session
+    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.deadline import Deadline
 
 Uris = Annotated[
@@ -77,10 +77,10 @@ def watch(
     Example: gaia mcp watch demo --timeout 60
     """
     from gaia_mcp.cli.news import Newsroom
-    from gaia_mcp.cli.progress import Waiting
-    from gaia_mcp.cli.sessions import connected
+    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.servers.stores import open_store
     from gaia_mcp.cli.status import UsageError
-    from gaia_mcp.cli.stores import open_store
     from gaia_mcp.protocol.envelope import LOG_LEVELS
 
     speak(as_json=as_json, debug=debug)

@@ -10,7 +10,8 @@ from gaia_mcp.errors import VariableUnsetError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+# Compiled when the first reference is met: most entries have none, and their servers start the sooner.
+_REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
 
 
 def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) -> str:
@@ -27,4 +28,4 @@ def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) 
             raise VariableUnsetError(server, name, field)
         return environ[name]
 
-    return _REFERENCE.sub(value, text)
+    return re.sub(_REFERENCE, value, text) if "${" in text else text

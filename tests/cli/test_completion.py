@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.shellfiles import BEGIN, END, install, places, start_files, uninstall
-from gaia_mcp.cli.shells import FILES, SHELLS, script
+from gaia_mcp.cli.completing.installing import BEGIN, END, install, places, start_files, uninstall
+from gaia_mcp.cli.completing.scripts import FILES, SHELLS, script
 from gaia_mcp.errors import ConfigFileError
 
 if TYPE_CHECKING:

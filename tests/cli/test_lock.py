@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.cli.pinned import contract_now
+from gaia_mcp.cli.testing.pinned import contract_now
 from gaia_mcp.client.tool import MCPTool
 from gaia_mcp.errors import RemoteProtocolError
 from tests.cli.conftest import BIN, entry_of, run_on_terminal

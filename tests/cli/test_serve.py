@@ -126,8 +126,8 @@ def test_no_version_of_an_agent_ends_the_watching(gaia: Gaia, way_out: str) -> N
     """Ours, `--reload`: whatever a version does, it is told, and the next one is looked for."""
     path = gaia.cwd / "agent.py"
     path.write_text(AGENT.format(word="one", tool="first"))
-    log = (gaia.cwd / "log").open("wb")
-    process = gaia.popen("serve", "agent.py:Agent", "--reload", stderr=log)
+    with (gaia.cwd / "log").open("wb") as log:
+        process = gaia.popen("serve", "agent.py:Agent", "--reload", stderr=log)
     initialize(process)
 
     path.write_text(AGENT.format(word="x", tool="t").replace("return [", f"raise {way_out} or ["))
@@ -137,7 +137,6 @@ def test_no_version_of_an_agent_ends_the_watching(gaia: Gaia, way_out: str) -> N
 
     assert ask(process, "tools/list", 2)["result"]["tools"][0]["name"] == "second"
     process.communicate(timeout=10)
-    log.close()
     assert way_out.partition("(")[0] in (gaia.cwd / "log").read_text()
 
 

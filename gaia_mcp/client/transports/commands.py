@@ -28,9 +28,9 @@ INHERITED_WINDOWS = (
 )  # fmt: skip
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
-_SHELL_INSIDE = re.compile(r"\$\(|`|^[^\s=]*;$")
+_SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
 # What cmd.exe would take as more than text, inside the double quotes that we put around it.
-_CMD_SPECIAL = re.compile(r'(["%!^&|<>()])')
+_CMD_SPECIAL = r'(["%!^&|<>()])'
 
 _INSTALL_HINTS = {
     "npx": "npx comes with Node.js; install that, or give the full path of npx",
@@ -56,7 +56,7 @@ def split_command_line(server: str, line: str) -> list[str]:
     if not words:
         raise EntryError(server, "the command line is empty")
     for word in words:
-        if word in _SHELL_SYNTAX or _SHELL_INSIDE.search(word):
+        if word in _SHELL_SYNTAX or re.search(_SHELL_INSIDE, word):
             raise EntryError(
                 server,
                 f"the command line uses shell syntax ({word!r}), and no shell is involved",
@@ -142,4 +142,4 @@ def _for_cmd(word: str) -> str:
     # Backslashes before a quote, and at the end, must be doubled for the program that finally parses the line.
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', word)
     escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
-    return _CMD_SPECIAL.sub(r"^\1", f'"{escaped}"')
+    return re.sub(_CMD_SPECIAL, r"^\1", f'"{escaped}"')

@@ -1,0 +1,1 @@
+"""What the shell is offered at a TAB, and how it comes to ask."""

@@ -1,0 +1,96 @@
+"""`gaia mcp call SERVER TOOL --help`: what that tool takes, from what was seen of it. Never connects."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from gaia_mcp.cli.completing.argumentwords import argument_words, needs_json
+from gaia_mcp.cli.completing.commandline import CommandLine
+from gaia_mcp.cli.completing.sources import known_tool
+from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.schema import parts_of, properties_of, required_of, type_in_words
+
+EXPLANATION_CHARS = 1000
+# What stands for a value in the example, where the schema lists none.
+_SAMPLES = {"integer": "1", "number": "1.5", "boolean": "true"}
+
+
+def write_tool(command: Any, context: Any, formatter: Any) -> bool:
+    """Write the page of the tool that the line names, if it is known; whether it was."""
+    _understand(command, context)
+    server, name, tool = known_tool(context)
+    if tool is None:
+        return False
+    schema = tool.get("inputSchema")
+    known, required = properties_of(schema), required_of(schema)
+    words = [word for word, _ in argument_words(schema, [], "")]
+    usage = [
+        one_line(word, 80) if word.rstrip("=").removesuffix(":") in required else f"[{one_line(word, 80)}]"
+        for word in words
+    ]
+    formatter.write_usage(f"gaia mcp call {_shown(server)} {_shown(name)}", " ".join([*usage, "[OPTIONS]"]))
+    description = tool.get("description") or tool.get("title")
+    if isinstance(description, str) and description.strip():
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(encodable(clean(description.strip())))
+    if words:
+        with formatter.section("Arguments"):
+            formatter.write_dl(
+                [
+                    (one_line(word, 80), _explained(known[key], schema, is_required=key in required))
+                    for word in words
+                    if (key := word.rstrip("=").removesuffix(":")) in known
+                ]
+            )
+    options = [each for each in command.get_params(context) if each.param_type_name == "option"]
+    with formatter.section("Options"):
+        formatter.write_dl([record for each in options if (record := each.get_help_record(context)) is not None])
+    formatter.write_paragraph()
+    example = [_sample(key, known.get(key), schema) for key in required]
+    # In one piece, so that it can be copied.
+    formatter.write(" ".join(["Example: gaia mcp call", _shown(server), _shown(name), *example]) + "\n")
+    return True
+
+
+def write_note(context: Any, formatter: Any) -> None:
+    """How to get that page, for a tool that is not known."""
+    server, name, _ = known_tool(context)
+    if server and name:
+        formatter.write_paragraph()
+        look = f"gaia mcp tools {_shown(server)}"
+        formatter.write_text(f"What {_shown(name)} takes is not known; look once with: {look}")
+
+
+def _understand(command: Any, context: Any) -> None:
+    line = CommandLine(command, context)
+    for word in context.meta.get("gaia_mcp.words", ()):
+        line.take(word)
+
+
+def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
+    parts = parts_of(described, schema, ("anyOf", "oneOf", "allOf"))
+    text = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
+    default = next((part["default"] for part in parts if "default" in part), None)
+    said = [type_in_words(described, schema) + (f". {text}" if text else "")]
+    if is_required:
+        said.append("[required]")
+    elif default is not None:
+        said.append(f"[default: {json.dumps(default, ensure_ascii=False)}]")
+    return "  ".join(one_line(encodable(part), EXPLANATION_CHARS) for part in said)
+
+
+def _sample(name: str, described: Any, schema: Any) -> str:
+    """An argument as it could be written."""
+    values = [word for word, _ in argument_words(schema, [], f"{name}=") if not word.endswith("@")]
+    if values:
+        return _shown(values[0])
+    if needs_json(described, schema):
+        return f"{_shown(name)}:=" + ("'[]'" if type_in_words(described, schema).startswith("array") else "'{}'")
+    return _shown(f"{name}={_SAMPLES.get(type_in_words(described, schema), 'VALUE')}")
+
+
+def _shown(word: str) -> str:
+    return one_line(encodable(shlex.quote(word)), 80)

@@ -1,0 +1,1 @@
+"""Entries on their way to other hosts and back, and their editing."""

@@ -1,0 +1,66 @@
+"""Text that a person changes in an editor of their own. What they have written is never lost."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gaia_mcp.cli.screen.output import remark, to_stderr
+from gaia_mcp.errors import ConfigError, MCPError
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
+    """Open `text` in `$VISUAL`, `$EDITOR` or vi, and give what has become of it to `use`, with the file that holds it;
+    once more for as long as `use` raises an `MCPError` and the person wants to mend it. Whether anything was changed.
+
+    Raises what `use` has raised last, and `ConfigError` for an editor that cannot be run. The file stays then.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f"{stem}-", suffix=".json")  # Nobody else can read it.
+    path = Path(name)
+    is_wanted = False
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        before = path.read_bytes()
+        while True:
+            try:
+                _run_editor(path)
+            finally:
+                is_wanted = path.exists() and path.read_bytes() != before
+            if not is_wanted:
+                return False
+            try:
+                use(path.read_bytes(), path)
+            except MCPError as error:
+                to_stderr(f"not saved: {one_line(error.message, 1000)}")
+                if not typer.confirm("Edit it again?", default=True, err=True):
+                    raise
+            else:
+                is_wanted = False
+                return True
+    finally:
+        if is_wanted:
+            remark(f"what you wrote is in {path}")
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _run_editor(path: Path) -> None:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
+    hint = "name another one: export EDITOR=…"
+    try:
+        done = subprocess.run([*shlex.split(editor), path], check=False)
+    except (OSError, ValueError) as cause:
+        raise ConfigError(f"the editor {editor!r} cannot be run: {cause}", hint=hint) from cause
+    if done.returncode:
+        raise ConfigError(f"the editor {editor!r} ended with status {done.returncode}", hint=hint)

@@ -1,0 +1,133 @@
+"""What several servers have, side by side: asked at once, shown one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from gaia_mcp.cli.screen.output import error_object, remark, report, say, say_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gaia_mcp.cli.screen.output import Form
+    from gaia_mcp.cli.servers.fleet import Visit
+    from gaia_mcp.cli.servers.sessions import Session
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.deadline import Deadline
+
+# What a server has stands under its name.
+INDENT = 2
+
+
+class Inventory(NamedTuple):
+    """What one server has, and what was odd about its answer, in words."""
+
+    items: Sequence[Any]
+    problems: Sequence[str]
+
+
+class Kind(NamedTuple):
+    """What is asked for: `plural` for people, `key` in JSON, how it is read, and how each is an object and lines."""
+
+    plural: str
+    key: str
+    read: Callable[[Session], Inventory]
+    as_object: Callable[[Any], Any]
+    as_lines: Callable[[Any], list[str]]
+
+
+def show_inventory(
+    kind: Kind, names: Sequence[str] | None, store: ConfigStore, whole: Deadline | None, form: type[Form]
+) -> None:
+    """Ask the named servers, or all that are not disabled, and print what they have.
+
+    Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
+    """
+    from gaia_mcp.cli.servers.fleet import visit_all
+
+    chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
+    if not chosen:
+        some = "name one of those that are disabled" if store.names() else "add one with: gaia mcp add NAME -- COMMAND"
+        remark(f"no servers to ask; {some}")
+    visits = visit_all([store.entry(name) for name in chosen], kind.read, whole)
+    if names and len(visits) == 1 and visits[0].error is not None:
+        raise visits[0].error
+    if form.as_json:
+        say_json({"servers": [_object(kind, visit) for visit in visits]})
+    status = 0
+    for visit in visits:
+        if visit.error is not None:
+            failed = report(visit.error)
+            status = status or int(failed)
+        elif not form.as_json:
+            _show(kind, visit)
+    if status:
+        raise typer.Exit(status)
+
+
+def enabled_names(store: ConfigStore) -> list[str]:
+    """The servers worth asking; one whose entry makes no sense is told about and passed over."""
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.errors import EntryError
+
+    names = []
+    for name, raw in store.servers().items():
+        try:
+            if not read_entry(name, raw).disabled:
+                names.append(name)
+        except EntryError as error:
+            remark(f"passed over: {error.message}")
+    return names
+
+
+def _object(kind: Kind, visit: Visit) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": visit.entry.name}
+    if visit.error is not None:
+        return {**shown, "error": error_object(visit.error)}
+    peer = visit.peer
+    shown["server"] = peer.info if peer else {}
+    shown["version"] = peer.version if peer else ""
+    shown[kind.key] = [kind.as_object(item) for item in visit.value.items]
+    if visit.value.problems:
+        shown["problems"] = list(visit.value.problems)
+    return shown
+
+
+def _show(kind: Kind, visit: Visit) -> None:
+    from gaia_mcp.cli.screen.terminal import fitted
+    from gaia_mcp.safetext import one_line
+
+    info = visit.peer.info if visit.peer else {}
+    presented = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
+    name = one_line(visit.entry.name)
+    say(fitted(f"{name} ({one_line(presented, 80)})" if presented else name, name))
+    for item in visit.value.items:
+        for line in kind.as_lines(item):
+            say(" " * INDENT + line)
+    if not visit.value.items and not visit.value.problems:
+        say(f"  (no {kind.plural})")
+    for problem in visit.value.problems:
+        remark(f"{visit.entry.name}: {problem}")
+
+
+def signature_lines(text: str) -> list[str]:
+    """What something is called and all that it takes: on a narrow terminal in several lines."""
+    from gaia_mcp.cli.screen.terminal import folded
+    from gaia_mcp.safetext import one_line
+
+    return folded(one_line(text, 1000), margin=INDENT)
+
+
+def description_lines(text: Any, *, whole: bool = False) -> list[str]:
+    """A description under its name: to a person scanning a list the first line, to a pipe, or `whole`, all of it."""
+    import sys
+
+    from gaia_mcp.cli.screen.terminal import fitted, on_terminal
+    from gaia_mcp.safetext import clean, one_line
+
+    lines = clean(text).strip().splitlines() if isinstance(text, str) else []
+    if lines and on_terminal(sys.stdout) and not whole:
+        lines = [fitted(one_line(lines[0], 160), margin=INDENT + 4)]
+    return [f"    {line}" for line in lines]

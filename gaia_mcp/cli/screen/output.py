@@ -1,0 +1,187 @@
+"""What a person or a program sees: answers on stdout, remarks and errors on stderr, each in one of two forms.
+
+`--json` changes the form, never the content. Text from elsewhere is cleaned before it meets a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.terminal import has_colours, on_terminal
+from gaia_mcp.cli.status import ExitStatus, status_of
+from gaia_mcp.errors import ServerExitedError
+from gaia_mcp.names import typeable
+from gaia_mcp.safetext import clean, clean_json, encodable, one_line
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from gaia_mcp.errors import MCPError
+
+# A large text is written in pieces: encoding it whole would cost its size once more.
+PIECE_CHARS = 1 << 20
+# An error is one line, however much a server had to say.
+ERROR_CHARS = 2000
+
+
+class Form:
+    """How the running command speaks."""
+
+    as_json = False
+    debug = False
+    quiet = False
+    # Which of the commands it is.
+    command = ""
+    # Whether stdout goes nowhere since its reader has gone.
+    is_dropped = False
+    # Entered while something is written: what moves on the terminal makes room for it.
+    room: AbstractContextManager[object] = nullcontext()
+
+
+def speak(*, as_json: bool, debug: bool) -> None:
+    """Choose the form for this command."""
+    Form.as_json = as_json
+    Form.debug = debug
+
+
+def say(text: str) -> None:
+    """A line of the answer."""
+    write_text((clean(text) if on_terminal(sys.stdout) else text) + "\n")
+
+
+def say_json(value: Any) -> None:
+    """The answer as JSON, written as it is made: a large one is never in memory as a whole."""
+    small: list[str] = []
+    size = 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+        size += len(piece)
+        if size <= PIECE_CHARS:
+            small.append(piece)
+        else:
+            _write_json("".join(small))
+            _write_json(piece)
+            small.clear()
+            size = 0
+    _write_json("".join(small) + "\n")
+
+
+def say_event(value: Any) -> None:
+    """One of many answers, which come one by one, as JSON on a line of its own."""
+    _write_json(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _write_json(text: str) -> None:
+    """JSON, on a terminal without what it leaves of control characters, and in colours."""
+    if on_terminal(sys.stdout):
+        from gaia_mcp.cli.screen.colours import coloured
+
+        text = clean_json(text)
+        text = coloured(text, "json") if has_colours() else text
+    write_text(text)
+
+
+def done(text: str, **facts: Any) -> None:
+    """What has been done, in words or as an object."""
+    if Form.as_json:
+        say_json(facts)
+    else:
+        say(text)
+
+
+def write_text(text: str) -> None:
+    """Write to stdout as it is, but for what no encoding can carry, and make sure that it is out.
+
+    A reader that has gone, as `head` does, is no error, and what the exit code says does not hang on it.
+    """
+    try:
+        for start in range(0, len(text), PIECE_CHARS):
+            sys.stdout.write(encodable(text[start : start + PIECE_CHARS]))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+
+
+def drop_stdout() -> None:
+    """Let whatever is still buffered, and what comes, go nowhere."""
+    Form.is_dropped = True
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def is_read() -> bool:
+    """Whether anybody still reads stdout: a command without an end must not outlive its reader."""
+    import select
+
+    if Form.is_dropped or not hasattr(select, "poll"):
+        return not Form.is_dropped
+    poller = select.poll()
+    try:
+        poller.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):  # closed, or not a file at all
+        return True
+    return not any(event & select.POLLERR for _, event in poller.poll(0))
+
+
+def to_stderr(text: str) -> None:
+    """Lines that are not the answer."""
+    try:
+        with Form.room:
+            print(encodable(text), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        return  # Nobody listens to stderr; the exit code still tells.
+
+
+def remark(text: str) -> None:
+    """Something to know that is not the answer."""
+    if not Form.quiet:
+        to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
+
+
+def report(error: MCPError) -> ExitStatus:
+    """Report an error in two lines on stderr. The exit code is what comes back."""
+    if Form.debug:
+        import traceback
+
+        to_stderr("".join(traceback.format_exception(error)).rstrip())
+    to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
+    to_stderr(f"hint: {one_line(_hint(error) or 'more with --debug', ERROR_CHARS)}")
+    return status_of(error)
+
+
+def fail(error: MCPError) -> ExitStatus:
+    """Report the error that ends the command, with `--json` also as the answer."""
+    status = report(error)
+    if Form.as_json:
+        try:
+            say_json({"error": error_object(error), "exit": int(status)})
+        except OSError:
+            drop_stdout()  # A full disk, perhaps the very error that stderr has told of already.
+    return status
+
+
+def error_object(error: MCPError) -> dict[str, Any]:
+    """An error as JSON shows it."""
+    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(_hint(error))}
+    if error.server:
+        shown["server"] = error.server
+    return {**shown, **error.facts}
+
+
+def _hint(error: MCPError) -> str:
+    """What to do. The commands have kept a server's stderr, and it says more than the one line that is quoted."""
+    if isinstance(error, ServerExitedError) and len(error.stderr_tail.strip().splitlines()) > 1:
+        return f"read all that it wrote with: gaia mcp logs {typeable(error.server)}"
+    if Form.command == "add" and error.hint.endswith((f"show {error.server}", f"test-client {error.server}")):
+        return "nothing was saved; mend the command, or save it as it is with --no-check"
+    return error.hint
+
+
+def stderr_shown(name: str, text: bytes) -> None:
+    """Lines that a server has written to stderr, for `--debug`."""
+    for line in clean(text.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
+        to_stderr(f"[{name}] {line.rstrip()}")

@@ -1,0 +1,166 @@
+"""A line that moves on a terminal while a person waits; nothing at all elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.cli.screen.output import Form
+from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, width_of
+from gaia_mcp.safetext import encodable, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.protocol.events import Progressed
+
+# Whoever is answered within this time does not want to see a line flash by.
+QUIET_SECONDS = 0.7
+# From here on somebody asks what takes so long: the server's log may know.
+LONG_SECONDS = 2.0
+REDRAW_SECONDS = 0.125
+# Room for the ^C that a terminal echoes; on a full line it would push ours out of our reach.
+MARGIN_CELLS = 3
+BAR_CELLS = 20
+ERASE = "\r\x1b[K"
+
+
+class Shapes(NamedTuple):
+    """What the line is drawn with."""
+
+    turning: str
+    full: str
+    empty: str
+
+
+SHAPES = Shapes("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "━", "┈")
+ASCII_SHAPES = Shapes("|/-\\", "#", ".")
+
+
+class Waiting:
+    """A line on stderr while the body of the `with` runs, from `QUIET_SECONDS` on. Safe to use from several threads."""
+
+    def __init__(self, what: str) -> None:
+        self._what = one_line(what, 60)
+        self._since = 0.0
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._is_drawn = False
+        self._done = 0.0
+        self._total: float | None = None
+        self._text = ""
+        # Whom it waits for, and how the last line of each one's log is asked for.
+        self._servers: dict[str, Callable[[], str]] = {}
+
+    def __enter__(self) -> Waiting:
+        if can_redraw(sys.stderr) and not Form.quiet:
+            Form.room = _Room(self)
+            self._since = time.monotonic()
+            threading.Thread(target=self._run, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Take the line away for good; a question or an answer comes now."""
+        self._over.set()
+        with self._lock:
+            self.make_room()
+            Form.room = nullcontext()
+
+    def rename(self, what: str) -> None:
+        """Something else is waited for now."""
+        with self._lock:
+            self._what, self._since = one_line(what, 60), time.monotonic()
+
+    def progressed(self, progress: Progressed) -> None:
+        """A server says how far it has got."""
+        with self._lock:
+            self._done, self._total, self._text = progress.progress, progress.total, progress.text
+
+    def begin(self, server: str, last_line: Callable[[], str]) -> None:
+        """It waits for `server` too, the end of whose log `last_line` tells."""
+        with self._lock:
+            self._servers[server] = last_line
+
+    def end(self, server: str, total: int) -> None:
+        """One of `total` servers has answered."""
+        with self._lock:
+            self._servers.pop(server, None)
+            self._done, self._total = self._done + 1, total
+
+    def make_room(self) -> None:
+        """Erase the line; it comes back by itself."""
+        if self._is_drawn:
+            self._is_drawn = False
+            _write(ERASE)
+
+    def line(self, seconds: float, width: int, shapes: Shapes) -> str:
+        """What is shown after `seconds`, no wider than `width`."""
+        is_long = seconds >= LONG_SECONDS
+        parts = [shapes.turning[int(seconds / REDRAW_SECONDS) % len(shapes.turning)]]
+        parts.append(f"still {self._what}" if is_long and self._done == 0 else self._what)
+        if self._total:
+            share = min(max(self._done / self._total, 0.0), 1.0)
+            cells = min(BAR_CELLS, width // 4)
+            full = round(share * cells)
+            parts += [shapes.full * full + shapes.empty * (cells - full), f"{self._done:g}/{self._total:g}"]
+        if is_long:
+            parts.append(f"({seconds:.0f} s)")
+        line = " ".join(parts)
+        if more := one_line(self._text, 200) or (self._last_words() if is_long else ""):
+            line += f": {more}"
+        return line if cell_width(line) <= width else cells_cut(line, width - 1) + "…"
+
+    def _last_words(self) -> str:
+        """The end of the log of the first that has one; of several servers, whose it is."""
+        for server, last_line in self._servers.items():
+            if said := last_line():
+                return f"{server}: {said}" if self._total is not None else said
+        return ", ".join(self._servers) if self._total is not None else ""
+
+    def _run(self) -> None:
+        shapes = SHAPES if _can_write("".join(SHAPES)) else ASCII_SHAPES
+        seconds = QUIET_SECONDS
+        while not self._over.wait(seconds):
+            seconds = REDRAW_SECONDS
+            with self._lock:
+                if self._over.is_set():
+                    return
+                shown = self.line(time.monotonic() - self._since, width_of(sys.stderr) - MARGIN_CELLS, shapes)
+                self._is_drawn = True
+                _write(f"\r{encodable(shown)}\x1b[K")
+
+
+class _Room:
+    """Keeps the line of a `Waiting` away while something else is written."""
+
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+
+    def __enter__(self) -> None:
+        self._waiting._lock.acquire()
+        self._waiting.make_room()
+
+    def __exit__(self, *_: object) -> None:
+        self._waiting._lock.release()
+
+
+def _can_write(text: str) -> bool:
+    try:
+        text.encode(sys.stderr.encoding or "ascii")
+    except (LookupError, UnicodeError):
+        return False
+    return True
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # Nobody looks any more.

@@ -1,0 +1,1 @@
+"""What `test-client` looks at, and how it tells."""

@@ -1,0 +1,91 @@
+"""What came of examining a server: a line for each check, and what they mean as an error, an exit code and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import error_object
+from gaia_mcp.cli.status import ExitStatus, status_of
+from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OK, WARN, FAIL = "ok", "warn", "FAIL"
+
+
+@dataclass
+class Check:
+    """One check: `outcome` is "ok", "warn" or "FAIL"."""
+
+    name: str
+    outcome: str
+    seconds: float
+    detail: str
+    error: MCPError | None = None
+
+
+@dataclass
+class Examination:
+    """Everything that was tried with one server."""
+
+    server: str
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[Check]:
+        """The checks that failed."""
+        return [check for check in self.checks if check.outcome == FAIL]
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit code of the first failure."""
+        if not self.failures:
+            return ExitStatus.DONE
+        first = self.failures[0]
+        if first.name == "call" and first.error is None:
+            return ExitStatus.TOOL_FAILED
+        return ExitStatus.PROTOCOL if first.error is None else status_of(first.error)
+
+    def error(self) -> MCPError | None:
+        """The failures as one error, None if there are none."""
+        if not self.failures:
+            return None
+        first = self.failures[0]
+        if first.error is not None:
+            if "test-client" in first.error.hint:
+                # That is where we are.
+                first.error.hint = "see all that it writes to stderr with --debug"
+            return first.error
+        count = len(self.failures)
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        return RemoteProtocolError(
+            self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint="tell its author"
+        )
+
+    def add(self, check: Check, on_check: Callable[[Check], None] | None = None) -> None:
+        """One more check, of which `on_check` hears."""
+        self.checks.append(check)
+        if on_check is not None:
+            on_check(check)
+
+    def as_object(self) -> dict[str, Any]:
+        """This as JSON shows it."""
+        shown = []
+        for check in self.checks:
+            row: dict[str, Any] = {
+                "name": check.name,
+                "outcome": check.outcome.lower(),
+                "seconds": round(check.seconds, 4),
+                "detail": check.detail,
+            }
+            if check.error is not None:
+                row["error"] = error_object(check.error)
+            shown.append(row)
+        return {"name": self.server, "ok": not self.failures, "checks": shown}
+
+
+def untried(error: MCPError) -> Check:
+    """The only check of a server that could not even be tried."""
+    return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)

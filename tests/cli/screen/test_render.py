@@ -1,0 +1,158 @@
+"""`cli.render`: what a result looks like, and what becomes of the files in it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import resource
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.cli.screen.output import speak
+from gaia_mcp.cli.screen.render import show_result
+from gaia_mcp.errors import MCPError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PIXEL = base64.b64encode(b"\x89PNG").decode()
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain form, in a folder of its own."""
+    speak(as_json=False, debug=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *blocks: Any, folder: Path | None = None, **result: Any) -> str:
+    show_result("s", "my tool/1", {"content": list(blocks), **result}, folder)
+    return capsys.readouterr().out
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def test_pieces_are_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a line end is added between pieces, never after the last."""
+    assert shown(capsys, text("a"), text("b\n"), text("c")) == "a\nb\nc"
+
+
+def test_structured_content_stands_in_for_missing_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Specification: the text repeats it; where it does not, the structure is the answer."""
+    assert json.loads(shown(capsys, structuredContent={"a": [1]})) == {"a": [1]}
+    assert shown(capsys, text("t"), structuredContent={"a": 1}) == "t"
+    assert shown(capsys) == ""
+
+
+def test_a_kind_of_block_that_is_not_known_is_shown_raw(capsys: pytest.CaptureFixture[str]) -> None:
+    """Specification: keep or print it raw, do not fail the whole result."""
+    block = {"type": "hologram", "depth": 3}
+
+    assert json.loads(shown(capsys, block)) == block
+
+
+def test_content_that_is_no_list_of_blocks_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a server's mistake must not become our traceback."""
+    show_result("s", "t", {"content": "nonsense"}, None)
+    show_result("s", "t", {"content": [1, None, text("x")]}, None)
+
+    assert capsys.readouterr().out == "x"
+
+
+@pytest.mark.parametrize(
+    ("block", "name"),
+    [
+        ({"type": "image", "data": PIXEL, "mimeType": "image/png"}, "my-tool-1.png"),
+        ({"type": "image", "data": PIXEL, "mimeType": "image/jpeg"}, "my-tool-1.jpg"),
+        ({"type": "audio", "data": PIXEL, "mimeType": "audio/wav; rate=8000"}, "my-tool-1.wav"),
+        ({"type": "audio", "data": PIXEL, "mimeType": "audio/unheard-of"}, "my-tool-1.bin"),
+        ({"type": "image", "data": PIXEL}, "my-tool-1.bin"),
+        ({"type": "resource", "resource": {"uri": "file:///a/b/report.pdf", "blob": PIXEL}}, "report.pdf"),
+        ({"type": "resource", "resource": {"uri": "x://y/..%2F..%2Fetc", "blob": PIXEL}}, "2F..-2Fetc.bin"),
+        ({"type": "resource", "resource": {"uri": "x://../../../.bashrc", "blob": PIXEL}}, "bashrc.bin"),
+        ({"type": "resource", "resource": {"uri": "x://ÄÖ", "blob": PIXEL, "mimeType": "image/png"}}, "my-tool-1.png"),
+    ],
+)
+def test_a_files_name_is_sensible_and_stays_in_its_folder(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, block: dict[str, Any], name: str
+) -> None:
+    """Ours: named by what it is, and never outside the folder, whatever a server calls it."""
+    printed = shown(capsys, block, folder=tmp_path / "out").strip()
+
+    assert printed == str(tmp_path / "out" / name)
+    assert (tmp_path / "out" / name).read_bytes() == b"\x89PNG"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_data_that_is_not_base64_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours."""
+    assert shown(capsys, {"type": "image", "data": "abc", "mimeType": "image/png"}) == "abc"
+
+
+def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
+    """Ours: so that nobody runs it twice without knowing."""
+    (tmp_path / "out").write_text("")
+
+    with pytest.raises(MCPError) as caught:
+        show_result("s", "t", {"content": [{"type": "image", "data": PIXEL}]}, tmp_path / "out")
+
+    assert "has run" in caught.value.hint
+
+
+def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
+    """Ours: a limit on the size of files stands for the disk."""
+    picture = base64.b64encode(bytes(9000)).decode()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        with pytest.raises(MCPError) as caught:
+            show_result("s", "t", {"content": [{"type": "image", "data": picture}]}, tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert "cannot be saved" in caught.value.message
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+
+    show_result("s", "t", {"content": [text("a\x1b[31mb")]}, None)
+
+    assert terminal.getvalue() == "a\\x1b[31mb\n"
+
+
+def test_a_picture_is_shown_above_its_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ours: on a terminal that can, unless it is to lie in a folder of its own; a pipe gets the path alone."""
+    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+    result = {"content": [{"type": "image", "data": picture, "mimeType": "image/png"}]}
+    monkeypatch.setenv("GAIA_IMAGES", "kitty")
+    monkeypatch.setenv("TERM", "xterm")
+    for stream, folder, is_drawn in (
+        (Terminal(), None, True),
+        (Terminal(), tmp_path, False),
+        (io.StringIO(), None, False),
+    ):
+        monkeypatch.setattr("sys.stdout", stream)
+        show_result("s", "t", result, folder)
+        *shown, path = stream.getvalue().splitlines()
+        assert path.endswith(".png")
+        assert "".join(shown).startswith("\x1b_G") is is_drawn
+
+
+def test_a_pipe_gets_every_byte_but_what_no_encoding_carries(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours."""
+    assert shown(capsys, text("a\x1b[31mb\ud800")) == "a\x1b[31mb\ufffd"

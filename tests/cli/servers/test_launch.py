@@ -1,0 +1,163 @@
+"""The server of a `call` starts before Typer is loaded, and never where the command line is wrong."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+
+from gaia_mcp.cli.app import app
+from gaia_mcp.cli.servers.launch import MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS, OPTIONS_WITH_VALUE, OPTIONS_WITHOUT
+from tests.cli.conftest import BIN
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+# Loaded by every Python of the test: who imports Typer for `call` waits until the server has noted that it runs.
+TYPER_WAITS = """
+import pathlib, sys, time
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer" and "call" in sys.argv:
+            pathlib.Path("loading").touch()
+            end = time.monotonic() + {seconds}
+            while not pathlib.Path("{awaited}").exists():
+                if time.monotonic() > end:
+                    raise ImportError("{awaited} did not come")
+                time.sleep(0.01)
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def noting(gaia: Gaia, *command: str) -> dict[str, Any]:
+    """An entry whose server notes in `started` that it was started."""
+    return {"command": "/bin/sh", "args": ["-c", f'echo >> {gaia.cwd}/started; exec "$@"', "sh", *command]}
+
+
+@pytest.fixture
+def noted(gaia: Gaia) -> Gaia:
+    """The program, with a `demo` that notes its starts."""
+    gaia.write({"demo": noting(gaia, str(BIN / "gaia"), "mcp", "serve", "demo")})
+    return gaia
+
+
+def starts(gaia: Gaia) -> int:
+    """How often the server was started."""
+    path = gaia.cwd / "started"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def let_typer_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
+    """From now on Typer is loaded once the file `awaited` is there."""
+    folder = gaia.cwd / "site"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(TYPER_WAITS.format(awaited=awaited, seconds=seconds))
+    gaia.environ["PYTHONPATH"] = str(folder)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo", "greet", "name=Ada"),
+        ("demo.greet", "name=Ada"),
+        ("--timeout", "20", "demo", "greet", "--args", '{"name": "Ada"}'),
+        ("demo", "greet", "name=Ada", "--json", "--timeout=20", "--output-dir", "out"),
+        ("demo", "--", "greet", "name=Ada"),
+    ],
+)
+def test_the_server_is_started_before_typer_is_loaded_and_only_once(noted: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: loading Typer takes as long as many a server's start."""
+    let_typer_wait(noted, "started")
+
+    ran = noted("call", *words)
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert "Hello, Ada!" in ran.stdout
+    assert starts(noted) == 1
+
+
+def test_a_file_named_on_the_command_line_is_the_one_that_is_used(noted: Gaia) -> None:
+    """Ours: `--config` counts before Typer is there, too."""
+    noted.config.rename(noted.cwd / "other.json")
+    let_typer_wait(noted, "started")
+
+    ran = noted("call", "--config", "other.json", "demo", "greet", "name=Ada")
+
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+    assert starts(noted) == 1
+
+
+@pytest.mark.parametrize("args", [("--args", "-"), ("--args=@-",)])
+def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str, ...]) -> None:
+    """Ours."""
+    ran = noted("call", "demo", "greet", *args, stdin='{"name": "Ada"}')
+
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+    assert starts(noted) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 2),
+        (("demo",), 2),
+        (("demo", "greet", "--help"), 0),
+        (("demo", "greet", "--nonsense"), 2),
+        (("demo", "greet", "--json=yes"), 2),
+        (("demo", "greet", "--timeout"), 2),
+        (("demo", "greet", "--timeout", "soon"), 2),
+        (("demo", "greet", "--timeout", "0"), 2),
+        (("demo", "greet", "--timeout", "inf"), 2),
+        (("demo", "greet", "--timeout", "nan"), 2),
+        (("demo", "greet", "name"), 2),
+        (("demo", "greet", "--args", "{"), 2),
+        (("demo", "greet", "--args", "@nowhere"), 2),
+        (("deno", "greet"), 3),
+        (("demo", "greet", "--locked"), 3),
+        (("demo", "greet", "--lock-file", "nowhere.json"), 3),
+        (("demo", "greet", "--config", "nowhere.json"), 3),
+    ],
+)
+def test_a_mistake_costs_no_start(noted: Gaia, words: tuple[str, ...], code: int) -> None:
+    """Ours: what can be seen without the server is said without it."""
+    ran = noted("call", *words)
+
+    assert ran.code == code
+    assert starts(noted) == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_while_typer_is_loaded_stops_the_server(gaia: Gaia, number: int, code: int) -> None:
+    """Ours: at every stage. This server would not leave by itself."""
+    program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
+    gaia.write({"stubborn": noting(gaia, sys.executable, "-S", "-c", program)})
+    let_typer_wait(gaia, "never", seconds=30)
+    process = gaia.popen("call", "stubborn", "echo")
+    wait_until(lambda: (gaia.cwd / "ready").exists() and (gaia.cwd / "loading").exists())
+
+    process.send_signal(number)
+
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (code, b"", b"")
+
+
+def test_the_options_that_are_known_ahead_are_those_of_the_command() -> None:
+    """Ours: the two readings of the command line agree."""
+    command = typer.main.get_command(app).get_command(None, "mcp").get_command(None, "call")  # type: ignore[attr-defined]
+    options = {
+        name: parameter
+        for parameter in command.params
+        for name in parameter.opts
+        if name.startswith("--") and name not in ("--help", "--debug", "--locked", "--lock-file")
+    }
+
+    assert {name for name, parameter in options.items() if not parameter.is_flag} == set(OPTIONS_WITH_VALUE)
+    assert {name for name, parameter in options.items() if parameter.is_flag} == set(OPTIONS_WITHOUT)
+    seconds = options["--timeout"].type
+    assert (seconds.min, seconds.max) == (MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
