@@ -9,7 +9,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from gaia_mcp.schema import load_validator
 from gaia_mcp.server.session import AgentServer
 
 if TYPE_CHECKING:
@@ -80,8 +79,6 @@ class StdioServer:
         self._closer.start()
         try:
             self._server.set_agent(load())
-            # The first call will need it, and this thread has nothing else to do.
-            load_validator()
             self._closer.join()
         finally:
             _run_exit_functions()
