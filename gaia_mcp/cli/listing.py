@@ -69,7 +69,8 @@ def described(entry: ServerEntry) -> dict[str, Any]:
         row["env"] = {key: _shown_value(value) for key, value in entry.env.items()}
     if entry.headers:
         row["headers"] = {
-            key: masked(value) if looks_secret(key) or " " in value else value for key, value in entry.headers.items()
+            key: masked(value) if looks_secret(key) or " " in value else masked_arguments([value])[0]
+            for key, value in entry.headers.items()
         }
     for key in ("cwd", "timeout"):
         if getattr(entry, key) is not None:

@@ -26,7 +26,12 @@ def main() -> None:
         status = 130
     except Terminated as terminated:
         status = 128 + terminated.number
-    _leave(status)
+    try:
+        _leave(status)
+    except KeyboardInterrupt:
+        os._exit(130)
+    except Terminated as terminated:
+        os._exit(128 + terminated.number)
 
 
 def _run(words: list[str]) -> int:
@@ -50,7 +55,8 @@ def _commanded(words: list[str]) -> int:
 
 def _leave(status: int) -> None:
     """Exit at once: threads that wait for a server's last words have nothing more to do."""
-    for stream in (sys.stdout, sys.stderr):
+    # After a signal the answer is no longer wanted, and who does not read it must not keep us.
+    for stream in (sys.stderr,) if status > 128 else (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):

@@ -77,13 +77,16 @@ def test_a_server_that_does_not_start_is_said_as_everywhere(gaia: Gaia) -> None:
 
 def test_an_address_is_shown_without_its_secrets(gaia: Gaia) -> None:
     """Ours: servers that cannot be reached yet are kept, too."""
-    gaia.write({"far": {"url": "https://ada:pw@example.com/mcp?key=1", "headers": {"Authorization": "Bearer x y z"}}})
+    headers = {"Authorization": "Bearer x y z", "X-Mark": "sk-proj-0123456789abcdef", "X-Tenant": "blue"}
+    gaia.write({"far": {"url": "https://ada:pw@example.com/mcp?key=1", "headers": headers}})
 
-    shown = gaia("show", "far").stdout
+    shown = gaia("show", "far").stdout + gaia("list", "--json").stdout
 
     assert "****@example.com/mcp?key=****" in shown
     assert "Bearer x" not in shown
+    assert "0123456789" not in shown
     assert "pw" not in shown
+    assert "blue" in shown
 
 
 def test_a_server_of_a_project_says_which_file_it_is_from(gaia: Gaia) -> None:

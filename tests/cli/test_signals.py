@@ -8,6 +8,8 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +19,6 @@ from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.cli.conftest import Gaia
 
@@ -281,6 +282,31 @@ def test_text_is_cleaned_for_a_terminal(gaia: Gaia) -> None:
 
     assert "\x1b[2J" not in seen
     assert "\\x1b[2J" in seen or "\\u001b[2J" in seen
+
+
+def is_writing(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it is held up in writing to its standard output."""
+    number, *arguments = (Path("/proc") / str(process.pid) / "syscall").read_text().split()
+    return number in ("1", "64") and arguments[0] == "0x1"
+
+
+def test_a_signal_ends_what_nobody_reads(demo: Gaia) -> None:
+    """Ours: an answer that finds no room keeps nobody, and a second signal would be ignored for a while."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 1024)
+    os.set_blocking(writer, True)
+    process = demo.popen("list", stdout=writer)
+    wait_until(lambda: is_writing(process))
+
+    process.terminate()
+
+    _, err = process.communicate(timeout=10)
+    assert (process.returncode, err) == (143, b"")
+    os.close(reader)
+    os.close(writer)
 
 
 def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path: Path) -> None:
