@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 # What a server has written before its end is in its pipe already; only a client that does not read takes longer.
 LAST_WORDS_SECONDS = 1.0
-# As in `server.stdio`: a signal may come at the very moment in which one begins to wait.
-LOOK_SECONDS = 1.0
 
 
 class Recording:
@@ -131,8 +129,7 @@ class Relay:
         heard = threading.Thread(target=self._run, args=(self._pass_back,), daemon=True)
         heard.start()
         threading.Thread(target=self._run, args=(self._pass_on,), daemon=True).start()
-        while not self._ended.wait(LOOK_SECONDS):
-            pass
+        self._ended.wait()
         stopped = self._child.stop(CLOSE_GRACE_SECONDS)
         heard.join(LAST_WORDS_SECONDS)
         if stopped.how in ("on SIGTERM", "on SIGKILL") or stopped.returncode is None:

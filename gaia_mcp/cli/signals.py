@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
 import sys
 import threading
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 # Stopping servers takes two or three seconds, on a busy machine more; another signal would interrupt it, and leave some
 # of them running. After this time it counts again, in case somebody's code has swallowed the first.
 STOPPING_SECONDS = 10.0
-# Long enough for the interpreter to be out of what has swallowed an exception, too short to be noticed.
-AGAIN_SECONDS = 0.01
+# A signal that nobody has noticed by then has come at a bad moment. Too short for a person to notice.
+NOTICED_SECONDS = 0.05
 
 
 class Terminated(BaseException):
@@ -31,39 +32,69 @@ def listen_to_signals() -> None:
     """Raise in the main thread when Ctrl-C, SIGTERM or SIGHUP comes, once for all that come while servers are being
     stopped. A signal that somebody handles already is left to them.
     """
-    last = -math.inf
-    is_ours = False
-    tell = sys.unraisablehook
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        nonlocal last
-        if time.monotonic() < last + STOPPING_SECONDS:
-            return
-        last = time.monotonic()
-        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
-
-    def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
-        nonlocal last
-        problem = unraisable.exc_value
-        if not isinstance(problem, (KeyboardInterrupt, Terminated)):
-            tell(unraisable)
-            return
-        # Raised while the interpreter ran a callback of its own, as it does for every import. Once more, outside of it.
-        last = -math.inf
-        again = threading.Timer(AGAIN_SECONDS, _send_to_main, (getattr(problem, "number", signal.SIGINT),))
-        again.daemon = True
-        again.start()
-
+    listener = _Listener()
+    ours = []
     try:
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-                signal.signal(number, end)
-                is_ours = True
+                signal.signal(number, listener.end)
+                ours.append(number)
     except ValueError:
         return  # Not the main thread: whoever embeds us decides about signals.
-    if is_ours:
-        sys.unraisablehook = swallowed
+    if ours:
+        listener.insist()
+
+
+class _Listener:
+    """Sees to it that a signal ends us, also one that comes at a bad moment.
+
+    Python runs the handler of a signal between two of its own steps. One that comes just as the main thread goes to
+    wait for something would be noticed only after that; and what the handler raises in a callback of the interpreter's,
+    as every import has some, goes nowhere. Both are sent again.
+    """
+
+    def __init__(self) -> None:
+        self._ended = -math.inf
+        self._noticed = -math.inf
+        self._tell = sys.unraisablehook
+        self._reader = self._writer = -1
+
+    def end(self, number: int, _frame: FrameType | None) -> None:
+        """The handler."""
+        self._noticed = now = time.monotonic()
+        if now < self._ended + STOPPING_SECONDS:
+            return
+        self._ended = now
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
+
+    def insist(self) -> None:
+        """Have a thread send again what goes unnoticed."""
+        self._reader, self._writer = os.pipe()
+        sys.unraisablehook = self._swallowed
+        threading.Thread(target=self._watch, name="signals", daemon=True).start()
+        if os.name != "nt":  # There, nothing interrupts the main thread while it waits.
+            os.set_blocking(self._writer, False)
+            # Written to the moment that a signal comes, by whichever thread it has met.
+            if (others := signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)) != -1:
+                signal.set_wakeup_fd(others)
+
+    def _swallowed(self, unraisable: sys.UnraisableHookArgs) -> None:
+        problem = unraisable.exc_value
+        if not isinstance(problem, (KeyboardInterrupt, Terminated)):
+            self._tell(unraisable)
+            return
+        self._ended = self._noticed = -math.inf
+        os.write(self._writer, bytes([getattr(problem, "number", signal.SIGINT)]))
+
+    def _watch(self) -> None:
+        while True:
+            (number,) = os.read(self._reader, 1)
+            came = time.monotonic()
+            time.sleep(NOTICED_SECONDS)
+            # Somebody may have taken over since, and every handled signal is told here.
+            if self._noticed < came - NOTICED_SECONDS and signal.getsignal(number) == self.end:
+                _send_to_main(number)
 
 
 def _send_to_main(number: int) -> None:

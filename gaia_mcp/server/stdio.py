@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 READ_BYTES = 64 * 1024
 # After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
 FINISH_SECONDS = 1.0
-# A signal that comes at the very moment in which a thread begins to wait for another is noticed only after that.
-LOOK_SECONDS = 1.0
 # An agent may save something, or remove its temporary files.
 EXIT_SECONDS = 1.0
 
@@ -81,8 +79,7 @@ class StdioServer:
         self._closer.start()
         try:
             self._server.set_agent(load())
-            while self._closer.is_alive():
-                self._closer.join(LOOK_SECONDS)
+            self._closer.join()
         finally:
             _run_exit_functions()
 

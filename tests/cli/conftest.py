@@ -113,13 +113,7 @@ def run_on_terminal(gaia: Gaia, *arguments: str, typed: bytes = b"", after: byte
     seen = b""
     pending = typed
     while True:
-        is_interrupted = typed == b"\x03" and not pending
-        ready, _, _ = select.select([terminal], [], [], 3 if is_interrupted else 15)
-        if is_interrupted and not ready:
-            # A signal that falls between Python's last look and its reading waits for the next: a person presses again.
-            os.write(terminal, typed)
-            typed = b""
-            continue
+        ready, _, _ = select.select([terminal], [], [], 15)
         assert ready, seen
         try:
             data = os.read(terminal, 4096)

@@ -330,3 +330,45 @@ def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path
         words = [sys.executable, "-c", program, str(int(number))]
         done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
         assert (done.stdout, done.stderr) == (f"{name}\n", "")
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "KeyboardInterrupt")])
+def test_a_signal_that_the_main_thread_has_not_noticed_is_not_lost(number: int, name: str) -> None:
+    """Ours: it may come just as the main thread goes to wait. Here another thread is given it while that waits."""
+    program = (
+        "import signal, sys, threading\n"
+        "from gaia_mcp.cli.signals import Terminated, listen_to_signals\n"
+        "listen_to_signals()\n"
+        "lock = threading.Lock()\n"
+        "lock.acquire()\n"
+        "def send(): signal.pthread_kill(threading.get_ident(), int(sys.argv[1]))\n"
+        "threading.Timer(0.2, send).start()\n"
+        "try:\n"
+        "    lock.acquire()\n"
+        "except (Terminated, KeyboardInterrupt) as caught:\n"
+        "    print(type(caught).__name__)\n"
+    )
+
+    words = [sys.executable, "-c", program, str(int(number))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+
+    assert (done.stdout, done.stderr) == (f"{name}\n", "")
+
+
+def test_other_peoples_signals_are_left_alone() -> None:
+    """Ours: an agent may handle signals of its own, and take over one of ours."""
+    program = (
+        "import os, signal, threading\n"
+        "from gaia_mcp.cli.signals import listen_to_signals\n"
+        "listen_to_signals()\n"
+        "heard = []\n"
+        "for number in (signal.SIGUSR1, signal.SIGTERM):\n"
+        "    signal.signal(number, lambda number, _: heard.append(number))\n"
+        "    os.kill(os.getpid(), number)\n"
+        "threading.Event().wait(0.3)\n"
+        "print(len(heard))\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=10, check=False)
+
+    assert (done.stdout, done.stderr) == ("2\n", "")
