@@ -15,7 +15,7 @@ from gaia_mcp.contract import Contract, Undefinable, canonical_tool, fingerprint
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.secrecy import masked_arguments, masked_url
 from gaia_mcp.suspicion import UNUSUAL
-from gaia_mcp.wholefile import locked, standing_file, write_bytes
+from gaia_mcp.wholefile import locked, read_bytes, standing_file, write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +44,13 @@ def read_lock(path: Path) -> dict[str, LockedServer] | None:
 
     Raises `ConfigFileError` for one that cannot be read, is from a newer version, or was changed by hand.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    data = read_bytes(path)
+    if data is None:
         return None
-    except OSError as cause:
-        raise ConfigFileError(path, f"cannot be read: {cause.strerror}", hint="check --lock-file") from cause
+    return _parsed(path, data)
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, LockedServer]:
     try:
         document = parse_object(data, path)
     except ConfigFileError as error:
@@ -67,15 +68,15 @@ def read_lock(path: Path) -> dict[str, LockedServer] | None:
 def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
     """Write these servers into the file; the others in it stay. Raises `ConfigFileError`, and the file is as it was."""
     with locked(path):
-        servers = {**(read_lock(path) or {}), **changed}
+        standing = standing_file(path)
+        servers = {**(_parsed(path, standing.data) if standing.exists else {}), **changed}
         document = {
             "version": VERSION,
             "servers": {name: _as_object(server) for name, server in sorted(servers.items())},
         }
-        standing = standing_file(path)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         data = _UNSEEN.sub(lambda unseen: json.dumps(unseen[0])[1:-1], text).encode()
-        write_bytes(path, standing.target, data, standing.mode if standing.data else NEW_MODE)
+        write_bytes(path, standing, data, standing.mode if standing.exists else NEW_MODE)
 
 
 def entry_of(entry: ServerEntry) -> dict[str, Any]:

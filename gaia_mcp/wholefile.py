@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole or left as they are, whatever happens meanwhile.
+"""Files that are read whole, and replaced as a whole or left as they are, whatever happens meanwhile.
 
 Writing is lock, temporary file in the same folder, fsync, rename. Knows nothing of what stands in a file.
 """
@@ -20,14 +20,34 @@ if TYPE_CHECKING:
 # Another program holds the lock for milliseconds; one that holds it longer has hung.
 LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
+# Nobody's file has come near this, though some hosts keep a history in it; a device never ends.
+MAX_BYTES = 64 << 20
 
 
 class Standing(NamedTuple):
-    """What is there before a file is written: where it really lies, what it holds, and its mode."""
+    """What is there before a file is written: where it really lies, what it holds, its mode, and whether it is there
+    at all.
+    """
 
     target: Path
     data: bytes
     mode: int
+    exists: bool
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """What a file holds, None if there is no such file. Raises `ConfigFileError`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as cause:
+        hint = "check what it is and its rights"
+        raise ConfigFileError(path, f"cannot be read: {cause.strerror}", hint=hint) from cause
+    if len(data) > MAX_BYTES:
+        raise ConfigFileError(path, f"is larger than {MAX_BYTES >> 20} MB", hint="name another file")
+    return data
 
 
 def standing_file(path: Path) -> Standing:
@@ -37,16 +57,15 @@ def standing_file(path: Path) -> Standing:
     that.
     """
     target = Path(os.path.realpath(path))
-    try:
-        data = target.read_bytes() if target.exists() else b""
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
-    except OSError as cause:
-        raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
     if target.is_symlink():
         raise ConfigFileError(path, "is a link that leads back to itself", hint="remove the link")
+    data = read_bytes(path)
+    if data is None:
+        return Standing(target, b"", 0o600, exists=False)
+    mode = stat.S_IMODE(target.stat().st_mode)
     if not mode & 0o222:
         raise ConfigFileError(path, "is read-only", hint=f"allow writing first: chmod u+w {path}")
-    return Standing(target, data, mode)
+    return Standing(target, data, mode, exists=True)
 
 
 @contextlib.contextmanager
@@ -87,15 +106,15 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         os.close(handle)
 
 
-def write_bytes(path: Path, target: Path, data: bytes, mode: int, *, old: bytes | None = None) -> None:
-    """Put `data` in place of `target` in one step, with `mode` and the owner that is there. With `old`, only if that is
-    still what is there: other programs know nothing of our lock.
+def write_bytes(path: Path, standing: Standing, data: bytes, mode: int) -> None:
+    """Put `data` in place of what is `standing` there, in one step, with `mode` and the owner that is there. Only if it
+    still is what is there: other programs know nothing of our lock.
 
     Raises `ConfigFileError` about `path`.
     """
     import tempfile
 
-    temporary = ""
+    target, temporary = standing.target, ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
@@ -103,7 +122,7 @@ def write_bytes(path: Path, target: Path, data: bytes, mode: int, *, old: bytes 
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _owned_alike(temporary, target, mode))  # noqa: PTH101
-        if old is not None and (target.read_bytes() if target.exists() else b"") != old:
+        if (target.read_bytes() if target.exists() else b"") != standing.data:
             hint = "nothing was written; do it again"
             raise ConfigFileError(path, "has been changed by another program meanwhile", hint=hint)
         os.replace(temporary, target)  # noqa: PTH105

@@ -11,9 +11,17 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.engine import ClientEngine
-from gaia_mcp.errors import CancelledError, LocalProtocolError, MCPError, NotOfferedError, RemoteProtocolError
+from gaia_mcp.errors import (
+    CancelledError,
+    LocalProtocolError,
+    MCPError,
+    NotOfferedError,
+    PeerError,
+    RemoteProtocolError,
+)
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.shapes import can_declare
 
 if TYPE_CHECKING:
@@ -94,8 +102,15 @@ class OffersClient(ClientEngine):
         return self._list("resources", "resources/list", "uri", deadline)
 
     def list_resource_templates(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
-        """The templates of resources, from all pages: each with `uriTemplate` (RFC 6570) and `name`."""
-        return self._list("resources", "resources/templates/list", "uriTemplate", deadline)
+        """The templates of resources, from all pages: each with `uriTemplate` (RFC 6570) and `name`. An empty list also
+        where the server has resources and does not know of templates, as many do not.
+        """
+        try:
+            return self._list("resources", "resources/templates/list", "uriTemplate", deadline)
+        except PeerError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return []
+            raise
 
     def read_resource(self, uri: str, deadline: Deadline | None = None) -> dict[str, Any]:
         """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64."""

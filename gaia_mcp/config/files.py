@@ -11,10 +11,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.wholefile import standing_file, write_bytes
+from gaia_mcp.wholefile import read_bytes, write_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gaia_mcp.wholefile import Standing
 
 _KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -25,15 +27,8 @@ def read_object(path: Path) -> dict[str, Any] | None:
 
     Raises `ConfigFileError` with line and column for everything else.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as cause:
-        raise ConfigFileError(
-            path, f"cannot be read: {cause.strerror}", hint="check what it is and its rights"
-        ) from cause
-    return parse_object(data, path)
+    data = read_bytes(path)
+    return parse_object(data, path) if data is not None else None
 
 
 def parse_object(data: bytes, path: Path) -> dict[str, Any]:
@@ -64,20 +59,20 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-def write_object(path: Path, value: dict[str, Any], *, private: bool = True) -> None:
-    """Replace the file's content as a whole, keeping its indentation and, unless `private`, its mode. A symlink stays
-    one: what it points at is replaced.
+def write_object(path: Path, value: dict[str, Any], standing: Standing, *, private: bool = True) -> None:
+    """Replace what is `standing` there as a whole, keeping its indentation and, unless `private`, its mode. A symlink
+    stays one: what it points at is replaced.
 
-    Raises `ConfigFileError`; the file is then as it was.
+    Raises `ConfigFileError`, also when another program has written meanwhile; the file is then as it was.
     """
-    standing = standing_file(path)
     try:
         text = json.dumps(value, indent=_indent_of(standing.data), ensure_ascii=False) + "\n"
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply to be written") from cause
     # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
     data = _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text).encode()
-    write_bytes(path, standing.target, data, standing.mode & 0o700 if private else standing.mode)
+    mode = standing.mode & 0o700 if private else standing.mode
+    write_bytes(path, standing, data, mode)
 
 
 class _RepeatedKeyError(ValueError):

@@ -16,7 +16,7 @@ from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
 from gaia_mcp.paths import config_folder, home_expanded, servers_file
-from gaia_mcp.wholefile import locked
+from gaia_mcp.wholefile import locked, standing_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -179,14 +179,14 @@ class ConfigStore:
 
     def _update(self, change: Callable[[dict[str, Any]], None]) -> None:
         with locked(self.path):
-            document = read_object(self.path)
-            document = {SERVER_KEYS[0]: {}} if document is None else document
+            standing = standing_file(self.path)
+            document = parse_object(standing.data, self.path) if standing.exists else {SERVER_KEYS[0]: {}}
             servers = servers_in(document, self.path)
             key = next((key for key in SERVER_KEYS if key in document), SERVER_KEYS[0])
             document[key] = servers
             change(servers)
             # The user's own folder is private; a file elsewhere keeps the rights that its owner chose.
-            write_object(self.path, document, private=self.path.parent == config_folder(os.environ))
+            write_object(self.path, document, standing, private=self.path.parent == config_folder(os.environ))
 
     def _project_servers(self) -> dict[str, Any]:
         if self.project is None or not self.project.approved:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.config.files import read_object, write_object
+from gaia_mcp.config.files import parse_object, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
-from gaia_mcp.wholefile import locked
+from gaia_mcp.wholefile import locked, standing_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,12 +56,13 @@ def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
 def _change(project: str, digest: str | None, environ: Mapping[str, str] | None) -> bool:
     path = approvals_file(environ)
     with locked(path):
-        document = read_object(path) or {}
+        standing = standing_file(path)
+        document = parse_object(standing.data, path) if standing.exists else {}
         approvals = _approvals_in(document, path)
         had = approvals.pop(project, None) is not None
         if digest is not None:
             approvals[project] = digest
-        write_object(path, {**document, "approved": approvals})
+        write_object(path, {**document, "approved": approvals}, standing)
     return had
 
 

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.problems import TextProblemError
-from gaia_mcp.wholefile import locked, standing_file, write_bytes
+from gaia_mcp.wholefile import MAX_BYTES, locked, standing_file, write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-# Claude Code keeps its history beside its servers; nobody's file has come near this.
-MAX_BYTES = 16 << 20
 
 T = TypeVar("T")
 
@@ -56,7 +53,7 @@ def change_servers(
 
         new = _told(path, title, changed)
         if new != text:
-            write_bytes(path, standing.target, mark + new.encode(), standing.mode, old=standing.data)
+            write_bytes(path, standing, mark + new.encode(), standing.mode)
 
 
 def _text(path: Path, title: str) -> str:

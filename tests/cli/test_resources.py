@@ -36,6 +36,17 @@ def test_templates_are_among_them(gaia: Gaia) -> None:
     assert [item.get("uri") or item["uriTemplate"] for item in server["resources"]] == ["file:///a", "file:///{path}"]
 
 
+def test_a_server_need_not_know_of_templates(gaia: Gaia) -> None:
+    """Ours: many have resources only. `test-client` says so, and does not fail for it."""
+    gaia.use("no-templates")
+
+    ran = gaia("resources", "no-templates")
+    assert (ran.code, ran.stdout.splitlines()[1:]) == (0, ["  file:///good good"])
+    ran = gaia("test-client", "no-templates")
+    assert ran.code == 0
+    assert "it has resources, and does not know resources/templates/list" in ran.stdout
+
+
 def test_a_server_without_resources_has_none(gaia: Gaia) -> None:
     """Ours: that is no failure."""
     gaia.use("good-handshake")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gaia_mcp.config.files import parse_object, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.wholefile import locked
+from gaia_mcp.wholefile import Standing, locked, standing_file
 from tests.protocol_support import steady
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class TestWriting:
         before = os.umask(0)
         try:
             for private in (True, False):
-                write_object(path, {"a": 1}, private=private)
+                write_object(path, {"a": 1}, standing_file(path), private=private)
                 assert mode_of(path) == 0o600
                 path.unlink()
         finally:
@@ -171,7 +171,7 @@ class TestWriting:
         for content in ("{}", ""):
             path.write_text(content)
             path.chmod(before)
-            write_object(path, {"a": 1}, private=private)
+            write_object(path, {"a": 1}, standing_file(path), private=private)
             assert mode_of(path) == after
 
     @pytest.mark.parametrize(
@@ -188,12 +188,12 @@ class TestWriting:
     def test_the_indentation_survives(self, path: Path, old: str, indent: str) -> None:
         """Ours: a change of one server is one change in a diff."""
         path.write_bytes(old.encode())
-        write_object(path, {"a": {"b": 1}})
+        write_object(path, {"a": {"b": 1}}, standing_file(path))
         assert path.read_text() == f'{{\n{indent}"a": {{\n{indent}{indent}"b": 1\n{indent}}}\n}}\n'
 
     def test_letters_are_written_as_letters(self, path: Path) -> None:
         """Ours: people read the file."""
-        write_object(path, {"é": "漢 👩‍💻"})
+        write_object(path, {"é": "漢 👩‍💻"}, standing_file(path))
         assert '"é": "漢 👩‍💻"' in path.read_text(encoding="utf-8")
 
     @steady
@@ -203,7 +203,7 @@ class TestWriting:
     ) -> None:
         """Ours: also lone surrogates, which JSON's escapes can carry and UTF-8 cannot."""
         path = tmp_path_factory.getbasetemp() / "round.json"
-        write_object(path, value)
+        write_object(path, value, standing_file(path))
         # By way of JSON's escapes, in which two halves that stand side by side are one character.
         assert read_object(path) == json.loads(json.dumps(value))
 
@@ -216,7 +216,7 @@ class TestWriting:
         middle.symlink_to(real)
         path.symlink_to("middle.json")
 
-        write_object(path, {"a": 1})
+        write_object(path, {"a": 1}, standing_file(path))
 
         assert path.is_symlink()
         assert middle.is_symlink()
@@ -226,7 +226,7 @@ class TestWriting:
     def test_a_link_to_what_is_not_there_yet_is_followed(self, tmp_path: Path, path: Path) -> None:
         """Ours: the file is made where the link says."""
         path.symlink_to("real.json")
-        write_object(path, {"a": 1})
+        write_object(path, {"a": 1}, standing_file(path))
         assert path.is_symlink()
         assert read_object(tmp_path / "real.json") == {"a": 1}
 
@@ -237,10 +237,20 @@ class TestWriting:
             path.write_text(content)
             path.chmod(mode)
             with pytest.raises(ConfigFileError, match="read-only") as caught:
-                write_object(path, {})
+                write_object(path, {}, standing_file(path))
             assert "chmod u+w" in caught.value.hint
             assert (path.read_text(), mode_of(path)) == (content, mode)
             path.chmod(0o600)
+
+    def test_what_has_been_written_since_it_was_read_is_not_lost(self, path: Path) -> None:
+        """Ours: editors know nothing of our lock."""
+        path.write_text('{"a": 1}')
+        standing = standing_file(path)
+        path.write_text('{"b": 2}')
+        with pytest.raises(ConfigFileError, match="changed by another program") as caught:
+            write_object(path, {"a": 3}, standing)
+        assert caught.value.hint == "nothing was written; do it again"
+        assert path.read_text() == '{"b": 2}'
 
     def test_a_failure_leaves_the_old_file_and_nothing_else(self, tmp_path: Path, path: Path) -> None:
         """Ours: no file emptied or truncated, no temporary file left behind."""
@@ -249,32 +259,32 @@ class TestWriting:
             deep = {"a": deep}
         path.write_text('{"a": 1}')
         with pytest.raises(ConfigFileError, match="nested too deeply"):
-            write_object(path, deep)
+            write_object(path, deep, standing_file(path))
         assert path.read_text() == '{"a": 1}'
 
         folder = tmp_path / "folder"
         (folder / "inside").mkdir(parents=True)
-        with pytest.raises(ConfigFileError, match="cannot be read"):
-            write_object(folder, {})
         with pytest.raises(ConfigFileError, match="cannot be written"):
-            write_object(tmp_path / "missing" / "x.json", {})
+            write_object(folder, {}, Standing(folder, b"", 0o600, exists=False))
+        with pytest.raises(ConfigFileError, match="cannot be written"):
+            write_object(tmp_path / "missing" / "x.json", {}, standing_file(tmp_path / "missing" / "x.json"))
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "servers.json"]
 
     def test_success_leaves_nothing_else_either(self, tmp_path: Path, path: Path) -> None:
         """Ours."""
         with locked(path):
-            write_object(path, {"a": 1})
+            write_object(path, {"a": 1}, standing_file(path))
         assert [entry.name for entry in tmp_path.iterdir()] == ["servers.json"]
 
     def test_a_reader_sees_the_old_or_the_new_file_and_nothing_between(self, path: Path) -> None:
         """Ours: one rename."""
         values = [{"a": ["x" * 50_000]}, {"a": ["y" * 100_000]}]
-        write_object(path, values[0])
+        write_object(path, values[0], standing_file(path))
         ended = threading.Event()
 
         def write() -> None:
             for number in range(60):
-                write_object(path, values[number % 2])
+                write_object(path, values[number % 2], standing_file(path))
             ended.set()
 
         thread = threading.Thread(target=write)
@@ -287,9 +297,10 @@ class TestWriting:
         """Ours: also after a crash."""
         script = (
             "import sys\nfrom pathlib import Path\nfrom gaia_mcp.config.files import write_object\n"
+            "from gaia_mcp.wholefile import standing_file\n"
             "path = Path(sys.argv[1])\n"
             "for number in range(100000):\n"
-            "    write_object(path, {'number': number, 'filling': ['x' * 1000] * 300})\n"
+            "    write_object(path, {'number': number, 'filling': ['x' * 1000] * 300}, standing_file(path))\n"
             "    print(number, flush=True)\n"
         )
         for lines in (1, 2, 5):

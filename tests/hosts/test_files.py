@@ -16,7 +16,8 @@ import pytest
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout
-from gaia_mcp.hosts.files import MAX_BYTES, change_servers, read_document, servers_of
+from gaia_mcp.hosts.files import change_servers, read_document, servers_of
+from gaia_mcp.wholefile import MAX_BYTES
 
 JSON = Layout("json", ("mcpServers",))
 TOML = Layout("toml", ("mcp_servers",))
@@ -100,7 +101,7 @@ def test_an_enormous_file_is_refused(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     for act in (lambda: servers_of(path, JSON), lambda: put(path, n=ENTRY)):
-        with pytest.raises(ConfigFileError, match=r"too large.*16 MB"):
+        with pytest.raises(ConfigFileError, match=r"too large.*64 MB"):
             act()
 
 

@@ -93,8 +93,7 @@ def install(shell: str, there: Places) -> list[Path]:
             wanted = rest + gap + BEGIN + there.lines.encode() + END
             # Where it stands already, it stays where somebody may have moved it.
             if BEGIN + there.lines.encode() + END not in standing.data:
-                mode = standing.mode if standing.target.exists() else 0o644
-                write_bytes(there.start_file, standing.target, wanted, mode)
+                write_bytes(there.start_file, standing, wanted, standing.mode if standing.exists else 0o644)
                 changed.append(there.start_file)
     return changed
 
@@ -109,7 +108,7 @@ def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
             standing = standing_file(path)
             rest = _without_block(path, standing.data)
             if rest != standing.data:
-                write_bytes(path, standing.target, rest, standing.mode)
+                write_bytes(path, standing, rest, standing.mode)
                 changed.append(path)
                 if not rest and not path.is_symlink():
                     path.unlink()  # There was none, or an empty one.
@@ -139,7 +138,7 @@ def _put(path: Path, data: bytes, *, new_mode: int) -> bool:
         standing = standing_file(path)
         if standing.data == data:
             return False
-        write_bytes(path, standing.target, data, standing.mode if standing.target.exists() else new_mode)
+        write_bytes(path, standing, data, standing.mode if standing.exists else new_mode)
     return True
 
 

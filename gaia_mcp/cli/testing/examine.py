@@ -16,8 +16,9 @@ from gaia_mcp.cli.testing.distrust import names_checked, texts_checked
 from gaia_mcp.cli.testing.examination import FAIL, OK, WARN, Check, Examination, untried
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS
-from gaia_mcp.errors import MCPError, ToolUnknownError
+from gaia_mcp.errors import MCPError, PeerError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
 from gaia_mcp.schema import SchemaError, check_schema, misfits
 
@@ -74,7 +75,7 @@ class _Examiner:
             self._try("prompts", lambda: self._listed("prompts/list", "name"))
         if "resources" in capabilities:
             self._try("resources", lambda: self._listed("resources/list", "uri"))
-            self._try("templates", lambda: self._listed("resources/templates/list", "uriTemplate"))
+            self._try("templates", self._templates)
         # A tool that nobody has approved is not called.
         if (call := wanted.call) is not None and is_as_locked:
             self._try("call", lambda: self._call(call, tools))
@@ -156,6 +157,15 @@ class _Examiner:
         bad = [number for number, item in enumerate(items, 1) if not (isinstance(item, dict) and item.get(key))]
         problems = [*self.client.tool_problems, *(f"number {number} has no {key}" for number in bad)]
         return (FAIL, "; ".join(problems)) if problems else (OK, str(len(items)))
+
+    def _templates(self) -> tuple[str, str]:
+        method = "resources/templates/list"
+        try:
+            return self._listed(method, "uriTemplate")
+        except PeerError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return WARN, f"it has resources, and does not know {method}"
 
     def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:
         tool = next((tool for tool in tools if tool.name == wanted.tool), None)
