@@ -18,6 +18,10 @@ HOLD_SLICE_SECONDS = 0.25
 # Longer than anybody waits, and within what every system's locks can wait for.
 LONGEST_SECONDS = 7 * 24 * 3600.0
 
+# Each question of a server is answered in a thread of its own, and each may hold the same deadline. One lock for all of
+# them: a deadline is made for every request, and this is held for a moment.
+_lock = threading.Lock()
+
 
 class Deadline:
     """A moment `seconds` from now, on a monotonic clock; a week at most.
@@ -27,7 +31,7 @@ class Deadline:
     """
 
     __slots__ = (
-        "_began", "_clock", "_end", "_held_since", "_holds", "_last", "_lock", "_parts", "is_cancelled", "seconds",
+        "_began", "_clock", "_end", "_held_since", "_holds", "_last", "_parts", "is_cancelled", "seconds",
     )  # fmt: skip
 
     def __init__(
@@ -42,19 +46,17 @@ class Deadline:
         self._last = now + ceiling if ceiling is not None and ceiling > seconds else self._end
         self._holds = 0
         self._held_since = 0.0
-        # Each question of a server is answered in a thread of its own, and each may hold the same deadline.
-        self._lock = threading.Lock()
         # What `sooner` has made of it, and ends with it.
-        self._parts: list[Deadline] = []
+        self._parts: tuple[Deadline, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
 
     def cancel(self) -> None:
         """Let it pass now, from any thread: whoever waits notices within a quarter of a second."""
-        with self._lock:
+        with _lock:
             self.is_cancelled = True
-            parts = list(self._parts)
+            parts = self._parts
         for part in parts:
             part.cancel()
 
@@ -79,27 +81,27 @@ class Deadline:
     def sooner(self, seconds: float) -> Deadline:
         """A deadline `seconds` from now, or at this one's moment if that comes first."""
         part = Deadline(min(seconds, self.remaining()), clock=self._clock)
-        with self._lock:
+        with _lock:
             part.is_cancelled = self.is_cancelled
-            self._parts.append(part)
+            self._parts += (part,)
         return part
 
     def extend(self) -> None:
         """Give it its full length again from now, up to the ceiling."""
-        with self._lock:
+        with _lock:
             now = self._held_since if self._holds else self._clock()
             self._end = max(self._end, min(now + self.seconds, self._last))
 
     def hold(self) -> None:
         """Stop the clock until `release()`; holds nest."""
-        with self._lock:
+        with _lock:
             if self._holds == 0:
                 self._held_since = self._clock()
             self._holds += 1
 
     def release(self) -> None:
         """Let the clock run on; the time held does not count."""
-        with self._lock:
+        with _lock:
             if self._holds == 1:
                 # Before it is let go of: another thread that looks at this very moment must not find it expired.
                 held = self._clock() - self._held_since

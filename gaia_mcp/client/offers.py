@@ -252,7 +252,8 @@ class OffersClient(ClientEngine):
         return result
 
     def _ready(self, deadline: Deadline) -> None:
-        self._may_ask(deadline)
+        if deadline.is_cancelled or self._tellers:
+            self._may_ask(deadline)
         super()._ready(deadline)
 
     @contextmanager

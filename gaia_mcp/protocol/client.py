@@ -11,7 +11,6 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Connection
 from gaia_mcp.protocol.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
-    Answered,
     Asked,
     Caller,
     Cancelled,
@@ -68,7 +67,7 @@ class ClientConnection(Connection):
             self._go_on(self._opening.go_on_without_probe())
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
-        """Ask; `Answered`, `Refused` or `Broken` with this id follows. `progress` asks for `Progressed` on the way."""
+        """Ask; `Result`, `Refused` or `Broken` with this id follows. `progress` asks for `Progressed` on the way."""
         request_id = self._new_id()
         meta: dict[str, Any] | None = self._meta
         if progress:
@@ -169,35 +168,37 @@ class ClientConnection(Connection):
             self._go_on(self._opening.judge(answer))
         elif answer.id == self._listening:
             self._stop_watching()
-        elif answer.id in self._granted:
-            self._stop_subscription(answer.id)
-        elif answer.id in self._subscriptions and isinstance(answer, Result):
-            self._receive_broken(answer.id, "ended a subscription that it had not granted")
         elif answer.id in self._subscriptions:
-            del self._subscriptions[answer.id]
-            super()._receive_answer(method, answer)
+            self._receive_end(method, answer)
         elif isinstance(answer, Result) and "resultType" in answer.result:
             self._receive_typed(method, answer)
         else:
+            super()._receive_answer(method, answer)
+
+    def _receive_end(self, method: str, answer: Result | Error) -> None:
+        assert answer.id is not None  # noqa: S101 (looked up by it)
+        if answer.id in self._granted:
+            self._stop_subscription(answer.id)
+        elif isinstance(answer, Result):
+            self._receive_broken(answer.id, "ended a subscription that it had not granted")
+        else:
+            del self._subscriptions[answer.id]
             super()._receive_answer(method, answer)
 
     def _receive_typed(self, method: str, answer: Result) -> None:
         if self._meta is None:
             # Before 2026-07-28 it says nothing; nobody who reads the result shall have to know that.
             bare = {key: value for key, value in answer.result.items() if key != "resultType"}
-            super()._receive_answer(method, Result(answer.id, bare))
+            self._events.append(Result(answer.id, bare))
         elif (problem := type_problem(method, answer.result)) is not None:
             self._receive_broken(answer.id, problem)
         else:
-            super()._receive_answer(method, answer)
+            self._events.append(answer)
 
-    def _match_answer(self, answer: Result | Error) -> None:
-        if isinstance(answer, Error) and answer.id is None:
-            given_up = self._probe_ids & self._abandoned.keys()
-            if given_up:
-                # Servers answer in order: this is about the probe, which was sent before whatever is open now.
-                answer = answer._replace(id=given_up.pop())
-        super()._match_answer(answer)
+    def _match_nameless(self, error: Error) -> RequestId | None:
+        # Servers answer in order: this is about the probe, which was sent before whatever is open now.
+        given_up = self._probe_ids & self._abandoned.keys()
+        return given_up.pop() if given_up else super()._match_nameless(error)
 
     def _receive_broken(self, request_id: RequestId, problem: str) -> None:
         if request_id == self._opening_id:
@@ -261,7 +262,7 @@ class ClientConnection(Connection):
         if isinstance(uris, list) and self._subscriptions[request_id] in uris:
             if request_id not in self._granted:
                 self._granted.add(request_id)
-                self._events.append(Answered(request_id, {}))
+                self._events.append(Result(request_id, {}))
         else:
             self.abandon(request_id, "it was not granted")
             super()._receive_broken(request_id, "granted a subscription without the resource that it was for")

@@ -11,7 +11,6 @@ from typing import Any
 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.events import (
-    Answered,
     Broken,
     Event,
     ListChanged,
@@ -113,7 +112,7 @@ class Connection:
     def _receive_answer(self, method: str, answer: Result | Error) -> None:
         """An answer to one of our own requests, of this method."""
         if isinstance(answer, Result):
-            self._events.append(Answered(answer.id, answer.result))
+            self._events.append(answer)
         else:
             assert answer.id is not None  # noqa: S101 (looked up by it)
             self._events.append(Refused(answer.id, method, answer.code, answer.message, answer.data))
@@ -149,14 +148,13 @@ class Connection:
 
     def _match_answer(self, answer: Result | Error) -> None:
         answered = answer.id
-        if isinstance(answer, Error) and answered is None:
-            # It can only be about the one thing that was asked, if at all.
-            answered = self._only_waiting() if self._may_lack_id(answer) else None
+        if answered is None:
+            assert isinstance(answer, Error)  # noqa: S101 (a result always has one)
+            answered = self._match_nameless(answer)
             if answered is None:
                 self._stray(f"an error without an id: {answer.message}", b"")
                 return
             answer = answer._replace(id=answered)
-        assert answered is not None  # noqa: S101 (a result always has one)
         method = self._pending.pop(answered, None)
         if method is not None:
             self._progress.pop(answered, None)
@@ -167,6 +165,11 @@ class Connection:
             self._stray(f"a second answer to id {answered!r}", b"")
         else:
             self._break_pending(None, f"answered id {answered!r}, which was never asked")
+
+    def _match_nameless(self, error: Error) -> RequestId | None:
+        """The request that an error without an id is about, if any."""
+        # It can only be about the one thing that was asked, if at all.
+        return self._only_waiting() if self._may_lack_id(error) else None
 
     def _may_lack_id(self, error: Error) -> bool:
         """Whether this error, without an id, can be the answer to a request."""

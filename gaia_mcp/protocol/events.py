@@ -1,4 +1,4 @@
-"""What happened on a connection, for whoever owns it.
+"""What happened on a connection, for whoever owns it. That one of our requests has its result, `jsonrpc.Result` says.
 
 Named tuples: one is made for every message, and they cost a fraction of a frozen dataclass.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from gaia_mcp.protocol.jsonrpc import RequestId, Result
+
 if TYPE_CHECKING:
     from gaia_mcp.errors import MCPError
-    from gaia_mcp.protocol.jsonrpc import RequestId
 
 
 class Peer(NamedTuple):
@@ -43,13 +44,6 @@ class OpeningFailed(NamedTuple):
     """It never will."""
 
     error: MCPError
-
-
-class Answered(NamedTuple):
-    """One of our requests has its result."""
-
-    id: RequestId
-    result: dict[str, Any]
 
 
 class Refused(NamedTuple):
@@ -130,7 +124,7 @@ class Strayed(NamedTuple):
 Event: TypeAlias = (
     Opened
     | OpeningFailed
-    | Answered
+    | Result
     | Refused
     | Broken
     | Asked

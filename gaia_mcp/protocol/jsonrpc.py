@@ -21,8 +21,13 @@ UNSUPPORTED_VERSION = -32022
 # Up to 2025-11-25 only; newer servers say INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _decoder = json.JSONDecoder()
+# What `_encoder.encode` makes anew for each value, which takes longer than writing a small one. None where Python lacks
+# its C code.
+_write_parts = (_c_encoder := getattr(json.encoder, "c_make_encoder", None)) and _c_encoder(
+    None, _encoder.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
+)
 
 
 class Fixed(dict[str, Any]):
@@ -37,7 +42,7 @@ class Fixed(dict[str, Any]):
     def written(self) -> str:
         """As JSON. Raises as `encode` does."""
         if self.text is None:
-            self.text = _encode(self)
+            self.text = _written(self)
         return self.text
 
 
@@ -89,11 +94,21 @@ def encode(message: Message | list[Message]) -> bytes:
         for key in ("params", "result"):
             body = message.get(key)
             if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
-                bare = {name: value for name, value in body.items() if name != "_meta"}
+                bare = body.copy()
+                del bare["_meta"]
                 # The body is the last of a message: what closes both of them follows what was written before.
-                begun = _encode({**message, key: bare})[:-2]
+                begun = _written({**message, key: bare})[:-2]
                 return f'{begun}{"," if bare else ""}"_meta":{meta.written()}}}}}\n'.encode("ascii")
-    return _encode(message).encode("ascii") + b"\n"
+    return _written(message).encode("ascii") + b"\n"
+
+
+def _written(value: Any) -> str:
+    if _write_parts is None:
+        return _encoder.encode(value)
+    try:
+        return "".join(_write_parts(value, 0))
+    except RecursionError as cause:
+        raise ValueError("nested too deeply, or within itself") from cause
 
 
 def parse(record: bytes) -> Any:
@@ -103,7 +118,7 @@ def parse(record: bytes) -> Any:
     """
     try:
         # Decoded here, for `json` would guess at UTF-16 and UTF-32.
-        text = record.decode("utf-8")
+        text = record.decode()
         if text[:1] == "{":
             value, end = _decoder.raw_decode(text)
             if end == len(text):
@@ -131,13 +146,14 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
     """What a JSON value is. A server's request differs from a response by `method` alone, never by its id."""
     if not isinstance(value, dict):
         return Malformed("not an object", None)
-    message_id = value.get("id")
+    get = value.get
+    message_id = get("id")
     known_id = message_id if is_id(message_id) else None
-    if value.get("jsonrpc") != "2.0":
+    if get("jsonrpc") != "2.0":
         return Malformed('no "jsonrpc": "2.0"', known_id, _meant(value))
-    method = value.get("method")
+    method = get("method")
     if method is not None:
-        params = value.get("params", {})
+        params = get("params", {})
         if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
             return Malformed("method or params of the wrong type", known_id, _meant(value))
         if "id" not in value:
@@ -146,7 +162,7 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
             return Malformed("an id that is neither a string nor an integer", None, _meant(value))
         return Request(known_id, method, params or {})
     # The other member is left out by most and null from some.
-    error, result = value.get("error"), value.get("result")
+    error, result = get("error"), get("result")
     if isinstance(result, dict) and error is None and known_id is not None:
         return Result(known_id, result)
     if isinstance(error, dict) and result is None:

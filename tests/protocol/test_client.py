@@ -9,7 +9,6 @@ import pytest
 from gaia_mcp.errors import PeerError
 from gaia_mcp.protocol.client import MAX_WATCHES
 from gaia_mcp.protocol.events import (
-    Answered,
     Asked,
     Broken,
     Cancelled,
@@ -19,6 +18,7 @@ from gaia_mcp.protocol.events import (
     Refused,
     Strayed,
 )
+from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
@@ -131,7 +131,7 @@ def test_the_probes_late_answer_may_come_when_all_is_open() -> None:
     request_id = client.request("tools/list")
 
     assert give(client, rpc_error("discover-1", -32601)) == []
-    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
 def test_a_second_answer_to_the_probe_does_not_harm_the_handshake() -> None:
@@ -278,7 +278,7 @@ def test_a_server_is_asked_whether_it_is_there_with_what_it_must_answer(version:
     request_id = client.check_alive()
 
     assert [(sent["id"], sent["method"]) for sent in sent_by(client)] == [(request_id, method)]
-    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
 def test_logs_are_wanted_in_every_stateless_request() -> None:
@@ -376,7 +376,7 @@ def test_a_watch_that_the_server_ended_leaves_the_lists_in_doubt_and_can_begin_a
     assert ended(client, listening, ending) == [ListChanged("tools"), ListChanged("prompts")]
 
     request_id = client.request("tools/list")
-    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
     sent_by(client)
     client.watch_lists()
     (again,) = sent_by(client)
@@ -441,7 +441,7 @@ def test_a_result_type_is_nobodys_business_before_it_was_introduced(version: str
     request_id = client.request("tools/call", {"name": "x"})
 
     assert give(client, rpc_result(request_id, {"content": [], "resultType": kind})) == [
-        Answered(request_id, {"content": []})
+        Result(request_id, {"content": []})
     ]
 
 
@@ -468,7 +468,7 @@ def test_a_stateless_result_of_a_known_type_is_handed_on_whole(kind: str) -> Non
     request_id = client.request("tools/call", {"name": "x"})
     result = {"resultType": kind, "requestState": "s", "content": []}
 
-    assert give(client, rpc_result(request_id, result)) == [Answered(request_id, result)]
+    assert give(client, rpc_result(request_id, result)) == [Result(request_id, result)]
 
 
 # What the server asks.
@@ -595,4 +595,4 @@ def test_a_cancellation_of_nothing_is_ignored(version: str, params: dict[str, An
 
     assert give(client, note("notifications/cancelled", params)) == []
     assert give(client, note("notifications/cancelled", {"requestId": request_id})) == []
-    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]

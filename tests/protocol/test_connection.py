@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS, Connection
 from gaia_mcp.protocol.events import (
-    Answered,
     Broken,
     ListChanged,
     Logged,
@@ -19,7 +18,7 @@ from gaia_mcp.protocol.events import (
     Refused,
     Strayed,
 )
-from gaia_mcp.protocol.jsonrpc import Notification, Request
+from gaia_mcp.protocol.jsonrpc import Notification, Request, Result
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
 from tests.protocol_support import (
     enveloped,
@@ -82,8 +81,8 @@ def test_every_answer_finds_its_question_in_any_order(version: str) -> None:
     first, second = asked(client), asked(client)
 
     assert first != second
-    assert give(client, rpc_result(second, {"n": 2})) == [Answered(second, {"n": 2})]
-    assert give(client, rpc_result(first, {"n": 1})) == [Answered(first, {"n": 1})]
+    assert give(client, rpc_result(second, {"n": 2})) == [Result(second, {"n": 2})]
+    assert give(client, rpc_result(first, {"n": 1})) == [Result(first, {"n": 1})]
 
 
 @every_version
@@ -117,8 +116,8 @@ def test_an_error_without_an_id_is_nobodys_when_several_wait(code: int) -> None:
 
     assert isinstance(event, Strayed)
     assert "what?" in event.problem
-    assert give(client, rpc_result(first, {})) == [Answered(first, {})]
-    assert give(client, rpc_result(second, {})) == [Answered(second, {})]
+    assert give(client, rpc_result(first, {})) == [Result(first, {})]
+    assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
 def test_an_error_without_an_id_and_without_a_question_is_passed_over() -> None:
@@ -137,7 +136,7 @@ def test_a_server_that_refuses_our_notification_does_not_fail_our_request(code: 
     (event,) = give(client, rpc_error(None, code, "Method not found: notifications/initialized"))
 
     assert isinstance(event, Strayed)
-    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
 @pytest.mark.parametrize("stranger", ["1", "7", 99, -1, 0, "server-error"])
@@ -208,8 +207,8 @@ def test_an_answer_to_what_was_never_asked_is_passed_over_when_several_wait() ->
     (event,) = give(client, rpc_error(99, -32601))
 
     assert isinstance(event, Strayed)
-    assert give(client, rpc_result(first, {})) == [Answered(first, {})]
-    assert give(client, rpc_result(second, {})) == [Answered(second, {})]
+    assert give(client, rpc_result(first, {})) == [Result(first, {})]
+    assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
 @every_version
@@ -223,7 +222,7 @@ def test_a_second_answer_does_not_harm_the_next_request(version: str) -> None:
     (event,) = give(client, rpc_result(first, {}))
 
     assert isinstance(event, Strayed)
-    assert give(client, rpc_result(second, {})) == [Answered(second, {})]
+    assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
 @every_version
@@ -238,7 +237,7 @@ def test_giving_up_tells_the_peer_and_ignores_its_late_answer(version: str) -> N
     other = asked(client)
     assert give(client, note("notifications/progress", {"progressToken": request_id, "progress": 1})) == []
     assert give(client, rpc_result(request_id, {})) == []
-    assert give(client, rpc_result(other, {})) == [Answered(other, {})]
+    assert give(client, rpc_result(other, {})) == [Result(other, {})]
 
 
 @pytest.mark.parametrize("late", [rpc_error(2, 0, "Request cancelled"), rpc_result(2, None), rpc_result(2, "text")])
@@ -250,7 +249,7 @@ def test_the_late_answer_may_be_any(late: dict[str, Any]) -> None:
     other = asked(client)
 
     assert give(client, late) == []
-    assert give(client, rpc_result(other, {})) == [Answered(other, {})]
+    assert give(client, rpc_result(other, {})) == [Result(other, {})]
 
 
 def test_giving_up_twice_or_after_the_answer_tells_nobody() -> None:
@@ -280,7 +279,7 @@ def test_only_so_many_given_up_requests_are_remembered() -> None:
     assert len(client._abandoned) == ABANDONED_KEPT
     (event,) = give(client, rpc_result(first, {}))
     assert isinstance(event, Strayed)
-    assert give(client, rpc_result(waiting, {})) == [Answered(waiting, {})]
+    assert give(client, rpc_result(waiting, {})) == [Result(waiting, {})]
 
 
 @every_version
@@ -382,7 +381,7 @@ def test_noise_on_stdout_is_passed_over(version: str, line: bytes) -> None:
     # Where there are batches, it is the member that is shown.
     assert event.excerpt in line.decode("utf-8", "replace")
     assert len(event.excerpt) >= len(line) - 2
-    assert give(client, rpc_result(request_id, {})) == [Answered(request_id, {})]
+    assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
 def test_the_excerpt_of_a_stray_line_is_short() -> None:
@@ -431,7 +430,7 @@ def test_a_broken_answer_is_nobodys_when_several_wait_and_it_names_none() -> Non
     (event,) = give(client, b'{"jsonrpc":"2.0","id":2,"result":{"tools":[')
 
     assert isinstance(event, Strayed)
-    assert give(client, rpc_result(first, {})) == [Answered(first, {})]
+    assert give(client, rpc_result(first, {})) == [Result(first, {})]
     (broken,) = give(client, rpc_result(second, None))
     assert isinstance(broken, Broken)
     assert broken.id == second
@@ -455,7 +454,7 @@ def test_a_broken_message_that_is_no_answer_breaks_no_request(message: dict[str,
     (event,) = give(client, message)
 
     assert isinstance(event, Strayed)
-    assert give(client, rpc_result(2, {})) == [Answered(2, {})]
+    assert give(client, rpc_result(2, {})) == [Result(2, {})]
 
 
 def test_a_broken_request_forgets_its_progress() -> None:
@@ -476,9 +475,9 @@ def test_a_batch_of_answers_is_read_where_the_revision_has_batches() -> None:
 
     events = give(client, [rpc_result(second, {"n": 2}), note("notifications/message"), 5, rpc_result(first, {"n": 1})])
 
-    assert [type(event) for event in events] == [Answered, Logged, Strayed, Answered]
-    assert events[0] == Answered(second, {"n": 2})
-    assert events[3] == Answered(first, {"n": 1})
+    assert [type(event) for event in events] == [Result, Logged, Strayed, Result]
+    assert events[0] == Result(second, {"n": 2})
+    assert events[3] == Result(first, {"n": 1})
 
 
 def test_an_impossible_member_of_a_batch_is_passed_over() -> None:
@@ -593,7 +592,7 @@ def test_both_ends_count_for_themselves(version: str) -> None:
     give(client, rpc(request_id, "ping"))
 
     assert sent_by(client) == [rpc_result(request_id, {})]
-    assert give(client, rpc_result(request_id, {"tools": []})) == [Answered(request_id, {"tools": []})]
+    assert give(client, rpc_result(request_id, {"tools": []})) == [Result(request_id, {"tools": []})]
 
 
 def test_the_opening_is_given_up_without_a_word() -> None:

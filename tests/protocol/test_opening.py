@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
-from gaia_mcp.protocol.events import Answered, Asked, Opened, OpeningFailed, Peer
+from gaia_mcp.protocol.events import Asked, Opened, OpeningFailed, Peer
+from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
@@ -455,5 +456,5 @@ def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> 
     pair.settle()
     progressed, answered = pair.client_events
     assert progressed[:3] == (request_id, 1, 2)
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, Result)
     assert answered.result["content"] == [{"type": "text", "text": "ü\n"}]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY
-from gaia_mcp.protocol.events import Answered, Broken, ListChanged, Refused, ResourceUpdated, Strayed, SubscriptionEnded
+from gaia_mcp.protocol.events import Broken, ListChanged, Refused, ResourceUpdated, Strayed, SubscriptionEnded
+from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from tests.protocol_support import give, note, open_client, rpc, rpc_error, rpc_result, sent_by
 
@@ -38,7 +39,7 @@ def subscribed() -> tuple[ClientConnection, Any]:
     client = open_client(NEW)
     request_id = client.subscribe(URI)
     sent_by(client)
-    assert give(client, acknowledged(request_id, URI)) == [Answered(request_id, {})]
+    assert give(client, acknowledged(request_id, URI)) == [Result(request_id, {})]
     return client, request_id
 
 
@@ -49,7 +50,7 @@ def test_a_resource_is_subscribed_to_by_a_request_of_its_own_before_2026(version
 
     asked = client.subscribe(URI)
     assert sent_by(client) == [rpc(asked, "resources/subscribe", {"uri": URI})]
-    assert give(client, rpc_result(asked, {})) == [Answered(asked, {})]
+    assert give(client, rpc_result(asked, {})) == [Result(asked, {})]
     assert give(client, updated()) == [ResourceUpdated(URI)]
     ended = client.unsubscribe(URI)
     assert ended is not None
@@ -64,7 +65,7 @@ def test_a_resource_is_listened_to_in_2026() -> None:
     (sent,) = sent_by(client)
     assert (sent["id"], sent["method"]) == (asked, "subscriptions/listen")
     assert sent["params"]["notifications"] == {"resourceSubscriptions": [URI]}
-    assert give(client, acknowledged(asked, URI)) == [Answered(asked, {})]
+    assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
     assert give(client, acknowledged(asked, URI)) == []
     assert give(client, updated()) == [ResourceUpdated(URI)]
     assert give(client, updated(7)) == []
@@ -83,7 +84,7 @@ def test_a_subscription_to_a_resource_and_the_watch_of_lists_are_told_apart() ->
     asked = client.subscribe(URI)
     sent_by(client)
 
-    assert give(client, acknowledged(asked, URI)) == [Answered(asked, {})]
+    assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
     assert give(client, note("notifications/subscriptions/acknowledged", {"notifications": {}})) == []
     assert give(client, rpc_result(watched, {})) == [ListChanged("tools"), ListChanged("prompts")]
     assert give(client, rpc_result(asked, {})) == [SubscriptionEnded(URI)]
@@ -156,7 +157,7 @@ def test_unsubscribing_leaves_alone_what_is_not_granted_yet() -> None:
     client.unsubscribe(URI)
 
     assert sent_by(client) == []
-    assert give(client, acknowledged(asked, URI)) == [Answered(asked, {})]
+    assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
 
 
 def test_a_subscription_that_ends_before_it_began_is_broken() -> None:

@@ -25,6 +25,9 @@ class Pipe(Protocol):
     def is_closing(self) -> bool:
         """Whether it is being closed, by us."""
 
+    def is_running(self) -> bool:
+        """Whether there is still somebody at its other end. Asked before every request, so it must be quick."""
+
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of it.
 

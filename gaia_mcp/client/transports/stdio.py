@@ -127,11 +127,6 @@ class StdioTransport(WireConversation):
         self._disconnects += 1
         return self._stop(grace_seconds)
 
-    def is_connected(self) -> bool:
-        """Whether the server runs and can still be read from."""
-        exchange = self._exchange
-        return exchange is not None and exchange.lost is None and cast("Child", exchange.pipe).is_running()
-
     # The pipe.
 
     @contextmanager

@@ -30,7 +30,6 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import (
-    Answered,
     Asked,
     Broken,
     ListChanged,
@@ -44,6 +43,7 @@ from gaia_mcp.protocol.events import (
     Strayed,
     SubscriptionEnded,
 )
+from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
@@ -145,6 +145,11 @@ class WireConversation(SendingConversation):
         exchange = self._exchange
         return exchange is not None and exchange.is_open and self.is_connected()
 
+    def is_connected(self) -> bool:
+        """Whether the server runs and can still be read from."""
+        exchange = self._exchange
+        return exchange is not None and exchange.lost is None and exchange.pipe.is_running()
+
     # The conversation itself.
 
     def request(
@@ -159,7 +164,7 @@ class WireConversation(SendingConversation):
 
     def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         outcome = self._call(method, params, self._default_deadline(), None)
-        if isinstance(outcome, Answered):
+        if isinstance(outcome, Result):
             return {"jsonrpc": "2.0", "id": outcome.id, "result": outcome.result}
         if isinstance(outcome, Refused):
             error = {"code": outcome.code, "message": outcome.text, "data": outcome.data}
@@ -202,8 +207,8 @@ class WireConversation(SendingConversation):
         if outcome is not None:
             self._result(stage, outcome)
 
-    def _result(self, method: str, outcome: Answered | Refused | Broken) -> dict[str, Any]:
-        if isinstance(outcome, Answered):
+    def _result(self, method: str, outcome: Result | Refused | Broken) -> dict[str, Any]:
+        if isinstance(outcome, Result):
             return outcome.result
         if isinstance(outcome, Refused):
             raise self._refusal(outcome.method, outcome.code, outcome.text, outcome.data)
@@ -221,7 +226,7 @@ class WireConversation(SendingConversation):
 
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
-    ) -> Answered | Refused | Broken:
+    ) -> Result | Refused | Broken:
         name = params.get("name") if params else None
         outcome = self._ask(
             lambda connection: connection.request(method, params, progress=on_progress is not None),
@@ -240,7 +245,7 @@ class WireConversation(SendingConversation):
         stage: str,
         on_progress: OnProgress | None = None,
         tool: str | None = None,
-    ) -> Answered | Refused | Broken | None:
+    ) -> Result | Refused | Broken | None:
         """Send what `make` says and wait for the outcome; None if no answer will come. `tool` is one to call."""
         exchange = self._usable()
         if exchange.telling is not None and exchange.telling == threading.get_ident():
@@ -265,6 +270,8 @@ class WireConversation(SendingConversation):
             is_out = True
             while True:
                 outcome = self._outcome_by(exchange, deadline, waiter)
+                if isinstance(outcome, (Result, Refused, Broken)):
+                    return outcome
                 if isinstance(outcome, Progressed):
                     newest = waiter.progress or outcome
                     if newest is told:
@@ -273,8 +280,6 @@ class WireConversation(SendingConversation):
                     deadline.extend()
                     if on_progress is not None:
                         on_progress(newest)
-                elif isinstance(outcome, (Answered, Refused, Broken)):
-                    return outcome
                 elif outcome is None:
                     late = self._late(deadline, stage, noise=self._noise())
                     raise self._perhaps_done(exchange, late, tool)
@@ -319,7 +324,7 @@ class WireConversation(SendingConversation):
     # What arrives.
 
     def _dispatch(self, exchange: Exchange, event: Event) -> None:
-        if isinstance(event, (Answered, Refused, Broken, Progressed)):
+        if isinstance(event, (Result, Refused, Broken, Progressed)):
             waiter = exchange.waiters.get(event.id)
             if waiter is None:
                 return

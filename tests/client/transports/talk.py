@@ -36,6 +36,9 @@ class Here(WireConversation):
     def is_closing(self) -> bool:
         return False
 
+    def is_running(self) -> bool:
+        return True
+
     def write(self, data: bytes, deadline: Deadline) -> None:
         if self.fails is not None:
             raise self.fails
@@ -63,9 +66,6 @@ class Here(WireConversation):
 
     def disconnect(self) -> None:
         self._exchange = None
-
-    def is_connected(self) -> bool:
-        return self._exchange is not None and self._exchange.lost is None
 
     def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
         return exchange.lost or ConnectError(f"ended {stage}")

@@ -4,7 +4,7 @@ from gaia_mcp.client.transports.child import Child
 from gaia_mcp.client.transports.exchange import Exchange, Waiter
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.protocol.client import ClientConnection
-from gaia_mcp.protocol.events import Answered
+from gaia_mcp.protocol.jsonrpc import Result
 
 
 def test_a_fresh_exchange_has_neither_begun_nor_ended() -> None:
@@ -25,6 +25,6 @@ def test_a_waiter_is_given_outcomes_in_their_order() -> None:
     waiter = Waiter(Deadline(1))
     assert waiter.progress is None
     for number in (1, 2):
-        waiter.outcomes.put(Answered(number, {}))
+        waiter.outcomes.put(Result(number, {}))
 
-    assert [waiter.outcomes.get_nowait(), waiter.outcomes.get_nowait()] == [Answered(1, {}), Answered(2, {})]
+    assert [waiter.outcomes.get_nowait(), waiter.outcomes.get_nowait()] == [Result(1, {}), Result(2, {})]
