@@ -79,7 +79,9 @@ class Connection:
             self._receive_batch(value)
             return
         message = jsonrpc.classify(value)
-        if isinstance(message, Malformed):
+        if isinstance(message, Result):
+            self._match_answer(message)
+        elif isinstance(message, Malformed):
             self._receive_malformed(message, record)
         else:
             self._receive_message(message)

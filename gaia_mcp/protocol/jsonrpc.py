@@ -91,14 +91,14 @@ def encode(message: Message | list[Message]) -> bytes:
     Raises `TypeError` or `ValueError` for what JSON cannot say, which includes NaN and the infinities.
     """
     if isinstance(message, dict):
-        for key in ("params", "result"):
-            body = message.get(key)
-            if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
-                bare = body.copy()
-                del bare["_meta"]
-                # The body is the last of a message: what closes both of them follows what was written before.
-                begun = _written({**message, key: bare})[:-2]
-                return f'{begun}{"," if bare else ""}"_meta":{meta.written()}}}}}\n'.encode("ascii")
+        key = "params" if "params" in message else "result"
+        body = message.get(key)
+        if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
+            bare = body.copy()
+            del bare["_meta"]
+            # The body is the last of a message: what closes both of them follows what was written before.
+            begun = _written({**message, key: bare})[:-2]
+            return f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'.encode("ascii")
     return _written(message).encode("ascii") + b"\n"
 
 

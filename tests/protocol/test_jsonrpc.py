@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -82,6 +84,27 @@ def test_a_number_that_json_lacks_is_not_written(value: float) -> None:
     """Spec, B-1: messages are JSON. A peer could not read the whole line."""
     with pytest.raises(ValueError):
         encode({"value": value})
+
+
+def test_a_value_within_itself_is_not_written() -> None:
+    """Ours: nor does it take the program with it."""
+    value: dict[str, Any] = {}
+    value["again"] = value
+    with pytest.raises(ValueError, match="within itself"):
+        jsonrpc.encode(value)
+
+
+def test_a_python_without_c_code_for_it_writes_the_same() -> None:
+    """Ours: the fast way is one that Python may lack."""
+    program = (
+        "import sys\nsys.modules['_json'] = None\n"
+        "from gaia_mcp.protocol.jsonrpc import Fixed, encode\n"
+        "message = {'id': 1, 'params': {'é': [1.5, None], '_meta': Fixed({'a': '\\n'})}}\n"
+        "sys.stdout.buffer.write(encode(message))\n"
+        "try:\n    encode({'a': float('nan')})\nexcept ValueError:\n    print('refused')\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert ran.stdout == b'{"id":1,"params":{"\\u00e9":[1.5,null],"_meta":{"a":"\\n"}}}\nrefused\n'
 
 
 def test_a_value_that_json_lacks_is_not_written() -> None:

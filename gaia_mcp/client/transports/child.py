@@ -210,12 +210,15 @@ class Child:
             if self._is_cut:
                 raise BrokenPipeError("a message was cut off")
             self._is_cut = True  # Until all of it is out, however we leave.
-            view = memoryview(data)
+            view: bytes | memoryview = data
             while view:
                 if self._closing:
                     raise BrokenPipeError("its stdin is closed")
                 try:
-                    view = view[os.write(self._stdin, view) :]
+                    written = os.write(self._stdin, view)
+                    if written == len(view):
+                        break
+                    view = memoryview(view)[written:]
                 except BlockingIOError:
                     if self._is_writable_by(deadline):
                         continue

@@ -54,7 +54,7 @@ class SendingConversation(Conversation):
     ) -> list[bytes]:
         """The lines to write. What JSON cannot say is the caller's mistake: with `tool` that of who calls it."""
         try:
-            return [encode(message) for message in messages]
+            return list(map(encode, messages))
         except (TypeError, ValueError, RecursionError) as cause:
             problem = f"cannot be written as JSON: {cause}"
             if tool is not None:

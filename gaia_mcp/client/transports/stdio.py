@@ -191,7 +191,9 @@ class StdioTransport(WireConversation):
                 return  # Unreadable from here on; it is only drained, so that it can end.
             try:
                 for record in lines.feed(data):
-                    self._take(exchange, record)
+                    if record[0] in b"Cc":
+                        self._check_framing(record)
+                    self._received(exchange, record)
             except RecordTooLongError as problem:
                 self._pipe_ended(exchange, RemoteProtocolError(self.name, f"wrote {problem}"))
             except RemoteProtocolError as error:
@@ -207,14 +209,13 @@ class StdioTransport(WireConversation):
 
         return TurnReader(child.stdout, child.read, take, end)
 
-    def _take(self, exchange: Exchange, record: bytes) -> None:
-        if record[0] in b"Cc" and record[:15].lower() == b"content-length:":
+    def _check_framing(self, record: bytes) -> None:
+        if record[:15].lower() == b"content-length:":
             raise RemoteProtocolError(
                 self.name,
                 "frames its messages with Content-Length, as language servers do; MCP is one message per line",
                 hint="its author has to change that",
             )
-        self._received(exchange, record)
 
     def _stop(self, grace_seconds: float) -> Stopped | None:
         exchange, child = self._exchange, self._child
