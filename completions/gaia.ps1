@@ -1,6 +1,6 @@
 # Completion of gaia and gmcp for PowerShell. Written by: gaia mcp generate
 
-Register-ArgumentCompleter -Native -CommandName gaia, gmcp -ScriptBlock {
+Register-ArgumentCompleter -Native -CommandName @("gaia", "gmcp") -ScriptBlock {
     param($word, $line, $cursor)
     $words = @($line.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object {
         if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { "$_" }
