@@ -44,13 +44,14 @@ def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, ser
     assert b"Traceback" not in err
 
 
-@pytest.mark.parametrize("command", [("list", "--check"), ("tools",), ("test-client", "--all")])
-def test_a_signal_stops_all_servers_that_run_at_once(gaia: Gaia, command: tuple[str, ...]) -> None:
-    """Ours."""
+@pytest.mark.parametrize("names", ["abc", "a"])
+@pytest.mark.parametrize("command", [("list", "--check"), ("tools",), ("test-client", "--all"), ("prompts",)])
+def test_a_signal_stops_all_servers_that_run_at_once(gaia: Gaia, command: tuple[str, ...], names: str) -> None:
+    """Ours: also where there is only one."""
     notes = gaia.cwd / "notes"
-    gaia.write({name: entry_of("hangs-at-start", env={"NOTES": str(notes)}) for name in ("a", "b", "c")})
+    gaia.write({name: entry_of("hangs-at-start", env={"NOTES": str(notes)}) for name in names})
     process = gaia.popen(*command)
-    wait_until(lambda: notes.exists() and notes.read_text().count("server/discover") == 3)
+    wait_until(lambda: notes.exists() and notes.read_text().count("server/discover") == len(names))
 
     process.send_signal(signal.SIGINT)
 

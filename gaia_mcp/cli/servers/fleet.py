@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.progress import Waiting
@@ -75,7 +76,8 @@ def visit_each(
     already, and `NotConnectedError` if a Ctrl-C ends them all.
     """
     fleet = _Fleet()
-    failures: list[BaseException] = []
+    # Not `Thread.join`: before Python 3.13 one that a signal interrupts takes the thread for ended.
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
     places = threading.Semaphore(AT_ONCE)
     what = f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers"
     with nullcontext() if quiet else Waiting(what) as waiting:
@@ -86,33 +88,36 @@ def visit_each(
                 waiting.begin(session.entry.name, session.last_line)
 
         def run(entry: ServerEntry) -> None:
+            bug: BaseException | None = None
             try:
                 with places:
                     visit(entry, starting)
-            except BaseException as failure:  # noqa: BLE001 (a bug of ours, which belongs to the main thread)
-                failures.append(failure)
-            if waiting is not None:
-                waiting.end(entry.name, len(entries))
+            except BaseException as problem:  # noqa: BLE001 (a bug of ours, which belongs to the main thread)
+                bug = problem
+            finally:
+                fleet.has_ended(entry.name)
+                if waiting is not None:
+                    waiting.end(entry.name, len(entries))
+                ended.put(bug)
 
-        threads = [threading.Thread(target=run, args=(entry,), daemon=True) for entry in entries]
         try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            for entry in entries:
+                threading.Thread(target=run, args=(entry,), daemon=True).start()
+            bugs = [bug for _ in entries if (bug := ended.get()) is not None]
         except BaseException:
-            fleet.end(threads)
+            fleet.end()
             raise
-    if failures:
-        raise failures[0]
+    if bugs:
+        raise bugs[0]
 
 
 class _Fleet:
-    """The sessions of servers that have been started, until the moment from which on none may be."""
+    """The sessions that somebody works with, until the moment from which on none may begin."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: list[Session] = []
+        self._sessions: dict[str, Session] = {}
+        self._begun = 0
         self._ending = False
 
     def starting(self, session: Session) -> None:
@@ -122,23 +127,33 @@ class _Fleet:
             if self._ending:
                 raise NotConnectedError(session.entry.name)
             if deadline.expired:
-                before = len(self._sessions)
+                before = self._begun
                 stage = f"(it was not started: {before} others were in line before it)" if before else "at its start"
                 raise DeadlineError(session.entry.name, stage, deadline.seconds)
-            self._sessions.append(session)
+            self._begun += 1
+            self._sessions[session.entry.name] = session
 
-    def end(self, threads: Sequence[threading.Thread]) -> None:
-        """End all servers at once, and whatever the `threads` that work with them may start at this very moment."""
+    def has_ended(self, name: str) -> None:
+        """Nobody works with this server any more."""
+        with self._lock:
+            self._sessions.pop(name, None)
+
+    def end(self) -> None:
+        """End all servers at once, and whatever those that work with them may start at this very moment."""
         with self._lock:
             self._ending = True
         end = time.monotonic() + STOPPING_SECONDS
-        while (working := [thread for thread in threads if thread.is_alive()]) and time.monotonic() < end:
+        while time.monotonic() < end:
+            with self._lock:
+                sessions = list(self._sessions.values())
+            if not sessions:
+                return
             closing = [
                 threading.Thread(target=session.close, args=(IMPATIENT_GRACE_SECONDS,), daemon=True)
-                for session in self._sessions
+                for session in sessions
             ]
             for thread in closing:
                 thread.start()
             for thread in closing:
                 thread.join()
-            working[0].join(ENDING_POLL_SECONDS)
+            time.sleep(ENDING_POLL_SECONDS)
