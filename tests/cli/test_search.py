@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,6 +38,16 @@ def test_tools_are_found_by_words_without_connecting(known: Gaia) -> None:
     assert ran.code == 0
     assert ran.stdout.splitlines()[0].startswith("demo greet(name: string, ")
     assert ran.stderr.startswith("note: not known yet, and not searched: new; ")
+
+
+@pytest.mark.parametrize("look", [("tools",), ("test-client",), ("list", "--check")])
+def test_what_was_seen_stays_known_whatever_a_server_says_at_its_end(gaia: Gaia, look: tuple[str, ...]) -> None:
+    """Ours: the official SDK's ends a subscription with an error then, which says nothing about its tools."""
+    program = Path(__file__).parents[1] / "peers" / "programs" / "sdk_server.py"
+    gaia.write({"sdk": {"command": sys.executable, "args": [str(program)]}})
+
+    assert gaia(*look, *(() if look[0] == "list" else ("sdk",))).code == 0
+    assert names(gaia, "weather")
 
 
 def test_all_words_have_to_occur_and_the_best_comes_first(known: Gaia) -> None:

@@ -43,7 +43,7 @@ class Session:
     def __init__(self, entry: ServerEntry, whole: Deadline | None, host: Host, running: Launched | None = None) -> None:
         self._whole = whole
         self.entry = entry
-        self._stderr = running.stderr if running is not None else KeptStderr(entry, Form.command, self._secrets)
+        self._stderr = running.stderr if running is not None else KeptStderr(entry, Form.command, self.secrets)
         self.client = MCPClient.from_config(
             entry.name,
             dict(entry.raw),
@@ -60,7 +60,8 @@ class Session:
         self._changed: set[str] = set()
         self._fetched = False
 
-    def _secrets(self) -> list[str]:
+    def secrets(self) -> list[str]:
+        """What the server was given and nobody is to be shown."""
         transport = self.client.transport
         return transport.secrets() if isinstance(transport, StdioTransport) else []
 
@@ -136,6 +137,8 @@ class Session:
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
         """End the server for good; how that went."""
+        # Some end a subscription with an error when their input ends. From then on nothing that is told is news.
+        self.client.on_list_changed = None
         transport = self.client.transport
         stopped = None
         if isinstance(transport, StdioTransport):
