@@ -19,6 +19,9 @@ STOPPING_SECONDS = 10.0
 # A signal that nobody has noticed by then has come at a bad moment. Too short for a person to notice.
 NOTICED_SECONDS = 0.05
 
+# What ends a program, as far as a system has it.
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+
 
 class Terminated(BaseException):
     """Somebody wants us gone: SIGTERM or SIGHUP. For Ctrl-C it is Python's own `KeyboardInterrupt`."""
@@ -35,7 +38,7 @@ def listen_to_signals() -> None:
     listener = _Listener()
     ours = []
     try:
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        for name in _ENDING:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(number, listener.end)
@@ -78,6 +81,18 @@ class _Listener:
             # Written to the moment that a signal comes, by whichever thread it has met.
             if (others := signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)) != -1:
                 signal.set_wakeup_fd(others)
+            os.register_at_fork(after_in_child=self._let_go)
+
+    def _let_go(self) -> None:
+        """In a process that somebody's code has forked off: its signals are its own, and none of them is for us."""
+        if (others := signal.set_wakeup_fd(-1)) not in (-1, self._writer):
+            signal.set_wakeup_fd(others)
+        if sys.unraisablehook == self._swallowed:
+            sys.unraisablehook = self._tell
+        for name in _ENDING:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == self.end:
+                signal.signal(number, signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
 
     def _swallowed(self, unraisable: sys.UnraisableHookArgs) -> None:
         problem = unraisable.exc_value

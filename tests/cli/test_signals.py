@@ -356,6 +356,27 @@ def test_a_signal_that_the_main_thread_has_not_noticed_is_not_lost(number: int, 
     assert (done.stdout, done.stderr) == (f"{name}\n", "")
 
 
+def test_the_signals_of_a_forked_process_are_its_own() -> None:
+    """Ours: an agent may end its workers as it likes, and is not ended with them."""
+    program = (
+        "import os, signal, sys, time\n"
+        "from gaia_mcp.cli.signals import listen_to_signals\n"
+        "listen_to_signals()\n"
+        "read, write = os.pipe()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    os.write(write, b'.')\n"
+        "    while True: time.sleep(60)\n"
+        "os.read(read, 1)\n"
+        "os.kill(child, signal.SIGTERM)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        # Longer than a signal may go unnoticed.
+        "time.sleep(0.3)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"-15\n", b"")
+
+
 def test_other_peoples_signals_are_left_alone() -> None:
     """Ours: an agent may handle signals of its own, and take over one of ours."""
     program = (
