@@ -44,6 +44,9 @@ def read_lock(path: Path) -> dict[str, LockedServer] | None:
 
     Raises `ConfigFileError` for one that cannot be read, is from a newer version, or was changed by hand.
     """
+    if path.is_fifo():
+        # It lies where anybody may have put it, and nobody may ever write to it.
+        raise ConfigFileError(path, "is no file", hint=HINT)
     data = read_bytes(path)
     if data is None:
         return None

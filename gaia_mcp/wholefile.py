@@ -35,18 +35,18 @@ class Standing(NamedTuple):
     exists: bool
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """What a file holds, None if there is no such file. Raises `ConfigFileError`."""
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes | None:
+    """What a file holds, None if there is no such file. Raises `ConfigFileError`, also for more than `most` bytes."""
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(most + 1)
     except FileNotFoundError:
         return None
     except OSError as cause:
         hint = "check what it is and its rights"
         raise ConfigFileError(path, f"cannot be read: {cause.strerror}", hint=hint) from cause
-    if len(data) > MAX_BYTES:
-        raise ConfigFileError(path, f"is larger than {MAX_BYTES >> 20} MB", hint="name another file")
+    if len(data) > most:
+        raise ConfigFileError(path, f"is larger than {most >> 20} MB", hint="name another file")
     return data
 
 
@@ -96,11 +96,13 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except OSError:
+            except BlockingIOError:
                 if time.monotonic() > end:
                     hint = "another program is writing it; try again when that has ended"
                     raise ConfigFileError(path, f"was locked for {seconds:g} s", hint=hint) from None
                 time.sleep(LOCK_POLL_SECONDS)
+            except OSError as cause:
+                raise ConfigFileError(path, f"its folder cannot be locked: {cause.strerror}") from cause
         yield
     finally:
         os.close(handle)

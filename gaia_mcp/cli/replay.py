@@ -28,16 +28,18 @@ def replay(file: FileArgument, debug: DebugOption = False) -> None:
     from contextlib import suppress
 
     from gaia_mcp.errors import ConfigFileError, MCPError
-    from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
+    from gaia_mcp.protocol.lines import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
     from gaia_mcp.protocol.replay import Player
     from gaia_mcp.protocol.transcript import TranscriptError, read_transcripts
     from gaia_mcp.server.stdio import GuardedPipes
+    from gaia_mcp.wholefile import read_bytes
 
     speak(as_json=False, debug=debug)
+    data = read_bytes(file, MAX_RECORD_BYTES)
+    if data is None:
+        raise ConfigFileError(file, "is not there", hint="check the name of the file")
     try:
-        transcripts, is_cut = read_transcripts(file.read_bytes())
-    except OSError as cause:
-        raise ConfigFileError(file, f"cannot be read: {cause.strerror}", hint="check the name of the file") from cause
+        transcripts, is_cut = read_transcripts(data)
     except TranscriptError as cause:
         hint = "record one with: gaia mcp record NAME --to FILE"
         raise ConfigFileError(file, str(cause), line=cause.line, column=1, hint=hint) from cause

@@ -6,7 +6,6 @@ order of all of them, survive every change.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,13 @@ SERVER_KEYS = ("mcpServers", "servers")
 class ConfigStore:
     """The servers of `path`, with those of `project` over them if that is approved."""
 
-    def __init__(self, path: Path, project: ProjectFile | None = None) -> None:
+    def __init__(
+        self, path: Path, project: ProjectFile | None = None, *, environ: Mapping[str, str] | None = None
+    ) -> None:
         self.path = path
         self.project = project
+        self._environ = environ
+        self._piped: dict[str, Any] | None = None
 
     @classmethod
     def locate(
@@ -41,22 +44,22 @@ class ConfigStore:
         Raises `ConfigFileError` for a home folder that is not known, or approvals that cannot be read.
         """
         if path is not None:
-            return cls(home_expanded(path))
+            return cls(home_expanded(path), environ=environ)
         user = servers_file(environ)
         try:
             cwd = cwd or Path.cwd()
         except OSError:
-            return cls(user)  # The working folder has been removed, and every project with it.
+            return cls(user, environ=environ)  # The working folder has been removed, and every project with it.
         if cwd.resolve() == user.parent.resolve():
-            return cls(user)
-        return cls(user, find_project_file(cwd, environ))
+            return cls(user, environ=environ)
+        return cls(user, find_project_file(cwd, environ), environ=environ)
 
     def servers(self) -> dict[str, Any]:
         """The entries as they stand in the files, by name: the user's in their order, then the project's own.
 
         Raises `ConfigFileError`.
         """
-        found = servers_in(read_object(self.path) or {}, self.path)
+        found = servers_in(self._read(), self.path)
         return {**found, **self._project_servers()}
 
     def names(self) -> list[str]:
@@ -141,7 +144,7 @@ class ConfigStore:
 
         Raises `ServerUnknownError` with a suggestion, `ConfigFileError`.
         """
-        servers = servers_in(read_object(self.path) or {}, self.path)
+        servers = servers_in(self._read(), self.path)
         if name not in servers:
             raise self._not_removable(name, servers)
         return servers[name]
@@ -170,6 +173,14 @@ class ConfigStore:
 
         self._update(change)
 
+    def _read(self) -> dict[str, Any]:
+        if self._piped is not None:
+            return self._piped
+        document = read_object(self.path) or {}
+        if self.path.is_fifo():
+            self._piped = document  # What `<(…)` gives is there once.
+        return document
+
     def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:
         if self.project is not None and name in self._project_servers():
             suggestion = f"it comes from {self.project.path}; edit that, or: gaia mcp untrust"
@@ -186,7 +197,7 @@ class ConfigStore:
             document[key] = servers
             change(servers)
             # The user's own folder is private; a file elsewhere keeps the rights that its owner chose.
-            write_object(self.path, document, standing, private=self.path.parent == config_folder(os.environ))
+            write_object(self.path, document, standing, private=self.path.parent == config_folder(self._environ))
 
     def _project_servers(self) -> dict[str, Any]:
         if self.project is None or not self.project.approved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -227,6 +228,18 @@ def test_test_client_calls_no_tool_of_a_server_that_has_changed(gaia: Gaia, lock
     assert ran.code == 8
     assert "  call " not in ran.stdout
     assert not locked.was_called
+
+
+def test_a_pipe_in_the_lock_files_place_is_refused(gaia: Gaia, server: Server) -> None:
+    """Ours: it lies in a folder that others may have made, and nobody may ever write to it."""
+    os.mkfifo(gaia.cwd / "mcp.lock.json")
+
+    ran = gaia("call", "s", "read", "--locked")
+
+    assert not server.was_called
+
+    assert ran.code == 3
+    assert "mcp.lock.json" in ran.errors[0]
 
 
 def test_what_is_not_locked_is_refused(gaia: Gaia, server: Server) -> None:

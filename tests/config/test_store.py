@@ -234,6 +234,14 @@ class TestChanging:
         store.add("a", ENTRY)
         assert mode_of(store.path) == 0o600
 
+    def test_whose_file_it_is_the_given_environment_says(self, tmp_path: Path) -> None:
+        """Ours: a program may have one of its own for its users."""
+        path = tmp_path / "mcp_servers.json"
+        path.write_text("{}")
+        path.chmod(0o644)
+        ConfigStore.locate(environ={"GAIA_HOME": str(tmp_path)}, cwd=tmp_path.parent).add("a", {"command": "x"})
+        assert mode_of(path) == 0o600
+
     def test_a_symlink_stays_one(self, store: ConfigStore, path: Path, tmp_path: Path) -> None:
         """Ours: people keep their configuration elsewhere."""
         (tmp_path / "real.json").write_text('{"mcpServers": {"old": {}}}')

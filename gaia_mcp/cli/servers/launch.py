@@ -104,14 +104,23 @@ def _entry_to_call(words: Sequence[str]) -> ServerEntry | None:
         return None
     (target, *rest), options = taken
     args, config = options.get("--args"), options.get("--config")
-    if args in ("-", "@-"):
-        return None  # Standard input is there once.
     try:
+        # What is no ordinary file, such as standard input or `<(…)`, can be read once, by the command.
+        if args == "-" or any(not Path(name).expanduser().is_file() for name in _files(args, config)):
+            return None
         if not MIN_TIMEOUT_SECONDS <= float(options.get("--timeout", MIN_TIMEOUT_SECONDS)) <= MAX_TIMEOUT_SECONDS:
             return None
         return planned(ConfigStore.locate(Path(config) if config is not None else None), target, rest, args).entry
-    except (MCPError, ValueError):
+    except (MCPError, ValueError, RuntimeError):
         return None
+
+
+def _files(args: str | None, config: str | None) -> Iterator[str]:
+    """The files that must be read to know whom to call."""
+    if args is not None and args.startswith("@"):
+        yield args[1:]
+    if config is not None:
+        yield config
 
 
 def _taken_apart(words: Sequence[str]) -> tuple[list[str], dict[str, str]] | None:

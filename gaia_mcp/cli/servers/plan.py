@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.names import split_tool_name, typeable
+from gaia_mcp.protocol.lines import MAX_RECORD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,10 +87,16 @@ def _base(args: str | None) -> dict[str, Any]:
 def read_file(name: str) -> str:
     """The text of the file that an argument names, `-` for standard input. Raises `UsageError`."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).expanduser().read_text("utf-8")
+        if name == "-":
+            return sys.stdin.read()
+        with Path(name).expanduser().open(encoding="utf-8") as file:
+            text = file.read(MAX_RECORD_BYTES + 1)
     except OSError as problem:
         raise UsageError(
             f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
         ) from None
     except UnicodeDecodeError:
         raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
+    if len(text) > MAX_RECORD_BYTES:
+        raise UsageError(f"{name!r} is longer than any message may be", hint="name another file")
+    return text
