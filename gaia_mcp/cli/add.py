@@ -16,7 +16,7 @@ from gaia_mcp.cli.exchange.entering import (
     UrlOption,
     anchor,
     command_of,
-    complete,
+    fill_in,
     proved,
     warn_of_secrets,
 )
@@ -93,7 +93,7 @@ def add(
     check_server_name(name)
     new = _entry(name, words or [], url, entry)
     read_entry(name, new)
-    complete(new, env or [], header or [], cwd, request_timeout)
+    fill_in(new, env or [], header or [], cwd, request_timeout)
     if disabled:
         new["disabled"] = True
     is_anchored = bool(words) and anchor(new)

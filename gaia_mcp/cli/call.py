@@ -122,7 +122,7 @@ def call(
             waiting.hide()
             _check_structure(tool, result)
             # Before the server is stopped: whoever waits for the answer need not wait for that.
-            show_result(server, tool_name, result, output_dir)
+            show_result(server, tool_name, result, output_dir, session.secrets())
             session.keep_seen()
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
@@ -150,10 +150,10 @@ def _check_allowed(server: str, tool: MCPTool, pinned: Pinned | None, *, read_on
 
 def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     """The arguments as the tool's schema wants them, checked against it."""
-    from gaia_mcp.cli.servers.misfit import checked
+    from gaia_mcp.cli.servers.misfit import checked, near_misses
     from gaia_mcp.cli.servers.plan import typed
-    from gaia_mcp.names import did_you_mean
-    from gaia_mcp.schema import SchemaError, properties_of
+    from gaia_mcp.errors import ArgumentsError
+    from gaia_mcp.schema import SchemaError
 
     schema = tool.input_schema
     arguments = typed(plan.assignments, schema, plan.base)
@@ -162,10 +162,11 @@ def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     except SchemaError as problem:
         remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
         return arguments
-    known = properties_of(schema)
-    for key in arguments:
-        if key not in known and (meant := did_you_mean(key, known)):
-            remark(f"{tool.name!r} does not mention {key!r}; {meant}")
+    except ArgumentsError:
+        session.keep_seen()  # Its hint says to look at what is known.
+        raise
+    for near_miss in near_misses(schema, arguments):
+        remark(f"{tool.name!r} does not mention {near_miss}")
     return arguments
 
 

@@ -21,7 +21,7 @@ from gaia_mcp.cli.exchange.entering import (
     UrlOption,
     anchor,
     command_of,
-    complete,
+    fill_in,
     proved,
     warn_of_secrets,
 )
@@ -110,7 +110,7 @@ def edit(
     before = store.own(name)
     if any((words, url, env, header, cwd, request_timeout, unset, rename)):
         after, is_anchored = _changed(name, before, words or [], url, unset or [])
-        complete(after, env or [], header or [], cwd, request_timeout)
+        fill_in(after, env or [], header or [], cwd, request_timeout)
         is_anchored = is_anchored and anchor(after)
         _save(store, _Change(name, rename or name, before, after), within(timeout), no_check=no_check)
         if is_anchored:

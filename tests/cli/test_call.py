@@ -6,7 +6,9 @@ import base64
 import json
 from typing import TYPE_CHECKING
 
-from tests.cli.conftest import entry_of
+import pytest
+
+from tests.cli.conftest import entry_of, run_on_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -111,9 +113,54 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
     assert ran.stdout == "out of cheese\n"
     assert ran.errors == [
         "error: tool 'fail' of 'demo' failed: out of cheese",
-        "hint: see what it takes: gaia mcp tools demo",
+        "hint: see what it takes: gaia mcp call demo fail --help",
     ]
     assert demo("call", "demo", "fail", "--json").json["isError"] is True
+
+
+def test_what_is_told_of_a_call_holds_no_secret(gaia: Gaia) -> None:
+    """Ours: the answer is the server's own; what goes to a terminal and into logs is ours."""
+    gaia.use("blurts-secrets", env={"TOKEN": "xyzzy-plugh"})
+
+    assert gaia("call", "blurts-secrets", "echo").errors[0].endswith(" failed: no entry with ****")
+    screen, code = run_on_terminal(gaia, "call", "blurts-secrets", "echo", "--json")
+    assert code == 9
+    assert "xyzzy" not in screen.partition("{")[0]
+
+
+def test_an_argument_that_is_like_one_is_named_where_that_one_is_missing(gaia: Gaia) -> None:
+    """Ours: a schema that lets anything pass says no more than what is missing."""
+    gaia.use("asks-much")
+
+    ran = gaia("call", "asks-much", "book", "hotle=Ritz")
+
+    assert ran.code == 7
+    assert "'hotel' is missing; it does not mention 'hotle', did you mean 'hotel'?" in ran.errors[0]
+    assert "gaia mcp call asks-much book --help" in ran.errors[1]
+    assert "hotel=" in gaia("call", "asks-much", "book", "--help").stdout
+
+
+@pytest.mark.parametrize("args", ["@/dev/stdin", "@-", "-"])
+def test_what_can_be_read_once_is_read_once(demo: Gaia, args: str) -> None:
+    """Ours: a pipe is empty the second time."""
+    ran = demo("call", "demo", "greet", "--args", args, stdin='{"name": "Ada"}')
+
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+
+
+def test_a_file_without_end_is_not_read_to_the_end(demo: Gaia) -> None:
+    """Ours: somebody's slip."""
+    ran = demo("call", "demo", "greet", "name=@/dev/zero")
+
+    assert ran.code == 2
+    assert "longer than any message may be" in ran.errors[0]
+
+
+def test_a_configuration_may_come_from_a_pipe(demo: Gaia) -> None:
+    """Ours: as `<(…)` gives it."""
+    ran = demo("call", "demo", "greet", "name=Ada", "--config", "/dev/stdin", stdin=demo.config.read_text())
+
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
 
 
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gaia) -> None:

@@ -112,6 +112,45 @@ def test_a_call_that_fails_ends_in_nine(demo: Gaia) -> None:
     assert demo("test-client", "demo", "--call", "gret").code == 7
 
 
+def test_a_call_of_our_own_mistake_is_not_held_against_the_server(demo: Gaia) -> None:
+    """Ours: it has done nothing but what it was asked, and has all the time to end that it always has."""
+    ran = demo("test-client", "demo", "--call", "greet", "--json")
+
+    assert (ran.code, outcomes(ran)["call"], outcomes(ran)["shutdown"]) == (7, "fail", "ok")
+
+
+def test_a_result_that_breaks_the_tools_own_promise_ends_in_six(gaia: Gaia) -> None:
+    """Ours: the tool did not say that it failed; what it said is wrong."""
+    gaia.use("breaks-promise")
+
+    ran = gaia("test-client", "breaks-promise", "--call", "count")
+
+    assert ran.code == 6
+    assert "does not fit its own schema" in ran.errors[0]
+
+
+def test_a_server_that_says_no_more_is_waited_for_once(gaia: Gaia) -> None:
+    """Ours: not once for each of its lists; and that it had to be hurried is no fault of its own."""
+    gaia.use("only-handshakes", timeout=1)
+
+    ran = gaia("test-client", "only-handshakes", "--json")
+
+    assert ran.code == 5
+    assert list(outcomes(ran)) == ["start", "negotiation", "answer", "shutdown", "stdout"]
+    assert outcomes(ran)["shutdown"] == "warn"
+
+
+def test_a_report_holds_no_secret(gaia: Gaia) -> None:
+    """Ours: builds keep it, and many may read it."""
+    gaia.use("blurts-secrets", env={"TOKEN": "xyzzy-plugh"})
+
+    ran = gaia("test-client", "blurts-secrets", "--call", "echo", "--junit", "report.xml")
+
+    assert ran.code == 9
+    assert "no entry with ****" in (gaia.cwd / "report.xml").read_text()
+    assert "xyzzy" not in ran.stdout + ran.stderr + (gaia.cwd / "report.xml").read_text()
+
+
 @pytest.mark.parametrize(
     "arguments", [("name:=oops",), ("name=a", "name=b"), ("name=@nowhere",), ('name:={"a": NaN}',)]
 )

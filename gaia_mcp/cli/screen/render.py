@@ -15,10 +15,10 @@ from gaia_mcp.cli.screen.output import Form, remark, report, say_json, write_tex
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
 from gaia_mcp.names import typeable
-from gaia_mcp.safetext import one_line
+from gaia_mcp.safetext import one_line, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 # Where the platform's table has a rarer suffix than people expect, or none.
 _SUFFIXES = {
@@ -48,8 +48,12 @@ class ToolFailedError(MCPError):
     kind = "tool-failed"
 
 
-def show_result(server: str, tool: str, result: dict[str, Any], output_dir: Path | None) -> None:
-    """Print the result: the whole of it with `--json`, else its text, and the paths of what was saved."""
+def show_result(
+    server: str, tool: str, result: dict[str, Any], output_dir: Path | None, secrets: Sequence[str] = ()
+) -> None:
+    """Print the result: the whole of it with `--json`, else its text, and the paths of what was saved. An error is told
+    without `secrets`, for it may go into a log.
+    """
     content = result.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     if Form.as_json:
@@ -61,8 +65,8 @@ def show_result(server: str, tool: str, result: dict[str, Any], output_dir: Path
         _write_pieces(_pieces(tool, blocks, output_dir), result)
     if result.get("isError"):
         texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
-        said = one_line(next(texts, ""), 300) or "no reason given"
-        hint = f"see what it takes: gaia mcp tools {typeable(server)}"
+        said = one_line(redacted(next(texts, ""), secrets), 300) or "no reason given"
+        hint = f"see what it takes: gaia mcp call {typeable(server)} {typeable(tool)} --help"
         report(
             ToolFailedError(
                 f"tool {tool!r} of {server!r} failed: {said}",

@@ -16,10 +16,17 @@ from gaia_mcp.cli.testing.distrust import names_checked, texts_checked
 from gaia_mcp.cli.testing.examination import FAIL, OK, WARN, Check, Examination, untried
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS
-from gaia_mcp.errors import MCPError, PeerError, ToolUnknownError
+from gaia_mcp.errors import (
+    ConnectError,
+    DeadlineError,
+    MCPError,
+    PeerError,
+    RemoteProtocolError,
+    ToolUnknownError,
+)
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.safetext import one_line
+from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.schema import SchemaError, check_schema, misfits
 
 if TYPE_CHECKING:
@@ -61,6 +68,8 @@ class _Examiner:
         if not self._try("start", self._start) or not self._try("negotiation", self._negotiate):
             return
         self._try("answer", self._answer)
+        if self._is_silent():
+            return
         tools: list[MCPTool] = []
         is_as_locked = wanted.pinned is None
         if self._try("tools", lambda: self._tools(tools)):
@@ -84,7 +93,7 @@ class _Examiner:
         """Stop the server, and say how that went and what it wrote beside the protocol."""
         began = time.monotonic()
         was_open = self.client.peer is not None
-        in_trouble = any(check.error is not None for check in self.result.checks)
+        in_trouble = self._is_silent()
         stopped = self.session.close(IMPATIENT_GRACE_SECONDS) if in_trouble else self.session.close()
         if stopped is not None:
             outcome, detail = OK, f"{stopped.how}, status {stopped.returncode}"
@@ -99,6 +108,10 @@ class _Examiner:
         elif was_open:
             self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
 
+    def _is_silent(self) -> bool:
+        """Whether the server has left something without an answer, so that it is not waited for again."""
+        return any(isinstance(check.error, (DeadlineError, ConnectError)) for check in self.result.checks)
+
     def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
         began = time.monotonic()
         try:
@@ -106,7 +119,8 @@ class _Examiner:
             error = None
         except MCPError as problem:
             outcome, detail, error = FAIL, problem.message, problem
-        self._add(Check(name, outcome, time.monotonic() - began, one_line(detail, 500), error))
+        detail = one_line(redacted(detail, self.session.secrets()), 500)
+        self._add(Check(name, outcome, time.monotonic() - began, detail, error))
         return error is None
 
     def _add(self, check: Check) -> None:
@@ -188,7 +202,8 @@ class _Examiner:
             if tool.output_schema is not None and (
                 found := misfits(tool.output_schema, result.get("structuredContent"))
             ):
-                return FAIL, f"the result of {tool.name} does not fit its own schema: {found[0]}"
+                problem = f"answered {tool.name} with a result that does not fit its own schema: {found[0]}"
+                raise RemoteProtocolError(self.session.entry.name, problem, hint="tell its author")
         return OK, f"{tool.name}: {said}"
 
 

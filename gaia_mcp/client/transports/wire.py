@@ -279,7 +279,7 @@ class WireConversation(SendingConversation):
                     told = newest
                     deadline.extend()
                     if on_progress is not None:
-                        on_progress(newest)
+                        on_progress(newest._replace(text=redacted(newest.text, self.secrets())))
                 elif outcome is None:
                     late = self._late(deadline, stage, noise=self._noise())
                     raise self._perhaps_done(exchange, late, tool)
