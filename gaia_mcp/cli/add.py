@@ -108,8 +108,23 @@ def add(
     store.add(name, new, replace=force)
     if is_anchored:
         remark(f"the program is kept as {new['command']!r}")
+    if words and "cwd" not in new:
+        _warn_of_files(name, new.get("args", []))
     warn_of_secrets(new)
     done(f"added {name!r} to {shown(store.path)}{presented}", added=name, path=str(store.path), **facts)
+
+
+def _warn_of_files(name: str, arguments: list[str]) -> None:
+    """Arguments that name files of this folder, which a server that is started elsewhere does not find."""
+    import os
+
+    for argument in arguments:
+        # An agent is FILE:CLASS.
+        names = (argument, argument.partition(":")[0])
+        if not os.path.isabs(argument) and any(map(os.path.isfile, names)):  # noqa: PTH117
+            where = "the server starts in whatever folder it is called from"
+            remark(f"{argument!r} is a file of this folder, and {where}; keep it here: gaia mcp edit {name} --cwd .")
+            return
 
 
 def _entry(name: str, words: list[str], url: str | None, entry: str | None) -> dict[str, Any]:

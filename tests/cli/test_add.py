@@ -245,3 +245,15 @@ def test_an_entry_of_another_file_is_used_with_config(gaia: Gaia) -> None:
     assert list(json.loads(other.read_text())["servers"]) == ["x", "y"]
     assert gaia("tools", "x", "--config", str(other)).code == 0
     assert not gaia.config.exists()
+
+
+def test_an_argument_that_only_this_folder_has_is_told(gaia: Gaia) -> None:
+    """Ours: a server is started in whatever folder it is called from."""
+    (gaia.cwd / "agent.py").write_text("")
+    said = "note: 'agent.py:Agent' is a file of this folder, "
+
+    for words in (("x", "--no-check"), ("x", "--no-check", "--force", "--cwd", ".")):
+        ran = gaia("add", *words, "--", "gaia", "mcp", "serve", "agent.py:Agent")
+        assert ran.code == 0
+        assert ran.stderr.startswith(said) == ("--cwd" not in words)
+    assert said not in gaia("add", "y", "--no-check", "--", "gaia", "mcp", "serve", "demo").stderr
