@@ -130,7 +130,7 @@ def _same(one: Any, other: Any) -> bool:
 def _part_lines(part: str, then: Any, now: Any) -> Iterator[str]:
     if part in TEXTS and isinstance(then, str) and isinstance(now, str):
         return _text_lines(then, now)
-    if then is None or now is None or not (isinstance(then, dict) and isinstance(now, dict)):
+    if not (isinstance(then, dict) and isinstance(now, dict)):
         return iter(_whole(then, now))
     return _value_lines("", then, now, 0)
 

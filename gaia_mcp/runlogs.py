@@ -61,20 +61,10 @@ class RunLogs:
     def runs(self) -> list[Run]:
         """The runs that are kept, the newest last."""
         try:
-            found = [(path, _NAME.fullmatch(path.name)) for path in sorted(self.folder.iterdir())]
+            found = [_run(path) for path in sorted(self.folder.iterdir())]
         except OSError:
             return []
-        return [
-            Run(
-                path,
-                datetime.strptime(match["began"], _BEGAN).replace(tzinfo=UTC),
-                int(match["pid"]),
-                match["command"],
-                int(match["status"]) if match["status"] else None,
-            )
-            for path, match in found
-            if match is not None
-        ]
+        return [run for run in found if run is not None]
 
     def clear(self) -> int:
         """Forget all runs; how many there were. Raises `OSError`."""
@@ -89,6 +79,19 @@ class RunLogs:
         """Be those of a server with another name from now on, if that is possible."""
         with contextlib.suppress(OSError):
             self.folder.rename(other.folder)
+
+
+def _run(path: Path) -> Run | None:
+    """The run whose file has this name, None if it is that of none."""
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        return None
+    try:
+        began = datetime.strptime(match["began"], _BEGAN).replace(tzinfo=UTC)
+    except ValueError:  # Digits that are no date.
+        return None
+    status = int(match["status"]) if match["status"] else None
+    return Run(path, began, int(match["pid"]), match["command"], status)
 
 
 class RunLog:
@@ -170,7 +173,7 @@ class RunLog:
         cut = _CUT.match(data)
         text = data[cut.end() if cut else 0 :]
         start = len(text) - KEPT_BYTES // 2
-        start = text.find(b"\n", start) + 1 or start
+        start = text.find(b"\n", start, -1) + 1 or start
         self._cut += start
         kept = b"[%d bytes before this were not kept]\n" % self._cut + text[start:]
         temporary = path.with_suffix(".tmp")

@@ -10,6 +10,7 @@ import pytest
 
 from gaia_mcp.contract import (
     MAX_TEXT_LINES,
+    SHOWN_CHARS,
     Undefinable,
     as_objects,
     canonical_tool,
@@ -46,6 +47,7 @@ def test_the_same_promise_has_the_same_hash_however_it_is_written() -> None:
     assert fingerprint(canonical_tool(TOOL)) == fingerprint(canonical_tool(other))
     assert canonical_tool(other) == TOOL
     assert canonical_tool(canonical_tool(TOOL)) == canonical_tool(TOOL)
+    assert differences(contract_of([TOOL]), contract_of([other])) == []
 
 
 def test_the_hash_is_that_of_the_canonical_json() -> None:
@@ -134,6 +136,15 @@ def test_lists_of_objects_are_compared_item_by_item() -> None:
     assert lines[2:] == ["    ~ anyOf[1].b: 2 → 3", '    ~ required: ["x"] → ["x", "y"]']
 
 
+def test_lists_of_objects_that_grow_are_compared_as_a_whole() -> None:
+    """Ours: which item is the new one, nobody can say."""
+    old, new = ({**TOOL, "inputSchema": {"anyOf": items}} for items in ([{"a": 1}], [{"b": 2}, {"a": 1}]))
+
+    lines = worded(as_objects(differences(contract_of([old]), contract_of([new]))))
+
+    assert lines[2:] == ['    ~ anyOf: [{"a": 1}] → [{"b": 2}, {"a": 1}]']
+
+
 def test_a_long_text_in_a_schema_is_compared_as_a_description_is() -> None:
     """Ours: its change may stand at its end."""
     old, new = ("word " * 20 + end for end in ("a", "b"))
@@ -143,6 +154,16 @@ def test_a_long_text_in_a_schema_is_compared_as_a_description_is() -> None:
     )  # fmt: skip
 
     assert lines[2:] == ["    ~ description:", f"      - {old}", f"      + {new}"]
+
+
+def test_a_short_text_that_becomes_a_long_one_is_shown_to_its_end() -> None:
+    """Ours: an order to a model may stand there."""
+    long = "word " * 40 + "END"
+    old, new = ({"name": "n", "inputSchema": {"description": text}} for text in ("short", long))
+
+    lines = worded(as_objects(differences(contract_of([old]), contract_of([new]))))
+
+    assert lines[2:] == ["    ~ description:", "      - short", f"      + {long}"]
 
 
 def test_long_values_are_shown_from_where_they_differ() -> None:
@@ -158,11 +179,29 @@ def test_long_values_are_shown_from_where_they_differ() -> None:
     assert line.startswith("    ~ enum: …")
     assert line.count(" 7]") == line.count(" 8]") == 1
 
+    # One that goes on where the other ends.
+    old, new = ({"name": "n", "inputSchema": {"maximum": int("1" * 150 + tail)}} for tail in ("", "7"))
+    (line,) = worded(as_objects(differences(contract_of([old]), contract_of([new]))))[2:]
+    assert line.endswith("17")
+
+
+def test_a_value_is_cut_only_where_it_is_too_long() -> None:
+    """Ours: and then fills the room there is."""
+
+    def lines(title: str) -> list[str]:
+        return changed(inputSchema={**TOOL["inputSchema"], "title": title})[2:]
+
+    # Between two quotation marks.
+    fitting = "x" * (SHOWN_CHARS - 2)
+    assert lines(fitting) == [f'    + title: "{fitting}"']
+    assert lines(fitting + "x") == [f'    + title: "{fitting}…']
+
 
 def test_a_part_that_comes_or_goes_is_shown_whole() -> None:
     """Ours: also one of the wrong type."""
     assert changed(title="Fore\ncast")[1:] == ["  title", "    + Fore", "    + cast"]
     assert changed(description=None)[1:] == ["  description", "    - Tomorrow's weather."]
+    assert changed(outputSchema={"type": "object"})[1:] == ["  outputSchema", '    + {"type": "object"}']
     assert changed(inputSchema=7)[2:] == [f"    - {json.dumps(canonical_tool(TOOL)['inputSchema'])}", "    + 7"]
 
 
@@ -170,6 +209,19 @@ def test_texts_too_long_to_read_are_compared_as_a_whole() -> None:
     """Ours: comparing them line by line would take minutes."""
     assert changed(description="x\n" * MAX_TEXT_LINES)[2:] == [
         f"    ~ 1 lines → {MAX_TEXT_LINES + 1} lines, compared as a whole"
+    ]
+    assert changed(description="\n".join("x" * MAX_TEXT_LINES))[2:] == [
+        "    - Tomorrow's weather.",
+        *["    + x"] * MAX_TEXT_LINES,
+    ]
+
+
+def test_an_empty_line_shows_without_white_space_behind_its_sign() -> None:
+    """Ours: as all lines end."""
+    assert changed(description="Tomorrow's weather.\n\nToday's.")[2:] == [
+        "      Tomorrow's weather.",
+        "    +",
+        "    + Today's.",
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,6 +48,36 @@ def test_what_is_written_is_read_again(path: Path) -> None:
     update_lock(path, {"a": server({"name": "x"}, {"name": "a"})})
 
     assert read_lock(path) == {"a": server({"name": "x"}, {"name": "a"}), "b": server()}
+
+
+def test_programs_that_lock_at_once_keep_each_others_servers(path: Path) -> None:
+    """Ours: each reads and writes while the others wait."""
+    program = (
+        "import sys\nfrom pathlib import Path\n"
+        "from gaia_mcp.lockfile import LockedServer, update_lock\n"
+        "print(flush=True)\nsys.stdin.readline()\n"
+        "for number in range(10):\n"
+        "    update_lock(Path(sys.argv[1]), {f'{sys.argv[2]}{number}': LockedServer({}, {})})\n"
+    )
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(path), name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in "ab"
+    ]
+    for one in programs:
+        assert one.stdout is not None
+        one.stdout.readline()
+    # Both are ready, and begin at once.
+    for one in programs:
+        assert one.stdin is not None
+        one.stdin.write("\n")
+        one.stdin.flush()
+    for one in programs:
+        one.communicate(timeout=5)
+
+    assert [one.returncode for one in programs] == [0, 0]
+    assert read_lock(path) == {f"{name}{number}": LockedServer({}, {}) for name in "ab" for number in range(10)}
 
 
 def test_the_file_is_made_to_be_compared(path: Path) -> None:

@@ -126,11 +126,13 @@ def test_of_a_flood_the_end_is_kept_and_the_rest_counted(logs: RunLogs) -> None:
     lines = [b"line %d\n" % number for number in range(300_000)]
     for at in range(0, len(lines), 1000):
         log.hear(b"".join(lines[at : at + 1000]))
+        assert logs.runs()[0].path.stat().st_size <= KEPT_BYTES
     log.end(0)
 
     (run,) = logs.runs()
     cut, kept = run.read()
     assert run.path.stat().st_size <= KEPT_BYTES
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o600
     assert b"".join(lines)[cut:] == kept
     assert kept.startswith(b"line ")
     assert len(kept) > KEPT_BYTES // 3
@@ -145,7 +147,17 @@ def test_a_flood_without_lines_is_cut_too(logs: RunLogs) -> None:
 
     cut, kept = logs.runs()[0].read()
     assert cut + len(kept) == 2 * KEPT_BYTES + len(b"\n")
-    assert len(kept) <= KEPT_BYTES
+    assert KEPT_BYTES // 3 < len(kept) <= KEPT_BYTES
+
+
+def test_a_flood_of_one_line_is_cut_too(logs: RunLogs) -> None:
+    """Ours: the line end behind it does not make it nothing."""
+    log = begun(logs)
+    log.hear(b"x" * KEPT_BYTES + b"\n")
+    log.end(0)
+
+    _, kept = logs.runs()[0].read()
+    assert KEPT_BYTES // 3 < len(kept) <= KEPT_BYTES
 
 
 def test_only_the_last_runs_are_kept(logs: RunLogs) -> None:
@@ -168,6 +180,37 @@ def test_runs_at_the_same_time_do_not_mix(logs: RunLogs) -> None:
     assert [run.read()[1] for run in logs.runs()] == [b"%d\n" % number * 1000 for number in range(5)]
 
 
+def test_runs_that_would_have_one_name_do_not_mix(logs: RunLogs) -> None:
+    """Ours: what is there first stays, and goes on."""
+    first, second = begun(logs), begun(logs)
+    first.hear(b"one\n")
+    second.hear(b"two\n")
+    first.hear(b"three\n")
+
+    assert text_of(logs) == b"one\nthree\n"
+
+
+def test_several_threads_may_tell_of_one_run(logs: RunLogs) -> None:
+    """Ours: each line arrives whole, and once, from the first on."""
+
+    def tell(log: RunLog, line: bytes) -> None:
+        start.wait(5)
+        for _ in range(20):
+            log.hear(line)
+
+    # Most can go wrong while the file is made, so several times.
+    for number in range(10):
+        log, start = begun(logs, at=BEGAN + timedelta(hours=number)), threading.Barrier(2)
+        threads = [threading.Thread(target=tell, args=(log, line)) for line in (b"one\n", b"two\n")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        told = logs.runs()[-1].read()[1]
+        assert sorted(told.splitlines()) == [b"one"] * 20 + [b"two"] * 20
+
+
 def test_a_run_goes_on_in_another_file_when_its_own_is_removed(logs: RunLogs) -> None:
     """Ours: somebody clears the logs of a server that runs, or it runs for longer than many others."""
     log = begun(logs)
@@ -179,6 +222,47 @@ def test_a_run_goes_on_in_another_file_when_its_own_is_removed(logs: RunLogs) ->
     (run,) = logs.runs()
     assert run.read() == (0, b"two\n")
     assert stat.S_IMODE(run.path.stat().st_mode) == 0o600
+
+
+def test_a_run_that_goes_on_in_another_file_is_counted_anew(logs: RunLogs) -> None:
+    """Ours: what was cut away from the first is not missing in the second, and takes no room there."""
+    lines = b"123456789\n" * 60_000
+    log = begun(logs)
+    log.hear(lines)
+    log.hear(lines)
+    logs.clear()
+
+    log.hear(lines)
+    assert logs.runs()[0].read() == (0, lines)
+
+    log.hear(lines)
+    cut, kept = logs.runs()[0].read()
+    assert (cut > 0, (lines * 2)[cut:]) == (True, kept)
+
+
+def test_a_file_that_is_removed_does_not_come_again(logs: RunLogs) -> None:
+    """Ours: the new one has a name of its own, and is private too."""
+    times = iter([BEGAN, BEGAN + timedelta(hours=1)])
+    log = RunLog(lambda: logs, "call", tuple, lambda: next(times))
+    log.hear(b"one\n")
+    logs.runs()[0].path.unlink()
+
+    log.hear(b"two\n")
+
+    (run,) = logs.runs()
+    assert (run.began, run.read()[1]) == (BEGAN + timedelta(hours=1), b"two\n")
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o600
+
+
+def test_a_run_may_end_when_its_file_is_gone(logs: RunLogs) -> None:
+    """Ours: somebody has cleared the logs, and there is nothing to be given its last name."""
+    log = begun(logs)
+    log.hear(b"one\n")
+    logs.clear()
+
+    log.end(0)
+
+    assert logs.runs() == []
 
 
 def test_servers_of_the_same_name_in_two_files_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,6 +308,18 @@ def test_a_log_that_cannot_be_shortened_stays_as_it_is(logs: RunLogs) -> None:
     assert run.read() == (0, b"one\n" + b"x" * KEPT_BYTES + b"\n")
 
 
+def test_a_log_that_cannot_be_shortened_leaves_no_half_of_it_behind(logs: RunLogs) -> None:
+    """Ours: a disk that is full needs no more."""
+    log = begun(logs)
+    log.hear(b"one\n")
+    (run,) = logs.runs()
+    run.path.with_suffix(".tmp").symlink_to("/dev/full")
+
+    log.hear(b"x" * KEPT_BYTES + b"\n")
+
+    assert list(logs.folder.iterdir()) == [run.path]
+
+
 def test_they_can_be_forgotten(logs: RunLogs) -> None:
     """Ours: with all that lies in the folder."""
     begun(logs).hear(b"one\n")
@@ -245,10 +341,18 @@ def test_they_go_with_a_server_that_is_renamed(logs: RunLogs, tmp_path: Path) ->
     assert (logs.runs(), text_of(other)) == ([], b"one\n")
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "20261121T074304123456Z-1-call.tmp", "x.log"])
+@pytest.mark.parametrize(
+    "name",
+    ["notes.txt", "20261121T074304123456Z-1-call.tmp", "x.log", "20269999T999999999999Z-1-call.log"],
+)
 def test_other_files_are_no_runs(logs: RunLogs, name: str) -> None:
-    """Ours."""
+    """Ours: they keep nobody from writing, and go with the others."""
     logs.folder.mkdir(parents=True)
     (logs.folder / name).touch()
-
     assert logs.runs() == []
+
+    begun(logs).hear(b"one\n")
+    assert text_of(logs) == b"one\n"
+
+    assert logs.clear() == 1
+    assert not logs.folder.exists()

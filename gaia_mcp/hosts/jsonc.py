@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z]+")
 _WORDS = {"true": True, "false": False, "null": None}
 # What stands behind a value on its line, and belongs to it.
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|(?:/\*[^\r\n]*?\*/[ \t]*)*)(?=\r?\n)")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|(?:/\*(?:[^*\r\n]|\*(?!/))*\*/[ \t]*)*)(?=\r?\n)")
 _INDENT = re.compile(r"\n([ \t]+)[^\s/]")
 
 

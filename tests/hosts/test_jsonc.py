@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -97,11 +99,24 @@ def test_without_a_trailing_comma_none_is_left_behind() -> None:
     assert with_member(old, ("s", "b"), 2) == '{\n  "s": {\n    "a": 1, // one\n    "b": 2\n  }\n}'
 
 
+def test_many_comments_on_a_line_hold_nobody_up() -> None:
+    """Ours: a project's file may be anybody's. In a process of its own, which can be ended."""
+    program = (
+        "from gaia_mcp.hosts.jsonc import with_member\n"
+        "text = '{\\n \"m\": {\\n  \"a\": {}' + '/**//**/' * 40 + ' }\\n}\\n'\n"
+        "print(with_member(text, ('m', 'b'), {'c': 1}).count('/**/'))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=20, check=True)
+    assert ran.stdout == b"80\n"
+
+
 def test_a_member_is_replaced_where_it_stands() -> None:
     """Ours: on one line if it was so."""
     new = '{"command": "uvx", "args": ["a"]}'
     assert with_member(OLD, ("mcpServers", "a"), ENTRY) == OLD.replace('{"command": "old"}', new)
     assert with_member('{\n\t"a": {\n\t\t"b": 1\n\t}\n}', ("a",), {"c": 2}) == '{\n\t"a": {\n\t\t"c": 2\n\t}\n}'
+    # One that is empty had no form yet.
+    assert with_member('{\n  "a": {}\n}', ("a",), {"c": 2}) == '{\n  "a": {\n    "c": 2\n  }\n}'
 
 
 @pytest.mark.parametrize(
@@ -123,6 +138,11 @@ def test_a_member_is_replaced_where_it_stands() -> None:
         ('{\n  "s": {\n    "a": 2 /* x */ }\n}', '{\n  "s": {\n    "a": 2,\n    "b": 1 /* x */ }\n}'),
         ('{\n  "s": null\n}', '{\n  "s": {\n    "b": 1\n  }\n}'),
         ('{"s": {"b": null}}', '{"s": {"b": 1}}'),
+        ('{\n "e": {"a": {}}\n}', '{\n "e": {"a": {}},\n "s": {\n  "b": 1\n }\n}'),
+        (
+            '{\n      // mine\n  "a": 2\n}',
+            '{\n      // mine\n  "a": 2,\n  "s": {\n    "b": 1\n  }\n}',
+        ),
         ('{"s": 0}', None),
         ('{"s": []}', None),
         ("[]", None),

@@ -75,6 +75,14 @@ def test_parts_that_stand_apart_become_one_and_what_is_between_stays() -> None:
     old = "[s.a]\nx = 1\n[other]\ny = 2\n\n[s.a.env]\nz = 3"
     new = with_table(old, ("s", "a"), {"n": 1})
     assert new == "[s.a]\nn = 1\n[other]\ny = 2\n\n"
+    old = "[s.a]\nx = 1\n[b]\ny = 2\n[s.a.env]\nz = 3\n[c]\ny = 4\n[s.a.more]\nz = 5\n[d]\n"
+    assert with_table(old, ("s", "a"), {"n": 1}) == "[s.a]\nn = 1\n[b]\ny = 2\n[c]\ny = 4\n[d]\n"
+
+
+def test_a_table_is_found_however_it_is_indented() -> None:
+    """TOML: white space before a header says nothing."""
+    old = "[b]\ny = 2\n  [s.a]\n  x = 1\n\t[c]\n\ty = 4\n"
+    assert with_table(old, ("s", "a"), {"n": 1}) == "[b]\ny = 2\n[s.a]\nn = 1\n\t[c]\n\ty = 4\n"
 
 
 def test_a_last_line_without_an_end_stays_so() -> None:

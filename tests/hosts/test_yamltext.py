@@ -51,6 +51,18 @@ def test_an_item_is_replaced_by_its_lines(name: str, start: str, end: str) -> No
     assert new == f"{before}  {name}:\n    cmd: u\n{behind}"
 
 
+def test_an_item_ends_behind_the_bracket_of_its_last_list() -> None:
+    """Ours: such a list may go on over several lines."""
+    old = "s:\n  b:\n    args: [a,\n      b\n    ]\n  d: {}\n"
+    assert with_item(old, "s", "b", {"c": 1}, listed=False) == "s:\n  b:\n    c: 1\n  d: {}\n"
+
+
+def test_what_is_empty_stays_what_it_is() -> None:
+    """Ours: a list and a mapping of nothing, and no null."""
+    value: dict[str, Any] = {"args": [], "env": {}}
+    assert parse(with_item("", "s", "b", value, listed=False)) == {"s": {"b": value}}
+
+
 def test_a_new_item_comes_behind_the_others() -> None:
     """Ours: in a mapping and in a list."""
     at = OLD.index("\n# end")
