@@ -158,4 +158,4 @@ def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:
                 definition,
             )
         )
-    return tools, problems
+    return tools, list(dict.fromkeys(problems))

@@ -163,7 +163,9 @@ class ConfigStore:
             if name not in servers:
                 raise self._not_removable(name, servers)
             if new_name in servers and new_name != name:
-                raise ServerExistsError(str(new_name), self.path)
+                taken = ServerExistsError(str(new_name), self.path)
+                taken.hint = "choose another name, or remove that server first"
+                raise taken
             if servers[name] != before:
                 hint = f"nothing was saved; look at it, and do it again: gaia mcp show {name}"
                 raise ConfigFileError(self.path, f"somebody else has changed {name!r} meanwhile", hint=hint)

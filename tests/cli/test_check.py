@@ -107,7 +107,8 @@ def test_a_server_that_must_be_killed_gets_a_warning(gaia: Gaia) -> None:
 
 def test_a_call_that_fails_ends_in_nine(demo: Gaia) -> None:
     """Ours."""
-    assert demo("test-client", "demo", "--call", "fail").code == 9
+    ran = demo("test-client", "demo", "--call", "fail")
+    assert (ran.code, ran.errors[1]) == (9, "hint: try it by hand: gaia mcp call demo TOOL")
     assert demo("test-client", "demo", "--call", "greet").code == 7
     assert demo("test-client", "demo", "--call", "gret").code == 7
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,6 @@ import pytest
 from tests.cli.conftest import BIN, entry_of, run_on_terminal
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.cli.conftest import Gaia
 
 DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
@@ -140,6 +139,25 @@ def test_an_entry_that_makes_no_sense_can_be_mended(gaia: Gaia) -> None:
     assert servers(gaia)["x"] == DEMO
 
 
+@pytest.mark.parametrize("held", [["A=1"], "A=1"])
+@pytest.mark.parametrize(
+    ("way", "member", "words"),
+    [(DEMO, "env", ("--env", "B=2")), ({"url": "https://e.org"}, "headers", ("--header", "B: 2"))],
+    ids=["env", "headers"],
+)
+def test_what_could_never_hold_a_variable_or_header_is_replaced(
+    gaia: Gaia, held: object, way: dict[str, Any], member: str, words: tuple[str, ...]
+) -> None:
+    """Ours: and the answer names what is gone."""
+    gaia.write({"x": {**way, member: held}})
+
+    ran = gaia("edit", "x", *words, "--no-check")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[1] == f"  {member}: **** → nothing"
+    assert servers(gaia)["x"] == {**way, member: {"B": "2"}}
+
+
 def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
     """Ours: not even the server is asked."""
     gaia.write({"x": {"command": "not-there", "timeout": 5}})
@@ -159,7 +177,7 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
         (("x", "--unset", "cwd"), 2, "'x' has no 'cwd'", "it has: command, args, env.A"),
         (("x", "--unset", "env.B"), 2, "'x' has no 'env.B'", "env.A"),
         (("x", "--unset", "command"), 3, "'command'", ""),
-        (("x", "--rename", "other"), 3, "already exists", "gaia mcp add --force"),
+        (("x", "--rename", "other"), 3, "already exists", "choose another name"),
         (("x", "--rename", "a b"), 3, "a name is made of", ""),
         (("x", "--env", "=1"), 2, "names no variable", ""),
         (("x", "--env", "A B"), 2, "names no variable", "NAME=VALUE"),
@@ -169,12 +187,14 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
         (("x", "--url", "https://e.org", "--", "z"), 2, "exclude each other", ""),
         (("x", "a | b"), 3, "no shell", ""),
         (("text", "--request-timeout", "1"), 3, "config dict", ""),
+        (("listed", "--request-timeout", "1"), 3, "'env' must be an object", ""),
         ((), 2, "missing argument", ""),
     ],
 )
 def test_a_mistake_changes_nothing(gaia: Gaia, words: tuple[str, ...], code: int, said: str, hint: str) -> None:
     """Ours: two lines, what is and what to do."""
-    gaia.write({"x": {**DEMO, "env": {"A": "1"}}, "other": DEMO, "text": "uvx x", "far": {"url": "https://e.org"}})
+    odd = {"text": "uvx x", "listed": {**DEMO, "env": ["A=1"]}}
+    gaia.write({"x": {**DEMO, "env": {"A": "1"}}, "other": DEMO, "far": {"url": "https://e.org"}, **odd})
     before = gaia.config.read_bytes()
 
     ran = gaia("edit", *words)
@@ -224,15 +244,39 @@ def test_on_a_terminal_the_entry_is_opened_in_an_editor(gaia: Gaia) -> None:
     assert not os.path.exists(files.read_text().strip())  # noqa: PTH110
 
 
-def test_an_entry_that_was_only_looked_at_stays(gaia: Gaia) -> None:
-    """Ours."""
+@pytest.mark.parametrize("script", [":", 'rm "$1"'])
+def test_an_entry_that_was_only_looked_at_stays(gaia: Gaia, script: str) -> None:
+    """Ours: also when its file is gone, and with it whatever was to be changed."""
     gaia.write({"x": DEMO})
-    files = with_editor(gaia, ":")
+    files = with_editor(gaia, script)
 
     shown, code = run_on_terminal(gaia, "edit", "x")
 
     assert (code, "nothing changed in 'x'" in shown) == (0, True)
     assert not os.path.exists(files.read_text().strip())  # noqa: PTH110
+
+
+@pytest.mark.parametrize("name", ["a/b", "n" * 300])
+def test_whatever_a_server_is_called_the_editor_is_opened(gaia: Gaia, name: str) -> None:
+    """Ours: on a file that is called after it, as far as a file can be. Saved it can only be under another name."""
+    gaia.write({name: DEMO})
+    with_editor(gaia, """sed -i 's/^{/{"timeout": 9,/' "$1" """)
+
+    shown, code = run_on_terminal(gaia, "edit", name, typed=b"n\n", after=b"Edit it again?")
+
+    assert code == 3, shown
+    assert "not saved: " in shown
+
+
+def test_half_a_character_can_be_edited_too(gaia: Gaia) -> None:
+    """Ours: JSON can hold one, and only as an escape."""
+    gaia.write({"x": {**DEMO, "note": "\ud800"}})
+    with_editor(gaia, """sed -i 's/ud800/udfff/; s/^{/{"timeout": 9,/' "$1" """)
+
+    shown, code = run_on_terminal(gaia, "edit", "x")
+
+    assert code == 0, shown
+    assert servers(gaia)["x"] == {"timeout": 9, **DEMO, "note": "\udfff"}
 
 
 def test_a_slip_can_be_mended_in_the_editor(gaia: Gaia) -> None:
@@ -274,13 +318,30 @@ def test_what_was_written_is_kept_when_it_cannot_be_saved(gaia: Gaia, script: st
     assert servers(gaia)["x"] == DEMO
 
 
-@pytest.mark.parametrize(("script", "said"), [("exit 7", "ended with status 7"), (None, "cannot be run")])
-def test_an_editor_that_fails_changes_nothing(gaia: Gaia, script: str | None, said: str) -> None:
+def test_what_was_written_is_kept_when_the_editor_fails(gaia: Gaia) -> None:
+    """Ours: it may have been hours of work."""
+    gaia.write({"x": DEMO})
+    files = with_editor(gaia, """sed -i 's/serve/swerve/' "$1"; exit 1""")
+
+    shown, code = run_on_terminal(gaia, "edit", "x")
+
+    file = Path(files.read_text().strip())
+    assert code == 3
+    assert "ended with status 1" in shown
+    assert f"what you wrote is in {file}" in shown.replace("\r\n", "")
+    assert json.loads(file.read_text()) == {**DEMO, "args": ["mcp", "swerve", "demo"]}
+    assert servers(gaia)["x"] == DEMO
+
+
+@pytest.mark.parametrize(
+    ("editor", "said"),
+    [("sh -c 'exit 7'", "ended with status 7"), ("no-such-editor", "cannot be run"), ("vi 'x", "cannot be run")],
+)
+def test_an_editor_that_fails_changes_nothing(gaia: Gaia, editor: str, said: str) -> None:
     """Ours."""
     gaia.write({"x": DEMO})
-    with_editor(gaia, script or "")
-    if script is None:
-        gaia.environ["VISUAL"] = "no-such-editor"
+    with_editor(gaia, "")
+    gaia.environ["VISUAL"] = editor
 
     shown, code = run_on_terminal(gaia, "edit", "x")
 

@@ -215,6 +215,30 @@ class TestImport:
         assert gaia("import", "cursor").code == 0
         assert own(gaia)["a"]["env"]["API_KEY"] == SECRET
 
+    def test_a_dry_run_hides_what_stands_where_it_should_not(self, gaia: Gaia) -> None:
+        """Ours: in whatever shape an entry is; the name of a variable is no secret."""
+        held = {
+            "line": ({"command": f"x --token {SECRET}"}, '"command": "x --token ****"'),
+            "member": ({"command": "x", "apiKey": SECRET}, '"apiKey": "****"'),
+            "number": ({"command": "x", "env": {"PIN": 271828}}, '"PIN": "****"'),
+            "inside": ({"command": "x", "more": [1, {"env": {"T": SECRET}}]}, '"T": "****"'),
+            "name": (
+                {"url": "https://e.org", "env_http_headers": {"Authorization": "MY_VAR"}},
+                '"Authorization": "MY_VAR"',
+            ),
+            "text": (f"x --token {SECRET}", '"text": "****"'),
+        }
+        gaia.write({name: entry for name, (entry, _) in held.items()})
+        put(gaia, ".cursor/mcp.json", dict.fromkeys(held, A))
+
+        ran = gaia("import", "cursor", "--force", "--dry-run")
+
+        assert ran.code == 0
+        for name, (_, line) in held.items():
+            assert line in ran.stdout, name
+        for secret in (SECRET, "271828"):
+            assert secret not in ran.stdout + ran.stderr
+
     def test_the_files_of_a_project_are_its_own(self, gaia: Gaia) -> None:
         """Ours: Claude Code's second place counts, and its switches."""
         put(gaia, "./.mcp.json", {"shared": A, "off": A})
@@ -238,6 +262,8 @@ class TestImport:
             "other": {"command": "/bin/x", "args": ["-y", "nothing", "/etc", "a\0b"]},
             "home": {"command": "~/x"},
             "place": {"command": "x", "args": ["${workspaceFolder}/a"]},
+            "long": {"command": "x", "args": ["a" * 5000]},
+            "tilde": {"command": "x", "cwd": "~/x"},
         }
         path = put(gaia, "proj/.vscode/mcp.json", servers, "servers")
         project = gaia.home / "proj"
@@ -252,11 +278,13 @@ class TestImport:
             "below": str(project / "sub"),
             "home": None,
             "place": None,
+            "long": None,
+            "tilde": "~/x",
         }
         assert found["place"]["args"] == [f"{project}/a"]
         assert "note: run: is started in " in ran.stderr
         assert "left out  other" in ran.stdout
-        assert gaia("import", str(path)).stdout.split().count("same") == 5
+        assert gaia("import", str(path)).stdout.split().count("same") == 7
 
     @pytest.mark.parametrize("name", ["x.json", "./x.toml"])
     def test_a_file_is_imported_by_its_path(self, gaia: Gaia, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -25,11 +26,14 @@ def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
 
     Raises what `use` has raised last, and `ConfigError` for an editor that cannot be run. The file stays then.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f"{stem}-", suffix=".json")  # Nobody else can read it.
+    # Whatever an old file calls its servers.
+    prefix = re.sub(r"[^\w.-]", "-", stem)[:64]
+    descriptor, name = tempfile.mkstemp(prefix=f"{prefix}-", suffix=".json")  # Nobody else can read it.
     path = Path(name)
     is_wanted = False
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        # Half of a surrogate pair becomes its JSON escape, which is how it can have been read.
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         before = path.read_bytes()
         while True:

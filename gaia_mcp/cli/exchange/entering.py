@@ -56,14 +56,14 @@ def command_of(name: str, words: list[str]) -> dict[str, Any]:
     return {"command": command, "args": arguments}
 
 
-def complete(
+def fill_in(
     entry: dict[str, Any],
     env: list[str],
     headers: list[str],
     cwd: Path | None,
     request_timeout: float | None,
 ) -> None:
-    """Put what the options say into `entry`. Raises `UsageError`."""
+    """Put what the options say into `entry`, in place of what makes no sense there. Raises `UsageError`."""
     if "url" in entry and (env or cwd is not None):
         option = "--env" if env else "--cwd"
         hint = "what a URL is told goes into --header 'Name: value'"
@@ -72,12 +72,12 @@ def complete(
         key, equals, value = item.partition("=")
         if not key or not (equals or _VARIABLE.fullmatch(key)):
             raise UsageError(f"--env {item!r} names no variable", hint="write --env NAME=VALUE, or --env NAME")
-        entry["env"] = {**(entry.get("env") or {}), key: value if equals else f"${{{key}}}"}
+        entry["env"] = {**_object(entry.get("env")), key: value if equals else f"${{{key}}}"}
     for item in headers:
         key, colon, value = item.partition(":")
         if not colon or not key.strip() or "url" not in entry:
             raise UsageError(f"--header {key!r} needs --url, and a colon", hint="write --header 'Name: value'")
-        entry["headers"] = {**(entry.get("headers") or {}), key.strip(): value.strip()}
+        entry["headers"] = {**_object(entry.get("headers")), key.strip(): value.strip()}
     if cwd is not None:
         entry["cwd"] = str(cwd.expanduser().absolute())
     if request_timeout is not None:
@@ -124,6 +124,10 @@ def warn_of_secrets(entry: Mapping[str, Any]) -> None:
         else:
             what = f"the header {name}" if name else f"what {place!r} holds"
             remark(f"{what} is stored as plain text; a reference such as ${{TOKEN}} can stand there instead")
+
+
+def _object(held: Any) -> dict[str, Any]:
+    return held if isinstance(held, dict) else {}
 
 
 def _split(name: str, words: list[str]) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -32,9 +34,11 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
             return DECLINED
         typer.echo(f"server {server!r} asks: {message}", err=True)
         try:
-            if params.get("mode") == "url":
-                return _ask_to_open(str(params.get("url", "")))
-            return _ask_form(params.get("requestedSchema"))
+            # What reads the answer writes the end of the question itself, to what it takes for the screen.
+            with redirect_stdout(sys.stderr):
+                if params.get("mode") == "url":
+                    return _ask_to_open(str(params.get("url", "")))
+                return _ask_form(params.get("requestedSchema"))
         except typer.Abort as aborted:
             # The terminal is still in the line of the question.
             typer.echo(err=True)
@@ -51,7 +55,11 @@ def _ask_to_open(url: str) -> dict[str, Any]:
     from urllib.parse import urlsplit
 
     typer.echo(f"  {clean(url)}", err=True)
-    typer.echo(f"  (on {urlsplit(url).hostname}; never enter there what you would not tell that site)", err=True)
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    typer.echo(f"  (on {host}; never enter there what you would not tell that site)", err=True)
     opened = typer.confirm("Will you open it yourself?", default=False, err=True)
     return {"action": "accept"} if opened else DECLINED
 
@@ -75,12 +83,17 @@ def _ask_field(name: str, field: dict[str, Any], *, is_required: bool) -> Any:
         label += f" ({one_line(str(field['description']), 200)})"
     label += f" [{one_line(_choices(field), 200)}]"
     default = field.get("default")
+    # As text, whatever it is: the prompt would take its type for that of the answer.
+    held = default if default is None or isinstance(default, str) else json.dumps(default, ensure_ascii=False)
+    if held:
+        label += f" [{one_line(held, 200)}]"
+    if held is None and not is_required:
+        held = ""
     while True:
-        shown = default if isinstance(default, (str, int, float)) else "" if not is_required else None
-        text = typer.prompt(label, default=shown, show_default=bool(shown), err=True)
+        text = typer.prompt(label, default=held, show_default=False, err=True)
         if text == "" and not is_required:
             return None
-        value = _read(str(text), field)
+        value = _read(text, field)
         try:
             problems = misfits(field, value)
         except SchemaError:
@@ -91,7 +104,8 @@ def _ask_field(name: str, field: dict[str, Any], *, is_required: bool) -> Any:
 
 
 def _choices(field: dict[str, Any]) -> str:
-    titled = field.get("oneOf") or (field.get("items") or {}).get("anyOf")
+    items = field.get("items")
+    titled = field.get("oneOf") or (items.get("anyOf") if isinstance(items, dict) else None)
     if isinstance(titled, list):
         return ", ".join(
             f"{choice.get('const')}: {choice.get('title', '')}" for choice in titled if isinstance(choice, dict)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.screen.output import error_object
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
+from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +61,10 @@ class Examination:
             return first.error
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
-        return RemoteProtocolError(
-            self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint="tell its author"
-        )
+        # What a tool says of a call may be about the arguments.
+        by_hand = f"try it by hand: gaia mcp call {typeable(self.server)} TOOL"
+        hint = by_hand if first.name == "call" else "tell its author"
+        return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
     def add(self, check: Check, on_check: Callable[[Check], None] | None = None) -> None:
         """One more check, of which `on_check` hears."""

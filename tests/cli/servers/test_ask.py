@@ -6,10 +6,12 @@ import json
 import os
 import pty
 import select
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.conftest import SERVERS
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -18,6 +20,19 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 END_OF_INPUT = b"\x04"
+# Its one tool asks what it was started with, and gives back what it was answered.
+ASKING = """
+import json, sys, _wire
+for message in _wire.messages():
+    if message.get("method") == "tools/call":
+        asked, params = message, json.loads(sys.argv[1])
+        _wire.send({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+    elif "method" not in message:
+        _wire.send(_wire.result(asked, _wire.text(json.dumps(message["result"]))))
+    elif answer := _wire.handshake(message):
+        _wire.send(answer)
+"""
+Steps = list[tuple[str, bytes]]
 
 
 class Person:
@@ -27,11 +42,12 @@ class Person:
         self._terminal = terminal
         self._read = b""
 
-    def waits_for(self, words: bytes) -> None:
-        """Until these words have appeared."""
-        while words not in self._read:
+    def waits_for(self, words: str) -> None:
+        """Until these words have appeared, once more if they had been waited for before."""
+        while words.encode() not in self._read:
             assert select.select([self._terminal], [], [], PATIENCE_SECONDS)[0], self._read
             self._read += os.read(self._terminal, 4096)
+        self._read = self._read.partition(words.encode())[2]
 
     def types(self, keys: bytes) -> None:
         """Press keys."""
@@ -47,17 +63,40 @@ def terminal() -> Iterator[tuple[Person, int]]:
     os.close(theirs)
 
 
+def asked(gaia: Gaia, terminal: tuple[Person, int], params: dict[str, Any], steps: Steps) -> Any:
+    """What a server that asks with `params` is answered, when `steps` are what is waited for and typed then."""
+    person, end = terminal
+    entry = {"command": sys.executable, "args": ["-c", ASKING, json.dumps(params)], "env": {"PYTHONPATH": str(SERVERS)}}
+    gaia.write({"asking": entry})
+    process = gaia.popen("call", "asking", "echo", stdin=end, stderr=end)
+    for words, keys in steps:
+        person.waits_for(words)
+        person.types(keys)
+    out, _ = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert out.startswith(b"{")  # Nothing of the questions is in it.
+    return json.loads(out)
+
+
+def filled_in(gaia: Gaia, terminal: tuple[Person, int], schema: dict[str, Any], steps: Steps) -> Any:
+    """What becomes of a form."""
+    params = {"message": "Well?", "requestedSchema": schema}
+    answer = asked(gaia, terminal, params, [("Answer?", b"y\n"), *steps])
+    assert answer["action"] == "accept"
+    return answer["content"]
+
+
 @pytest.mark.parametrize(
     ("steps", "answer"),
     [
-        ([(b"Answer?", b"y\n"), (b"city", b"Oslo\n")], {"action": "accept", "content": {"city": "Oslo"}}),
-        ([(b"Answer?", b"n\n")], {"action": "decline"}),
-        ([(b"Answer?", END_OF_INPUT)], {"action": "cancel"}),
-        ([(b"Answer?", b"y\n"), (b"city", END_OF_INPUT)], {"action": "cancel"}),
+        ([("Answer?", b"y\n"), ("city", b"Oslo\n")], {"action": "accept", "content": {"city": "Oslo"}}),
+        ([("Answer?", b"n\n")], {"action": "decline"}),
+        ([("Answer?", END_OF_INPUT)], {"action": "cancel"}),
+        ([("Answer?", b"y\n"), ("city", END_OF_INPUT)], {"action": "cancel"}),
     ],
 )
 def test_a_question_is_answered_declined_or_left(
-    gaia: Gaia, terminal: tuple[Person, int], steps: list[tuple[bytes, bytes]], answer: object
+    gaia: Gaia, terminal: tuple[Person, int], steps: Steps, answer: object
 ) -> None:
     """Spec, elicitation: accept with content, decline, and cancel for who leaves without a choice, as by Ctrl-D."""
     person, end = terminal
@@ -70,3 +109,66 @@ def test_a_question_is_answered_declined_or_left(
 
     out, _ = process.communicate(timeout=10)
     assert (json.loads(out), process.returncode) == (answer, 0)
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        ({"type": "integer", "default": 0}, "[0]"),
+        ({"type": "boolean", "default": False}, "[false]"),
+        ({"type": "string", "default": "Oslo"}, "[Oslo]"),
+        ({"type": "string", "default": "a\x1bb"}, "[a\\x1bb]"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["b"]}, '[["b"]]'),
+    ],
+)
+def test_a_default_is_shown_and_taken_by_enter(
+    gaia: Gaia, terminal: tuple[Person, int], field: dict[str, Any], shown: str
+) -> None:
+    """Spec, elicitation: clients pre-populate the form with it. Ours: as JSON writes it, and safe to show."""
+    schema = {"properties": {"x": field}, "required": ["x"]}
+
+    content = filled_in(gaia, terminal, schema, [(f"{shown}:", b"\n")])
+
+    assert json.dumps(content) == json.dumps({"x": field["default"]})
+
+
+@pytest.mark.parametrize(
+    ("field", "steps", "value"),
+    [
+        ({"type": "number", "default": 3}, [("[number] [3]:", b"2.5\n")], 2.5),
+        ({"type": "array", "items": {"type": "string"}}, [("x ", b"a, b\n")], ["a", "b"]),
+        ({"type": "array", "items": []}, [("x ", b"a\n")], ["a"]),
+        ({"type": "array", "items": {"type": "string"}}, [("x ", b'["a, b"]\n')], ["a, b"]),
+        ({"type": "integer"}, [("x [integer]", b"many\n"), ("not of type", b""), ("x [integer]", b"7\n")], 7),
+        ({"oneOf": [{"const": "n", "title": "North"}]}, [("x [n: North]", b"n\n")], "n"),
+        ({"enum": ["n", "s"], "enumNames": ["North", "South"]}, [("x [n: North, s: South]", b"s\n")], "s"),
+        ({"title": "X", "description": "of Y", "type": "string"}, [("X (of Y) [string]", b"n\n")], "n"),
+        # A schema that nothing can be checked against.
+        ({"type": "nonsense"}, [("x [nonsense]", b"n\n")], "n"),
+    ],
+)
+def test_what_is_typed_becomes_what_the_field_wants(
+    gaia: Gaia, terminal: tuple[Person, int], field: dict[str, Any], steps: Steps, value: object
+) -> None:
+    """Spec, elicitation: the content fits the schema. Ours: what does not is asked for again."""
+    assert filled_in(gaia, terminal, {"properties": {"x": field}}, steps) == {"x": value}
+
+
+def test_only_what_is_not_required_may_be_left_empty(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Spec, elicitation: the schema says which fields are required. Ours: one that is left empty is asked for again."""
+    schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
+    steps = [("a [string]", b"\n"), ("b [string]", b"\n"), ("b [string]", b"x\n")]
+
+    assert filled_in(gaia, terminal, schema, steps) == {"b": "x"}
+
+
+@pytest.mark.parametrize(("keys", "action"), [(b"y\n", "accept"), (b"n\n", "decline"), (b"\n", "decline")])
+def test_an_address_is_shown_with_its_host_before_anybody_agrees(
+    gaia: Gaia, terminal: tuple[Person, int], keys: bytes, action: str
+) -> None:
+    """Spec, elicitation by URL: the whole address, the domain made clear, and nothing without consent."""
+    url = "https://bank.example@elsewhere.example/pay?id=1"
+    steps = [("Well?", b""), (url, b""), ("on elsewhere.example;", b""), ("open it yourself?", keys)]
+    params = {"mode": "url", "message": "Well?", "url": url, "elicitationId": "1"}
+
+    assert asked(gaia, terminal, params, steps) == {"action": action}
