@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.completing.argumentwords import argument_words, needs_json
 from gaia_mcp.cli.completing.commandline import CommandLine
@@ -12,7 +13,14 @@ from gaia_mcp.cli.completing.sources import known_tool
 from gaia_mcp.safetext import clean, encodable, one_line
 from gaia_mcp.schema import parts_of, properties_of, required_of, type_in_words
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 EXPLANATION_CHARS = 1000
+# Of an argument that is an object this much is shown of what stands in it; more would bury the others.
+MAX_DEPTH = 2
+MAX_MEMBERS = 40
+UNIONS = ("anyOf", "oneOf", "allOf")
 # What stands for a value in the example, where the schema lists none.
 _SAMPLES = {"integer": "1", "number": "1.5", "boolean": "true"}
 
@@ -38,13 +46,12 @@ def write_tool(command: Any, context: Any, formatter: Any) -> bool:
             formatter.write_text(encodable(clean(description.strip())))
     if words:
         with formatter.section("Arguments"):
-            formatter.write_dl(
-                [
-                    (one_line(word, 80), _explained(known[key], schema, is_required=key in required))
-                    for word in words
-                    if (key := word.rstrip("=").removesuffix(":")) in known
-                ]
-            )
+            rows: list[tuple[str, str]] = []
+            for word in words:
+                if (key := word.rstrip("=").removesuffix(":")) in known:
+                    rows.append((one_line(word, 80), _explained(known[key], schema, is_required=key in required)))
+                    rows += islice(_members(known[key], schema, 1), MAX_MEMBERS)
+            formatter.write_dl(rows)
     options = [each for each in command.get_params(context) if each.param_type_name == "option"]
     with formatter.section("Options"):
         formatter.write_dl([record for each in options if (record := each.get_help_record(context)) is not None])
@@ -71,7 +78,7 @@ def _understand(command: Any, context: Any) -> None:
 
 
 def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
-    parts = parts_of(described, schema, ("anyOf", "oneOf", "allOf"))
+    parts = parts_of(described, schema, UNIONS)
     text = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
     default = next((part["default"] for part in parts if "default" in part), None)
     said = [type_in_words(described, schema) + (f". {text}" if text else "")]
@@ -80,6 +87,19 @@ def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
     elif default is not None:
         said.append(f"[default: {json.dumps(default, ensure_ascii=False)}]")
     return "  ".join(one_line(encodable(part), EXPLANATION_CHARS) for part in said)
+
+
+def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """A row for each member of an object, or of the objects in a list, indented by how deep in it they are."""
+    parts = parts_of(described, root, UNIONS)
+    parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root, UNIONS)]
+    for part in parts:
+        members, required = part.get("properties"), part.get("required")
+        for name, member in members.items() if isinstance(members, dict) else ():
+            is_required = isinstance(required, list) and name in required
+            yield "  " * depth + one_line(encodable(name), 60), _explained(member, root, is_required=is_required)
+            if depth < MAX_DEPTH:
+                yield from _members(member, root, depth + 1)
 
 
 def _sample(name: str, described: Any, schema: Any) -> str:

@@ -129,3 +129,29 @@ def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:
     ran = gaia("call", "s", "greet", "--help", COLUMNS="50")
 
     assert max(len(line) for line in ran.stdout.splitlines()[:-2]) <= 50
+
+
+def test_what_stands_in_an_object_is_told_too(gaia: Gaia) -> None:
+    """Ours: as deep as it can be read; a schema that refers to itself does not go on for ever."""
+    span = {"type": "object", "properties": {"start": {"type": "integer", "description": "First line"}, "end": {}}}
+    file = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "ranges": {"type": "array", "items": span}, "in": {"$ref": "#"}},
+        "required": ["path"],
+    }
+    schema = {"properties": {"files": {"type": "array", "items": {"anyOf": [file, {"type": "null"}]}}}}
+    know(gaia, {"name": "read", "inputSchema": schema})
+
+    ran = gaia("call", "s", "read", "--help", COLUMNS="100")
+
+    arguments = ran.stdout.partition("Arguments:\n")[2].partition("Options:")[0]
+    assert [" ".join(line.split()) for line in arguments.splitlines() if line.strip()] == [
+        "files= array of object | null",
+        "path string [required]",
+        "ranges array of object",
+        "start integer. First line",
+        "end any",
+        "in object",
+        "files array of object | null",
+    ]
+    assert arguments.index("  path") < arguments.index("    start")
