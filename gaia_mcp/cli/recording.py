@@ -44,6 +44,7 @@ class Recording:
         self.secrets: Callable[[], Sequence[str]] = list
         self.problem = ""
         self._path = path
+        # Held to add a message.
         self._lock = threading.Lock()
         self._began = time.monotonic()
         try:
@@ -59,8 +60,10 @@ class Recording:
 
     def said(self, sender: str, record: bytes) -> None:
         """Add a message. What goes wrong is in `problem`, and told once: the conversation goes on."""
-        ms = int((time.monotonic() - self._began) * 1000)
-        self._write(said_line(sender, record, ms, self._mask))
+        with self._lock:
+            # Taken here, so that no line has an earlier time than the one above it.
+            ms = int((time.monotonic() - self._began) * 1000)
+            self._write(said_line(sender, record, ms, self._mask))
 
     def fail(self, problem: str) -> None:
         """Record no more."""
@@ -100,18 +103,17 @@ class Recording:
             raise ConfigFileError(self._path, "is being recorded to by another process", hint=hint) from cause
 
     def _write(self, line: bytes) -> None:
-        with self._lock:
-            if self.problem:
-                return
-            left = memoryview(line)
-            try:
-                while left:
-                    left = left[os.write(self._file, left) :]
-                self._size += len(line)
-            except OSError as problem:
-                with suppress(OSError):
-                    os.ftruncate(self._file, self._size)
-                self.fail(str(problem.strerror))
+        if self.problem:
+            return
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+            self._size += len(line)
+        except OSError as problem:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            self.fail(str(problem.strerror))
 
 
 class Relay:

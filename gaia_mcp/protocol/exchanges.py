@@ -87,17 +87,18 @@ class Conversation:
 
     def _server_said(self, message: Any) -> None:
         said = jsonrpc.classify(message)
-        about: Exchange | None = self._about()
+        last = self._about()
+        about: Exchange | None = last
         if isinstance(said, (Result, Error)):
-            about = self._open.pop(said.id, None) if said.id is not None else about
+            about = self._open.pop(said.id, None) if said.id is not None else last
             if about is not None:
                 about.is_answered = True
         elif isinstance(said, Request):
-            self._asked[said.id] = self._about()
+            self._asked[said.id] = last
         elif isinstance(said, Notification):
             if said.method == "notifications/progress":
                 token = said.params.get("progressToken")
-                about = next((one for one in self._open.values() if one.token == token is not None), None)
+                about = next((one for one in self._open.values() if token is not None and one.token == token), None)
             elif jsonrpc.is_id(subscription := meta_of(said.params).get(SUBSCRIPTION_KEY)):
                 about = self._open.get(subscription)
         # An answer to nothing, or progress of nothing that is open, is of no use to anybody.

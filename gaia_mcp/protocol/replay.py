@@ -2,7 +2,8 @@
 
 A request is known by its method and its params, without `_meta`; of `initialize` only the version counts, and an answer
 to a server's question may be another one than it was. Of several recordings of one request the next comes each time,
-the last again and again, and later conversations come before earlier ones. No clock: nothing is waited for but answers.
+the last again and again; those of a later conversation come instead of earlier ones. No clock: nothing is waited for
+but answers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ COURTESIES = frozenset({"ping", "logging/setLevel"})
 TOLD, TOLD_CHARS = 5, 200
 
 
-class _Turn:
+class _Playing:
     """An exchange that is being played again for somebody who asks with an id and a token of their own."""
 
     def __init__(self, exchange: Exchange, asker: RequestId | None, token: RequestId | None) -> None:
@@ -46,21 +47,21 @@ class Player:
     def __init__(self, transcripts: Sequence[Transcript]) -> None:
         # The last one first.
         self._conversations = [Conversation(transcript.said) for transcript in reversed(transcripts)]
-        self._index: list[dict[str, list[Exchange]]] = []
+        # Those that are still to be played under each key, the last one for good.
+        self._left: dict[str, list[Exchange]] = {}
         for conversation in self._conversations:
-            index: dict[str, list[Exchange]] = {}
+            recorded: dict[str, list[Exchange]] = {}
             for exchange in conversation.exchanges:
                 for key in keys_of(exchange.method, exchange.params):
-                    index.setdefault(key, []).append(exchange)
-            self._index.append(index)
-        self._played: dict[tuple[int, str], int] = {}
-        self._waiting: dict[RequestId, _Turn] = {}
+                    recorded.setdefault(key, []).append(exchange)
+            self._left = recorded | self._left
+        self._waiting: dict[RequestId, _Playing] = {}
         self._questions = 0
 
     def opening(self) -> list[bytes]:
         """What the server says before it is asked anything."""
         prologue = self._conversations[0].prologue if self._conversations else Exchange(None)
-        return self._play(_Turn(prologue, None, None))
+        return self._play(_Playing(prologue, None, None))
 
     def receive(self, record: bytes) -> list[bytes]:
         """What the server says to this line."""
@@ -76,78 +77,77 @@ class Player:
         if isinstance(said, Request):
             exchange = self._next(said.method, said.params)
             if exchange is not None:
-                return self._play(_Turn(exchange, said.id, progress_token(meta_of(said.params))))
+                return self._play(_Playing(exchange, said.id, progress_token(meta_of(said.params))))
             if said.method in COURTESIES:
                 return [jsonrpc.encode(jsonrpc.result(said.id, {}))]
             return [jsonrpc.encode(self._unknown(said))]
         if isinstance(said, Notification):
             if said.method == "notifications/cancelled":
                 given_up = said.params.get("requestId")
-                self._waiting = {key: turn for key, turn in self._waiting.items() if turn.asker != given_up}
+                self._waiting = {key: playing for key, playing in self._waiting.items() if playing.asker != given_up}
                 return []
             exchange = self._next(said.method, said.params)
-            return self._play(_Turn(exchange, None, None)) if exchange is not None else []
+            return self._play(_Playing(exchange, None, None)) if exchange is not None else []
         if isinstance(said, Malformed):
             text = f"Invalid request: {said.problem}"
             return (
                 [jsonrpc.encode(jsonrpc.error(said.id, jsonrpc.INVALID_REQUEST, text))] if said.id is not None else []
             )
-        turn = self._waiting.pop(said.id, None) if said.id is not None else None
-        if turn is None or said.id is None:
+        playing = self._waiting.pop(said.id, None) if said.id is not None else None
+        if playing is None or said.id is None:
             return []
-        turn.answered.add(said.id)
-        return self._play(turn)
+        playing.answered.add(said.id)
+        return self._play(playing)
 
     def _next(self, method: str, params: dict[str, Any]) -> Exchange | None:
         """The exchange to play for this; the one that fits best, and of several the next."""
         for key in keys_of(method, params):
-            for number, index in enumerate(self._index):
-                if recorded := index.get(key):
-                    at = self._played.get((number, key), 0)
-                    self._played[number, key] = at + 1
-                    return recorded[min(at, len(recorded) - 1)]
+            if left := self._left.get(key):
+                return left.pop(0) if len(left) > 1 else left[0]
         return None
 
-    def _play(self, turn: _Turn) -> list[bytes]:
+    def _play(self, playing: _Playing) -> list[bytes]:
         """What comes now, up to the next question that has not been answered."""
         lines: list[bytes] = []
-        while turn.left:
-            step = turn.left[-1]
+        while playing.left:
+            step = playing.left[-1]
             if isinstance(step, Wait):
-                asked = turn.asked.get(step.asked)
-                if asked is not None and asked not in turn.answered:
+                asked = playing.asked.get(step.asked)
+                if asked is not None and asked not in playing.answered:
                     return lines
             elif step.text is not None:
-                lines.append(step.text.encode() + b"\n")
-            elif (message := self._said_again(step.message, turn)) is not None:
+                lines.append(step.text.encode(errors="backslashreplace") + b"\n")
+            elif (message := self._said_again(step.message, playing)) is not None:
                 lines.append(jsonrpc.encode(message))
-            turn.left.pop()
-        played, was_over, turn.is_over = turn.exchange, turn.is_over, True
+            playing.left.pop()
+        played, was_over, playing.is_over = playing.exchange, playing.is_over, True
         is_answered = played.is_answered or played.is_cancelled or played.method == "subscriptions/listen"
-        if turn.asker is not None and not is_answered and not was_over:
+        if playing.asker is not None and not is_answered and not was_over:
             text = f"the recording ends before the answer to this {played.method}"
-            lines.append(jsonrpc.encode(jsonrpc.error(turn.asker, jsonrpc.INTERNAL_ERROR, text)))
+            lines.append(jsonrpc.encode(jsonrpc.error(playing.asker, jsonrpc.INTERNAL_ERROR, text)))
         return lines
 
-    def _said_again(self, message: Any, turn: _Turn) -> Any:
+    def _said_again(self, message: Any, playing: _Playing) -> Any:
         """A recorded message with the ids and tokens of now; None if it has no place there."""
         said = jsonrpc.classify(message)
         if isinstance(said, (Result, Error)) and said.id is not None:
-            again = {**message, "id": turn.asker}
-            return _subscribed(again, "result", turn) if isinstance(said, Result) else again
+            again = {**message, "id": playing.asker}
+            return _subscribed(again, "result", playing) if isinstance(said, Result) else again
         if isinstance(said, Request):
             self._questions += 1
-            fresh = turn.asked[said.id] = f"replay-{self._questions}"
-            self._waiting[fresh] = turn
+            fresh = playing.asked[said.id] = f"replay-{self._questions}"
+            self._waiting[fresh] = playing
             return {**message, "id": fresh}
         if isinstance(said, Notification):
             if said.method == "notifications/progress":
-                if turn.token is None:
+                if playing.token is None:
                     return None
-                return {**message, "params": {**said.params, "progressToken": turn.token}}
-            if said.method == "notifications/cancelled" and (given_up := said.params.get("requestId")) in turn.asked:
-                return {**message, "params": {**said.params, "requestId": turn.asked[given_up]}}
-            return _subscribed(message, "params", turn)
+                return {**message, "params": {**said.params, "progressToken": playing.token}}
+            if said.method == "notifications/cancelled":
+                given_up = said.params.get("requestId")
+                if jsonrpc.is_id(given_up) and given_up in playing.asked:
+                    return {**message, "params": {**said.params, "requestId": playing.asked[given_up]}}
+            return _subscribed(message, "params", playing)
         return message
 
     def _unknown(self, asked: Request) -> Message:
@@ -166,12 +166,12 @@ class Player:
         return jsonrpc.error(asked.id, jsonrpc.INVALID_PARAMS, text, {"recorded": known[:TOLD]})
 
 
-def _subscribed(message: dict[str, Any], member: str, turn: _Turn) -> dict[str, Any]:
+def _subscribed(message: dict[str, Any], member: str, playing: _Playing) -> dict[str, Any]:
     """`message` with the subscription's own id in it, if it is one of a subscription."""
     held = message.get(member)
     if not isinstance(held, dict) or SUBSCRIPTION_KEY not in meta_of(held):
         return message
-    return {**message, member: {**held, "_meta": {**meta_of(held), SUBSCRIPTION_KEY: turn.asker}}}
+    return {**message, member: {**held, "_meta": {**meta_of(held), SUBSCRIPTION_KEY: playing.asker}}}
 
 
 def _shown(params: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ def said_line(sender: str, record: bytes, ms: int, mask: Callable[[Any], Any]) -
     """The line for what somebody has said; `mask` takes the secrets out of a JSON value."""
     try:
         return encode({"from": sender, "message": mask(parse(record)), "ms": ms})
-    except (RecursionError, ValueError):
+    except ValueError:
         # No JSON, or what only Python takes for JSON, such as NaN; or nested so deeply that only we could not write it.
         return encode({"from": sender, "text": mask(record.decode("utf-8", "replace")), "ms": ms})
 

@@ -6,12 +6,14 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.cli.recording import Recording, Relay
+from gaia_mcp.cli.recording import Recording, Relay, pass_stderr
+from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.protocol.lines import LineBuffer
 from tests.cli.conftest import BIN, descendants, entry_of, run_on_terminal
 from tests.waiting import wait_until
@@ -167,6 +169,42 @@ def test_stderr_is_passed_on_without_secrets_however_it_comes(gaia: Gaia) -> Non
     assert gaia("logs", "s").stdout.endswith("exit status 0]\nwith ****\nlast\n")
 
 
+def test_stderr_that_nobody_reads_ends_nothing() -> None:
+    """Ours: the conversation is worth more than what is said about it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    own = os.dup(2)
+    os.dup2(writing, 2)
+    try:
+        pass_stderr(b"x")
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+        os.close(writing)
+
+
+def test_a_server_ended_by_a_signal_is_told_as_a_shell_tells_it(gaia: Gaia) -> None:
+    """Ours: its double has the same end, as far as a status can say it."""
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    gaia.write({"s": {"command": "python3", "args": ["-S", "-c", crash]}})
+
+    assert gaia("record", "s", "--to", "r.jsonl").code == 128 + signal.SIGSEGV
+
+
+def test_the_last_words_of_a_server_that_has_ended_reach_a_client_that_is_slow_to_read(gaia: Gaia) -> None:
+    """Ours: more of them than fit into a pipe."""
+    talks = "import os; os.write(1, b'x' * 99_999 + b'\\n'); os.write(2, b'done\\n')"
+    gaia.write({"s": {"command": "python3", "args": ["-S", "-c", talks]}})
+    process = gaia.popen("record", "s", "--to", "r.jsonl", stdin=subprocess.DEVNULL)
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"done\n"
+    wait_until(lambda: not [command for command in descendants().values() if "99_999" in command])
+
+    out, _ = process.communicate(timeout=5)
+
+    assert (len(out), process.returncode) == (100_000, 0)
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_double_that_is_ended_leaves_whole_lines_and_no_server(double: Gaia, number: signal.Signals) -> None:
     """Ours: also when it cannot do anything about it any more: then its server's input ends."""
@@ -264,6 +302,61 @@ def _limit_files() -> None:
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+
+def test_a_message_is_in_the_file_before_it_is_passed_on(double: Gaia) -> None:
+    """Ours: so an answer never precedes its question, and nothing that somebody has heard is missing."""
+    relay = Relay(None, None, Recording(double.cwd / "r.jsonl", "s"))  # type: ignore[arg-type]
+    pieces = iter([b'{"id": 1}\n', b""])
+    found: list[Any] = []
+
+    relay._pass("client", lambda: next(pieces), lambda _: found.extend(said(double, "client")))
+
+    assert found == [{"id": 1}]
+
+
+def test_messages_are_written_one_at_a_time_with_the_time_of_their_writing(double: Gaia) -> None:
+    """Ours: lines that are mixed are lost, and no line has an earlier time than the one above it."""
+    recording = Recording(double.cwd / "r.jsonl", "s")
+    other = threading.Thread(target=recording.said, args=("server", b"2"))
+
+    def secrets() -> list[str]:
+        if not other.ident:
+            other.start()
+            other.join(0.05)
+        return []
+
+    recording.secrets = secrets
+    recording.said("client", b"1")
+    other.join()
+
+    _, first, second = recorded(double)
+    assert (first["message"], second["message"]) == (1, 2)
+    assert first["ms"] < second["ms"]
+
+
+def test_only_the_first_problem_is_told(double: Gaia, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: the others follow from it."""
+    recording = Recording(double.cwd / "r.jsonl", "s")
+
+    recording.fail("one")
+    recording.fail("two")
+
+    assert recording.problem == "one"
+    told = capsys.readouterr().err
+    assert told.endswith("nothing more is recorded: one\n")
+    assert told.count("\n") == 1
+
+
+def test_a_file_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
+    """Ours: whoever opens, closes."""
+    (tmp_path / "notes.txt").write_text("mine\n")
+    before = set(Path("/proc/self/fd").iterdir())
+
+    with pytest.raises(ConfigFileError):
+        Recording(tmp_path / "notes.txt", "s")
+
+    assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_line_without_end_ends_the_recording(double: Gaia) -> None:

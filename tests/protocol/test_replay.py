@@ -88,7 +88,7 @@ def test_several_recordings_are_answered_in_order_and_the_last_again_and_again()
     assert [one["result"]["n"] for one in found] == [0, 1, 2, 2, 2]
 
 
-def test_a_later_conversation_comes_before_an_earlier_one() -> None:
+def test_a_later_conversation_comes_instead_of_an_earlier_one() -> None:
     """Ours: so a request is recorded anew by asking it again; what was not asked again is still there."""
     first = Recorded().client(asked(1, "a")).server(answered(1, n=1)).client(asked(2, "b")).server(answered(2, n=2))
     second = Recorded().client(asked(1, "a")).server(answered(1, n=3))
@@ -129,6 +129,11 @@ def test_what_names_no_request_comes_with_the_one_that_was_open() -> None:
 
     assert player.opening() == [b"Listening\n"]
     assert said_by(player, asked(2, "a")) == [log, "oops", answered(2), change]
+
+
+def test_a_text_that_no_pipe_can_carry_is_written_out() -> None:
+    """Ours: whoever wrote the file by hand hears of it as it stands there."""
+    assert player_of(Recorded().server("a \ud800")).opening() == [b"a \\ud800\n"]
 
 
 def test_a_question_of_the_server_is_asked_again_and_the_answer_waited_for() -> None:
@@ -195,6 +200,15 @@ def test_the_server_may_take_a_question_back() -> None:
         told("notifications/cancelled", requestId="replay-1"),
         answered(2),
     ]
+
+
+@pytest.mark.parametrize("odd", [None, [1], {}, 77])
+def test_a_question_taken_back_that_was_never_asked_comes_as_it_is(odd: Any) -> None:
+    """Ours: a server's mistake is part of what it did."""
+    taken_back = told("notifications/cancelled", requestId=odd)
+    recorded = Recorded().client(asked(1, "a")).server(taken_back, answered(1))
+
+    assert said_by(player_of(recorded), asked(2, "a")) == [taken_back, answered(2)]
 
 
 def test_initialize_is_known_by_its_version_or_at_all() -> None:
@@ -302,6 +316,17 @@ def test_an_unknown_request_is_told_what_there_is() -> None:
     (empty,) = said_by(player_of(Recorded()), asked(1, "a"))
     assert empty["error"]["message"] == "the recording has no a; it has nothing"
     assert Player([]).opening() == []
+
+
+def test_as_many_as_an_error_names_are_all_named() -> None:
+    """Ours: nobody is told of none more."""
+    recorded = Recorded()
+    for number in range(5):
+        recorded.client(asked(number, "a", n=number)).server(answered(number))
+
+    (found,) = said_by(player_of(recorded), asked(1, "a", n=9))
+
+    assert found["error"]["message"].endswith('; {"n": 3}; {"n": 4}')
 
 
 def test_a_ping_and_a_log_level_need_no_recording() -> None:

@@ -89,6 +89,18 @@ def test_a_last_line_that_was_cut_off_is_left_out() -> None:
     assert (found[0].said, is_cut) == ([], True)
 
 
+def test_blanks_at_the_end_are_no_line_that_was_cut_off() -> None:
+    """Ours: an editor may leave some."""
+    assert read_transcripts(HEADER + b"  ")[1] is False
+
+
+def test_a_message_with_a_text_beside_it_is_a_message() -> None:
+    """Ours: a text stands where there is none."""
+    (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": {}, "text": "x"}\n')
+
+    assert found.said == [Said(CLIENT, {}, None, 0)]
+
+
 @pytest.mark.parametrize(
     ("data", "line"),
     [

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import threading
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,6 +34,7 @@ class Agent:
 
     def __init__(self) -> None:
         self.go = threading.Event()
+        self.go_later = threading.Event()
         self.running: list[str] = []
         self.cancelled: list[str] = []
         self.prompts: list[dict[str, Any]] = [{"name": "p"}]
@@ -68,7 +71,13 @@ class Agent:
         self.running.append("stubborn")
         assert self.go.wait(PATIENCE_SECONDS)
         current_call().log("error", "still here")
+        self.running.remove("stubborn")
         return "old answer"
+
+    def slower(self) -> str:
+        self.running.append("slower")
+        assert self.go_later.wait(PATIENCE_SECONDS)
+        return "new answer"
 
     def working(self) -> str:
         for done in (1, 2, 2, 1, 3):
@@ -175,6 +184,7 @@ def test_calls_that_waited_for_a_thread_can_be_called_off(talk: Session, agent: 
     """Spec, cancellation: nothing is answered, and the agent never hears of it."""
     talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(MAX_CALLS + 1)), cancel(MAX_CALLS))
     wait_until(lambda: len(agent.running) == MAX_CALLS)
+    talk.result(plain("read that far", "ping"))
     agent.go.set()
     for number in range(MAX_CALLS):
         talk.answer(number)
@@ -212,6 +222,21 @@ def test_an_id_that_is_used_again_after_a_cancellation_gets_its_own_answer(talk:
     assert _text(talk.answer(1)) == "slow new"
     talk.result(call(2, "quick"))
     assert [message["id"] for message in talk.seen] == [1, 2]
+
+
+def test_a_cancelled_tool_logs_nothing_under_an_id_that_is_used_again(talk: Session, agent: Agent) -> None:
+    """Spec, B-1: what the old call still says is not the new one's, at whose level it would be sent."""
+    talk.send(call(1, "stubborn"))
+    wait_until(lambda: agent.running == ["stubborn"])
+    talk.send(cancel(1), call(1, "slower", **{"io.modelcontextprotocol/logLevel": "debug"}))
+    wait_until(lambda: agent.running == ["stubborn", "slower"])
+
+    agent.go.set()
+    wait_until(lambda: agent.running == ["slower"])
+    agent.go_later.set()
+
+    assert _text(talk.answer(1)) == "new answer"
+    assert len(talk.seen) == 1
 
 
 def test_an_unknown_cancellation_is_ignored(talk: Session) -> None:
@@ -417,10 +442,15 @@ def test_calls_that_run_at_the_end_are_still_answered(talk: Session, agent: Agen
     talk.send(call(1, "slow"))
     wait_until(lambda: agent.running == [""])
     talk.end()
-    threading.Timer(0.05, agent.go.set).start()
+    finishing = threading.Thread(target=talk.server.finish, args=(60.0,), daemon=True)
+    finishing.start()
+    finishing.join(0.05)
+    assert finishing.is_alive()
+    agent.go.set()
 
-    talk.server.finish(PATIENCE_SECONDS)
+    finishing.join(PATIENCE_SECONDS)
 
+    assert not finishing.is_alive()
     assert _text(talk.answer(1)) == "slow "
 
 
@@ -442,6 +472,69 @@ def test_calls_that_outlast_the_end_are_told_that_nobody_waits(talk: Session, ag
 
     wait_until(lambda: agent.cancelled == ["patient"])
     assert talk.seen == []
+
+
+def test_a_call_that_outlasts_the_end_answers_nothing_and_leaves_no_thread(open_session: Open, agent: Agent) -> None:
+    """Ours: also when it does not listen; every thread that stood in line finds the end for itself."""
+    before = set(threading.enumerate())
+    talk = open_session(agent)
+    talk.send(*(call(number, "stubborn") for number in range(3)))
+    wait_until(lambda: len(agent.running) == 3)
+    talk.end()
+
+    talk.server.finish(0.0)
+    agent.go.set()
+
+    wait_until(lambda: not [one for one in set(threading.enumerate()) - before if one.name.startswith("server ")])
+    assert talk._arrived.empty()
+
+
+def test_one_line_is_written_at_a_time(agent: Agent) -> None:
+    """Ours: two that are written at once could be mixed, and nothing about a call may follow its answer."""
+    incoming: SimpleQueue[bytes] = SimpleQueue()
+    begun: list[int] = []
+
+    def write(line: bytes) -> None:
+        begun.append(json.loads(line)["id"])
+        assert agent.go_later.wait(PATIENCE_SECONDS)
+
+    server = session_module.AgentServer(incoming.get, write, "name")
+    server.set_agent(ServedAgent(agent))
+    server.start()
+    incoming.put(b"".join(json.dumps(call(number, "slow")).encode() + b"\n" for number in range(3)))
+    wait_until(lambda: len(agent.running) == 3)
+    agent.go.set()
+    wait_until(lambda: len(begun) + len(server._outbox) == 3)
+    in_line = [message["id"] for message in server._outbox if isinstance(message, dict)]
+
+    assert len(begun) == 1
+    agent.go_later.set()
+    wait_until(lambda: len(begun) == 3)
+    assert begun[1:] == in_line
+    incoming.put(b"")
+    server.wait()
+
+
+def test_who_has_gone_is_written_to_no_more(agent: Agent) -> None:
+    """Ours: each write might wait for nothing."""
+    incoming: SimpleQueue[bytes] = SimpleQueue()
+    written: list[bytes] = []
+
+    def write(line: bytes) -> None:
+        written.append(line)
+        raise BrokenPipeError
+
+    server = session_module.AgentServer(incoming.get, write, "name")
+    server.set_agent(ServedAgent(agent))
+    server.start()
+    incoming.put(b"".join(json.dumps(call(tool, tool)).encode() + b"\n" for tool in ("slow", "quick")))
+    server.wait()
+    agent.go.set()
+
+    server.finish(PATIENCE_SECONDS)
+
+    assert [json.loads(line)["id"] for line in written] == ["quick"]
+    incoming.put(b"")
 
 
 def test_a_client_that_does_not_read_any_more_is_the_end(talk: Session, capfd: pytest.CaptureFixture[str]) -> None:
