@@ -17,7 +17,7 @@ from gaia_mcp.client.verdicts import Verdicts
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.safetext import one_line
+from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.toolcache import ToolCache
 
 if TYPE_CHECKING:
@@ -162,7 +162,15 @@ def connected(
     """A session that has been opened, and is closed whatever happens. What the server wrote beside the protocol is told
     afterwards, once. Without `on_log` its log messages are shown to whoever watches. `waiting` is what moves meanwhile.
     """
-    session = Session(entry, whole, Host(elicit=elicit, on_log=on_log or _log_shown(entry.name)), running)
+
+    def ask(params: dict[str, Any]) -> dict[str, Any]:
+        assert elicit is not None  # noqa: S101 (else nobody is asked)
+        message = params.get("message")
+        told = redacted(message, session.secrets()) if isinstance(message, str) else message
+        return elicit({**params, "message": told})
+
+    host = Host(elicit=None if elicit is None else ask, on_log=on_log or _log_shown(entry.name))
+    session = Session(entry, whole, host, running)
     if waiting is not None:
         waiting.begin(entry.name, session.last_line)
     grace = IMPATIENT_GRACE_SECONDS

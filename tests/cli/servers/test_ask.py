@@ -172,3 +172,12 @@ def test_an_address_is_shown_with_its_host_before_anybody_agrees(
     params = {"mode": "url", "message": "Well?", "url": url, "elicitationId": "1"}
 
     assert asked(gaia, terminal, params, steps) == {"action": action}
+
+
+def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Ours: somebody may look over one's shoulder. What it was given in `env` counts as secret, whatever it is."""
+    params = {"message": f"Is {SERVERS} right?", "requestedSchema": {"properties": {}}}
+
+    answer = asked(gaia, terminal, params, [("asks: Is **** right?", b""), ("Answer?", b"n\n")])
+
+    assert answer == {"action": "decline"}
