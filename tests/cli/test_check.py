@@ -113,6 +113,16 @@ def test_a_call_that_fails_ends_in_nine(demo: Gaia) -> None:
     assert demo("test-client", "demo", "--call", "gret").code == 7
 
 
+def test_only_what_the_specification_asks_for_is_asked_for(gaia: Gaia) -> None:
+    """Spec, server/tools: only an input schema has to be of an object. Ours: what fails is told, and where."""
+    gaia.use("no-output-type")
+
+    ran = gaia("test-client", "no-output-type", "--json")
+
+    found = outcomes(ran)
+    assert (ran.code, found["output schemas"], found["resources"], found["templates"]) == (6, "ok", "fail", "fail")
+
+
 def test_a_call_of_our_own_mistake_is_not_held_against_the_server(demo: Gaia) -> None:
     """Ours: it has done nothing but what it was asked, and has all the time to end that it always has."""
     ran = demo("test-client", "demo", "--call", "greet", "--json")
