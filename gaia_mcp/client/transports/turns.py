@@ -24,6 +24,9 @@ QUIET_SECONDS = 0.05
 # A small answer is often there before a thread that went to sleep for it would be awake again; looking first made such
 # calls about an eighth faster where we measured. Longer ones lose nothing but this.
 LOOK_SECONDS = 0.0002
+# After a look in vain this many answers are waited for without one: such a server takes longer, or has to share our
+# processor, and would be kept from answering.
+ANSWERS_WITHOUT_LOOK = 15
 # A deadline may be held or extended while one waits for it.
 SLICE_SECONDS = 0.25
 
@@ -55,6 +58,7 @@ class TurnReader:
             os.set_blocking(self._woken, False)
             # With one processor for both, looking would only keep the server from answering.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
+            self._without_look = 0
             self._poller = select.poll()
             self._poller.register(descriptor, select.POLLIN)
 
@@ -85,7 +89,8 @@ class TurnReader:
         try:
             if not self._take_turn(deadline):
                 return False
-            may_look = self._may_look
+            may_look = self._may_look and self._without_look == 0
+            self._without_look = max(0, self._without_look - 1)
             while not is_done() and not self._at_end:
                 if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
                     self._read_once()
@@ -132,6 +137,7 @@ class TurnReader:
         poll, end = self._poller.poll, time.monotonic() + LOOK_SECONDS
         while not poll(0):
             if time.monotonic() > end:
+                self._without_look = ANSWERS_WITHOUT_LOOK
                 return False
             os.sched_yield()
         return True

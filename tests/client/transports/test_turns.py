@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.turns import TurnReader
+from gaia_mcp.client.transports.turns import ANSWERS_WITHOUT_LOOK, TurnReader
 from gaia_mcp.deadline import Deadline
 from tests.waiting import wait_until
 
@@ -262,6 +262,29 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
     pipe.close()
     pipe.turns.call_back()
     pipe.thread.join(5)
+    os.close(pipe.source)
+
+
+def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a slow server costs no processor, and one that shares ours gets it."""
+    yields: list[None] = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_yield", lambda: yields.append(None))
+    pipe = Read()
+    looked = []
+
+    for number in range(ANSWERS_WITHOUT_LOOK + 2):
+        answer = b"%d;" % number
+        yields.clear()
+        timer = threading.Timer(0.02, pipe.say, [answer])
+        timer.start()
+        assert pipe.turns.read_here(pipe.has(answer), Deadline(5))
+        timer.join()
+        looked.append(bool(yields))
+
+    assert looked == [True, *[False] * ANSWERS_WITHOUT_LOOK, True]
+    pipe.close()
+    pipe.turns.run()
     os.close(pipe.source)
 
 
