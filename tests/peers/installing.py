@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,13 @@ NPM_PACKAGES = {
 # Of its time: it imports an inner name of pydantic that later ones no longer have.
 OLD_SDK = ("mcp==1.9.4", "pydantic==2.11.7")
 GAIA = ("amd-gaia==0.19.0", ("rich", "python-dotenv", "openai", "psutil", "requests"))
+
+# Microsoft's own files, for Windows; somebody else's package is the only one of them that npm, PyPI or Debian has.
+POWERSHELL = "likecu-powershell-win10@7.6.2"
+POWERSHELL_SHA512 = (
+    "33f8224bf71534cc623dc5899dfbba1715ab06b6c15a200f4407c7f4f92b0ed6"
+    "fb7d867d8b7d4c2e2073192feeeef667a04cad74a6c621974c6be9a7edc2ce05"
+)
 
 # Registries are slow now and then.
 INSTALL_SECONDS = 300
@@ -67,6 +76,22 @@ def install_npm(folder: Path, packages: dict[str, str]) -> dict[str, list[str]]:
             pytest.fail(f"{name} has no {script}", pytrace=False)
         commands[name.rpartition("server-")[2]] = [node, str(script)]
     return commands
+
+
+def install_powershell(folder: Path) -> list[str]:
+    """The command of PowerShell: the one for Windows, under Wine from Debian. It wants a terminal."""
+    wine = install_shells("wine")["wine"]
+    node, npm = node_and_npm()
+    environment = {**os.environ, "PATH": f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"}
+    run("PowerShell", [*npm, "pack", "--silent", POWERSHELL], cwd=folder, env=environment)
+    (archive,) = folder.glob("*.tgz")
+    found = hashlib.sha512(archive.read_bytes()).hexdigest()
+    if found != POWERSHELL_SHA512:
+        pytest.fail(f"{POWERSHELL} is not what it was: {found}", pytrace=False)
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter="data")
+    archive.unlink()
+    return [wine, str(folder / "package" / "pwsh" / "pwsh.exe")]
 
 
 def install_shells(*names: str) -> dict[str, str]:

@@ -94,11 +94,19 @@ Register-ArgumentCompleter -Native -CommandName @("gaia", "gmcp") -ScriptBlock {
         if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { "$_" }
     })
     $before = @($words | Select-Object -Skip 1)
-    # An empty word would not arrive, so there is a dot before it.
-    & $words[0] complete powershell '--' @before ('.' + $word.Trim('"', "'")) 2>$null | ForEach-Object {
-        $value, $description = $_ -split "`t", 2
-        $typed = if ($value -match '[\s''"`$;,(){}&|<>@#]') { "'" + $value.Replace("'", "''") + "'" } else { $value }
-        [System.Management.Automation.CompletionResult]::new($typed, $value, 'ParameterValue', $description)
+    $encoding = [Console]::OutputEncoding
+    try {
+        # On Windows it would be that of the console, an old code page.
+        [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new()
+        # An empty word would not arrive, so there is a dot before it.
+        & $words[0] complete powershell '--' @before ('.' + $word.Trim('"', "'")) 2>$null | ForEach-Object {
+            $value, $description = $_ -split "`t", 2
+            $quoted = "'" + $value.Replace("'", "''") + "'"
+            $typed = if ($value -match '[\s''"`$;,(){}&|<>@#]') { $quoted } else { $value }
+            [System.Management.Automation.CompletionResult]::new($typed, $value, 'ParameterValue', $description)
+        }
+    } finally {
+        [Console]::OutputEncoding = $encoding
     }
 }
 """

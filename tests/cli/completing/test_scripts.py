@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import tree_sitter
-import tree_sitter_powershell
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.toolcache import ToolCache
@@ -200,13 +198,6 @@ def test_the_scripts_load_without_a_word(gaia: Gaia, programs: dict[str, str], s
     )
 
     assert (ran.stdout, ran.stderr) == (b"", b"")
-
-
-def test_the_script_of_powershell_is_powershell() -> None:
-    """Ours: as far as another's grammar of it can tell; it has not been run."""
-    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_powershell.language()))
-    assert not parser.parse((ROOT / "completions" / "gaia.ps1").read_bytes()).root_node.has_error
-    assert parser.parse(b"Register-ArgumentCompleter -ScriptBlock {").root_node.has_error
 
 
 def test_zsh_finds_the_script_in_its_folders(gaia: Gaia, opened: Open) -> None:
