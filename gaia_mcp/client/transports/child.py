@@ -254,10 +254,14 @@ class Child:
 
     def wait(self, seconds: float) -> int | None:
         """Its exit status, waited for up to `seconds`; None if it still runs."""
-        if self._process is None:
+        process = self._process
+        if process is None or process.poll() is not None or seconds <= 0:
+            return process.returncode if process is not None else None
+        ends = _ends_within(process.pid, seconds)
+        if ends is False:
             return None
         try:
-            return self._process.wait(seconds)
+            return process.wait(None if ends else seconds)
         except subprocess.TimeoutExpired:
             return None
 
@@ -342,6 +346,25 @@ class Child:
             raise CutError("it does not read its stdin")
         if failed:
             raise BrokenPipeError(str(failed[0])) from failed[0]
+
+
+def _ends_within(pid: int, seconds: float) -> bool | None:
+    """Sleep until the process has ended, at most `seconds`: whether it has. None where the system cannot wait for it.
+
+    Popen looks at growing intervals, and so sees the end late by as much again as it took.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except (AttributeError, OSError):  # Linux alone has it, and not every sandbox; another thread may have reaped it.
+        return None
+    try:
+        import select
+
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return bool(poller.poll(1000 * seconds))
+    finally:
+        os.close(descriptor)
 
 
 @atexit.register

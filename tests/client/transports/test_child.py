@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from gaia_mcp.client.transports.child import Child, CutError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from tests.waiting import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
 IGNORES_EOF = "import signal\nprint('up', flush=True)\nwhile True: signal.pause()"
@@ -137,6 +135,35 @@ def test_messages_of_several_threads_do_not_mix(child: MakeChild) -> None:
         thread.join()
 
     assert said == b"1\n" * len(letters)
+
+
+def _refused(pid: int) -> int:
+    raise PermissionError(pid)
+
+
+@pytest.mark.parametrize("pidfd_open", [getattr(os, "pidfd_open", None), None, _refused])
+def test_its_end_is_waited_for(
+    child: MakeChild, monkeypatch: pytest.MonkeyPatch, pidfd_open: Callable[[int], int] | None
+) -> None:
+    """Linux: has a descriptor to wait for, but not in every sandbox; other systems have none. Several may wait."""
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
+    if pidfd_open is None:
+        monkeypatch.delattr(os, "pidfd_open")
+    one = child("import sys; sys.stdin.read(); sys.exit(3)")
+    before = len(list(Path("/dev/fd").iterdir()))
+    ends: list[int | None] = []
+    waiting = [threading.Thread(target=lambda: ends.append(one.wait(20))) for _ in range(4)]
+
+    assert one.wait(0.05) is None
+    for thread in waiting:
+        thread.start()
+    one.close_stdin()
+    for thread in waiting:
+        thread.join()
+
+    assert ends == [3, 3, 3, 3]
+    assert one.wait(0) == 3
+    assert len(list(Path("/dev/fd").iterdir())) < before
 
 
 def test_an_ended_child_cannot_be_written_to(child: MakeChild) -> None:
