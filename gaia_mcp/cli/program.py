@@ -6,6 +6,7 @@ and starts while Typer is loaded; from before that moment on, no way out leaves 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -14,6 +15,8 @@ from gaia_mcp.cli.signals import Terminated, listen_to_signals
 
 def main() -> None:
     """Run the program and exit."""
+    # What loading makes stays, and the collector would look through it every 700 objects.
+    gc.set_threshold(10_000)
     _open_what_was_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
