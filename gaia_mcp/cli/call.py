@@ -106,6 +106,7 @@ def call(
         from gaia_mcp.cli.servers.ask import asker
         from gaia_mcp.cli.servers.sessions import connected
 
+        secrets = running.secrets()
         if plan.assignments or plan.base:
             load_validator()
         with (
@@ -122,7 +123,7 @@ def call(
             waiting.hide()
             _check_structure(tool, result)
             # Before the server is stopped: whoever waits for the answer need not wait for that.
-            show_result(server, tool_name, result, output_dir, session.secrets())
+            show_result(server, tool_name, result, output_dir, secrets)
             session.keep_seen()
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
