@@ -11,7 +11,7 @@ import typer
 
 from gaia_mcp.cli.completing.sources import host_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import Form, error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, report, say, say_json, speak
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
@@ -136,7 +136,6 @@ def _tell(
     *,
     dry_run: bool,
 ) -> None:
-    from gaia_mcp.cli.exchange.gathering import counted
     from gaia_mcp.cli.exchange.wording import outcome_word
     from gaia_mcp.paths import shown
 
@@ -162,7 +161,7 @@ def _tell(
         if text := _diff(before, saved, store.path):
             say(text)
     elif saved:
-        say(f"imported {counted(len(saved))} into {shown(store.path)}")
+        say(f"imported {counted(len(saved), 'server')} into {shown(store.path)}")
     elif not errors and not any(step.outcome == "conflict" for step in steps):
         remark("there is nothing to import")
 

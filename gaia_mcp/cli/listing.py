@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json, speak
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 from gaia_mcp.secrecy import looks_secret, masked, masked_arguments, masked_url
@@ -125,10 +125,9 @@ def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None
             errors.append(visit.error)
         else:
             peer, count = visit.peer, len(visit.value or [])
-            tools = f"{count} tool" + ("" if count == 1 else "s")
             row["check"] = {
                 "ok": True,
-                "summary": f"ok, {tools}, {visit.seconds:.2f} s",
+                "summary": f"ok, {counted(count, 'tool')}, {visit.seconds:.2f} s",
                 "seconds": round(visit.seconds, 3),
                 "tools": count,
                 "version": peer.version if peer else "",

@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completing.sources import server_names
 from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.output import counted, error_object, remark, report, say, say_json, speak
 from gaia_mcp.cli.testing.pinned import LockFileOption, changed, contract_now, lock_path
 from gaia_mcp.contract import as_objects, worded
 
@@ -130,8 +130,7 @@ def _error(outcome: _Outcome, path: Path) -> MCPError | None:
 def _show(outcome: _Outcome, path: Path) -> None:
     name = outcome.visit.entry.name
     if outcome.what in ("locked", "unchanged"):
-        count = len(outcome.visit.value.contract)
-        tools = f"{count} tool" + ("" if count == 1 else "s")
+        tools = counted(len(outcome.visit.value.contract), "tool")
         say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
     elif outcome.what != "failed":
         say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))

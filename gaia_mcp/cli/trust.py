@@ -10,7 +10,7 @@ import typer
 
 from gaia_mcp.cli.completing.filenames import folder_names
 from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import done, say, speak
+from gaia_mcp.cli.screen.output import counted, done, say, speak
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
@@ -50,8 +50,11 @@ def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption
             # Unmasked and uncut: whoever approves has to see all that would be run. As JSON it stays on its line.
             say(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
     approve(project)
-    listed = f"{len(servers)} server" + ("" if len(servers) == 1 else "s")
-    done(f"trusted {shown(project.path)} with {listed}", trusted=str(project.path), servers=servers)
+    done(
+        f"trusted {shown(project.path)} with {counted(len(servers), 'server')}",
+        trusted=str(project.path),
+        servers=servers,
+    )
 
 
 def untrust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:

@@ -118,6 +118,17 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
     assert demo("call", "demo", "fail", "--json").json["isError"] is True
 
 
+def test_its_words_are_shown_once_on_a_terminal(demo: Gaia) -> None:
+    """Ours: with --json they stand in the object, where they are not read as easily."""
+    screen, code = run_on_terminal(demo, "call", "demo", "fail", "message=out of cheese")
+    assert code == 9
+    assert screen.count("out of cheese") == 1
+    assert "error: tool 'fail' of 'demo' failed: see above\r\n" in screen
+
+    screen, _ = run_on_terminal(demo, "call", "demo", "fail", "message=out of cheese", "--json")
+    assert "failed: out of cheese\r\n" in screen
+
+
 def test_what_is_told_of_a_call_holds_no_secret(gaia: Gaia) -> None:
     """Ours: the answer is the server's own; what goes to a terminal and into logs is ours."""
     gaia.use("blurts-secrets", env={"TOKEN": "xyzzy-plugh"})

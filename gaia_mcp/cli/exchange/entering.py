@@ -11,7 +11,7 @@ import typer
 
 from gaia_mcp.cli.completing.filenames import folder_names
 from gaia_mcp.cli.options import a_number
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.output import counted, remark
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
@@ -108,8 +108,10 @@ def proved(entry: ServerEntry, whole: Deadline | None) -> tuple[dict[str, Any], 
         found = session.fetch_tools()
     info = peer.info if peer else {}
     facts = {"server": info, "version": peer.version if peer else "", "tools": len(found)}
-    count = f"{len(found)} tool" + ("" if len(found) == 1 else "s")
-    return facts, f": {info.get('name', 'unnamed')} {info.get('version', '')}".rstrip() + f", {count}"
+    return (
+        facts,
+        f": {info.get('name', 'unnamed')} {info.get('version', '')}".rstrip() + f", {counted(len(found), 'tool')}",
+    )
 
 
 def warn_of_secrets(entry: Mapping[str, Any]) -> None:

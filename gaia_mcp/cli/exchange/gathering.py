@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.exchange.wording import home_folder, project_folder, working_folder
-from gaia_mcp.cli.screen.output import Form, error_object, remark, report, say, say_json
+from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def show_hosts() -> int:
 
 
 def _cells(row: dict[str, Any], path: str) -> list[str]:
-    count = "cannot be read" if row["servers"] is None else counted(len(row["servers"]))
+    count = "cannot be read" if row["servers"] is None else counted(len(row["servers"]), "server")
     return [row["host"], count, path if row["scope"] == "user" else f"{path} ({row['scope']})"]
 
 
@@ -142,8 +142,3 @@ def _chosen(found: list[Found], names: list[str], errors: list[MCPError]) -> lis
             hint = did_you_mean(name, there) or f"there are: {', '.join(there) or 'none'}"
             errors.append(ConfigError(f"no server {name!r} among those to be imported", hint=hint))
     return [one for one in found if one in chosen]
-
-
-def counted(number: int) -> str:
-    """So many servers."""
-    return f"{number} server" + ("" if number == 1 else "s")

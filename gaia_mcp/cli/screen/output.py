@@ -48,6 +48,11 @@ def speak(*, as_json: bool, debug: bool) -> None:
     Form.debug = debug
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def say(text: str) -> None:
     """A line of the answer."""
     write_text((clean(text) if on_terminal(sys.stdout) else text) + "\n")

@@ -66,13 +66,10 @@ def show_result(
     if result.get("isError"):
         texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
         said = one_line(redacted(next(texts, ""), secrets), 300) or "no reason given"
+        if blocks and not Form.as_json and on_terminal(sys.stdout) and on_terminal(sys.stderr):
+            said = "see above"  # Whoever reads the answer reads this.
         hint = f"see what it takes: gaia mcp call {typeable(server)} {typeable(tool)} --help"
-        report(
-            ToolFailedError(
-                f"tool {tool!r} of {server!r} failed: {said}",
-                hint=hint,
-            )
-        )
+        report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {said}", hint=hint))
 
 
 def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> None:

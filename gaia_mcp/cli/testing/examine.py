@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.assignments import Assignment
 from gaia_mcp.cli.listing import described
+from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.servers.fleet import visit_each
 from gaia_mcp.cli.servers.misfit import checked
 from gaia_mcp.cli.servers.plan import typed
@@ -142,7 +143,7 @@ class _Examiner:
 
     def _tools(self, tools: list[MCPTool]) -> tuple[str, str]:
         tools += self.session.fetch_tools()
-        count = f"{len(tools)} tool" + ("" if len(tools) == 1 else "s")
+        count = counted(len(tools), "tool")
         if problems := self.client.tool_problems:
             return FAIL, f"{count}; {'; '.join(problems)}"
         if self.client.peer is not None and "tools" not in self.client.peer.capabilities:
