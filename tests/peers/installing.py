@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,8 +87,7 @@ def install_powershell(folder: Path) -> list[str]:
     found = hashlib.sha512(archive.read_bytes()).hexdigest()
     if found != POWERSHELL_SHA512:
         pytest.fail(f"{POWERSHELL} is not what it was: {found}", pytrace=False)
-    with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
+    run("PowerShell", ["tar", "-xzf", archive], cwd=folder)
     archive.unlink()
     return [wine, str(folder / "package" / "pwsh" / "pwsh.exe")]
 
