@@ -47,6 +47,8 @@ class Waiting:
         self._what = one_line(what, 60)
         self._since = 0.0
         self._lock = threading.RLock()
+        # Whether the command is on its way out, so that nothing more should be asked.
+        self.is_leaving = False
         self._over = threading.Event()
         self._is_drawn = False
         self._done = 0.0
@@ -76,6 +78,11 @@ class Waiting:
         """Something else is waited for now."""
         with self._lock:
             self._what, self._since = one_line(what, 60), time.monotonic()
+
+    def leave(self, what: str) -> None:
+        """The last thing that is waited for."""
+        self.is_leaving = True
+        self.rename(what)
 
     def progressed(self, progress: Progressed) -> None:
         """A server says how far it has got."""

@@ -182,7 +182,7 @@ def connected(
         grace = GRACE_SECONDS
     finally:
         if waiting is not None:
-            waiting.rename(f"stopping {entry.name}")
+            waiting.leave(f"stopping {entry.name}")
         session.close(grace)
     # Where something failed, the error says it.
     if noise := session.client.host.noise():

@@ -7,11 +7,12 @@ import os
 import pty
 import select
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import SERVERS
+from tests.cli.conftest import BIN, SERVERS
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ class Person:
             self._read += os.read(self._terminal, 4096)
         self._read = self._read.partition(words.encode())[2]
 
+    def has_read(self) -> str:
+        """What has appeared since."""
+        while select.select([self._terminal], [], [], 0)[0]:
+            try:
+                self._read += os.read(self._terminal, 4096)
+            except OSError:  # Nobody is at the other side any more.
+                break
+        return self._read.decode()
+
     def types(self, keys: bytes) -> None:
         """Press keys."""
         os.write(self._terminal, keys)
@@ -63,11 +73,19 @@ def terminal() -> Iterator[tuple[Person, int]]:
     os.close(theirs)
 
 
+def asking(params: dict[str, Any]) -> dict[str, Any]:
+    """The entry of a server whose tool asks with `params`."""
+    return {
+        "command": sys.executable,
+        "args": ["-c", ASKING, json.dumps(params)],
+        "env": {"PYTHONPATH": str(SERVERS)},
+    }
+
+
 def asked(gaia: Gaia, terminal: tuple[Person, int], params: dict[str, Any], steps: Steps) -> Any:
     """What a server that asks with `params` is answered, when `steps` are what is waited for and typed then."""
     person, end = terminal
-    entry = {"command": sys.executable, "args": ["-c", ASKING, json.dumps(params)], "env": {"PYTHONPATH": str(SERVERS)}}
-    gaia.write({"asking": entry})
+    gaia.write({"asking": asking(params)})
     process = gaia.popen("call", "asking", "echo", stdin=end, stderr=end)
     for words, keys in steps:
         person.waits_for(words)
@@ -142,6 +160,7 @@ def test_a_default_is_shown_and_taken_by_enter(
         ({"type": "integer"}, [("x [integer]", b"many\n"), ("not of type", b""), ("x [integer]", b"7\n")], 7),
         ({"oneOf": [{"const": "n", "title": "North"}]}, [("x [n: North]", b"n\n")], "n"),
         ({"enum": ["n", "s"], "enumNames": ["North", "South"]}, [("x [n: North, s: South]", b"s\n")], "s"),
+        ({"type": "boolean"}, [("x [boolean]", b"maybe\n"), ("not of type", b""), ("x [boolean]", b"N\n")], False),
         ({"title": "X", "description": "of Y", "type": "string"}, [("X (of Y) [string]", b"n\n")], "n"),
         # A schema that nothing can be checked against.
         ({"type": "nonsense"}, [("x [nonsense]", b"n\n")], "n"),
@@ -157,12 +176,12 @@ def test_what_is_typed_becomes_what_the_field_wants(
 def test_only_what_is_not_required_may_be_left_empty(gaia: Gaia, terminal: tuple[Person, int]) -> None:
     """Spec, elicitation: the schema says which fields are required. Ours: one that is left empty is asked for again."""
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
-    steps = [("a [string]", b"\n"), ("b [string]", b"\n"), ("b [string]", b"x\n")]
+    steps = [("a [string]", b"\n"), ("b [string]", b"\n"), ("wants an answer", b""), ("b [string]", b"x\n")]
 
     assert filled_in(gaia, terminal, schema, steps) == {"b": "x"}
 
 
-@pytest.mark.parametrize(("keys", "action"), [(b"y\n", "accept"), (b"n\n", "decline"), (b"\n", "decline")])
+@pytest.mark.parametrize(("keys", "action"), [(b"YES\n", "accept"), (b"n\n", "decline"), (b"\n", "decline")])
 def test_an_address_is_shown_with_its_host_before_anybody_agrees(
     gaia: Gaia, terminal: tuple[Person, int], keys: bytes, action: str
 ) -> None:
@@ -181,3 +200,28 @@ def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, termi
     answer = asked(gaia, terminal, params, [("asks: Is **** right?", b""), ("Answer?", b"n\n")])
 
     assert answer == {"action": "decline"}
+
+
+def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None:
+    """Ours: what somebody types then is for their shell, also while the server is still being stopped."""
+    fields = {name: {"type": "string"} for name in ("first", "second")}
+    params = {"message": "Well?", "requestedSchema": {"properties": fields}}
+    gaia.write(
+        {"asking": {**asking(params), "args": ["-c", f"{ASKING}\nimport time; time.sleep(1)", json.dumps(params)]}}
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(BIN / "gaia", ["gaia", "mcp", "call", "asking", "echo"], {**gaia.environ, "TERM": "dumb"})
+    person = Person(terminal)
+    for words, keys in [("Answer?", b"y\n"), ("first [string]", b"\x03")]:
+        person.waits_for(words)
+        person.types(keys)
+    person.waits_for("^C")
+    time.sleep(0.2)  # Nobody types quicker.
+    person.types(b"one\ntwo\n")
+
+    _, status = os.waitpid(pid, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert "second" not in person.has_read()
+    os.close(terminal)
