@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import EntryError, SpawnError
+from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,14 +53,14 @@ def split_command_line(server: str, line: str) -> list[str]:
     try:
         words = shlex.split(line, posix=os.name != "nt")
     except ValueError as cause:
-        raise EntryError(server, f"the command line {line!r} has {str(cause).lower()}") from cause
+        raise EntryError(server, f"the command line {_shown(line)!r} has {str(cause).lower()}") from cause
     if not words:
         raise EntryError(server, "the command line is empty")
     for word in words:
         if word in _SHELL_SYNTAX or re.search(_SHELL_INSIDE, word):
             raise EntryError(
                 server,
-                f"the command line uses shell syntax ({word!r}), and no shell is involved",
+                f"the command line uses shell syntax ({_shown(word)!r}), and no shell is involved",
                 hint=f"if you want one, say so: gaia mcp add {server} -- sh -c '…'",
             )
     return words
@@ -101,19 +102,30 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
         if found is not None:
             return found
         if not path.exists():
-            raise SpawnError(server, command, "does not exist", hint="check the path in its entry")
+            raise SpawnError(server, _shown(command), "does not exist", hint="check the path in its entry")
         if path.is_dir():
-            raise SpawnError(server, command, "is a folder", hint="name the program in it")
+            raise SpawnError(server, _shown(command), "is a folder", hint="name the program in it")
         hint = f"make it executable (chmod +x {path}), or name its interpreter"
-        raise SpawnError(server, command, "is not executable", hint=hint)
+        raise SpawnError(server, _shown(command), "is not executable", hint=hint)
     found = _which(command, environment.get("PATH", os.defpath))
     if found is None:
         hint = _INSTALL_HINTS.get(command.removesuffix(".exe").removesuffix(".cmd"), "")
         if not hint and command.startswith("python"):
             hint = f"install it, or use another interpreter, for instance {sys.executable}"
+        if re.match(r"[A-Za-z_]\w*=", command):
+            hint = (
+                f"a variable belongs into its env: gaia mcp edit {typeable(server)} --env {command.partition('=')[0]}=…"
+            )
         hint = hint or "install it, or give its full path"
-        raise SpawnError(server, command, "was not found on PATH", hint=hint)
+        raise SpawnError(server, _shown(command), "was not found on PATH", hint=hint)
     return os.path.abspath(found)  # noqa: PTH100
+
+
+def _shown(line: str) -> str:
+    """A command line, or a word of it, without what looks like a secret."""
+    from gaia_mcp.secrecy import masked_arguments
+
+    return " ".join(masked_arguments(line.split(" ")))
 
 
 def _which(command: str, search: str) -> str | None:

@@ -204,3 +204,22 @@ def test_a_path_with_a_space_is_a_program(tmp_path: Path) -> None:
     assert command_words("s", str(program), None) == (str(program), [])
     assert command_words("s", str(program), ["a b"]) == (str(program), ["a b"])
     assert command_words("s", "prog 'a b' c", None) == ("prog", ["a b", "c"])
+
+
+@pytest.mark.parametrize("line", ["uvx 'srv --token sk-AAAABBBB1111", "uvx --token sk-AAAABBBB1111;"])
+def test_what_is_wrong_with_a_command_line_is_said_without_its_secrets(line: str) -> None:
+    """Ours: errors end in the logs of builds."""
+    with pytest.raises(EntryError) as caught:
+        split_command_line("s", line)
+
+    assert "****" in caught.value.message
+    assert "AAAABBBB" not in str(caught.value)
+
+
+def test_a_variable_before_the_command_is_known_for_what_it_is(tmp_path: Path) -> None:
+    """Ours: shells take it so, and nothing else does."""
+    with pytest.raises(SpawnError) as caught:
+        find_program("s", "TOKEN=sk-AAAABBBB1111", {"PATH": str(tmp_path)}, None)
+
+    assert "'TOKEN=****' was not found on PATH" in caught.value.message
+    assert caught.value.hint.endswith("gaia mcp edit s --env TOKEN=…")
