@@ -20,11 +20,11 @@ STOPPING_SECONDS = 10.0
 NOTICED_SECONDS = 0.05
 
 # What ends a program, as far as a system has it.
-_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 class Terminated(BaseException):
-    """Somebody wants us gone: SIGTERM or SIGHUP. For Ctrl-C it is Python's own `KeyboardInterrupt`."""
+    """Somebody wants us gone: SIGTERM, SIGHUP or SIGQUIT. For Ctrl-C it is Python's own `KeyboardInterrupt`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -32,8 +32,8 @@ class Terminated(BaseException):
 
 
 def listen_to_signals() -> None:
-    """Raise in the main thread when Ctrl-C, SIGTERM or SIGHUP comes, once for all that come while servers are being
-    stopped. A signal that somebody handles already is left to them.
+    """Raise in the main thread when Ctrl-C, SIGTERM, SIGHUP or SIGQUIT comes, once for all that come while servers are
+    being stopped. A signal that somebody handles already is left to them.
     """
     listener = _Listener()
     ours = []

@@ -36,7 +36,7 @@ MEANINGS = {
     ExitStatus.REFUSED: "refused: the tools are not as they were locked, or the tool may do more than read",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
-    ExitStatus.TERMINATED: "SIGTERM; servers that were started are stopped first",
+    ExitStatus.TERMINATED: "SIGTERM (129 SIGHUP, 131 SIGQUIT); servers that were started are stopped first",
 }
 
 

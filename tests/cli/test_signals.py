@@ -27,7 +27,10 @@ def noted(path: Path, word: str) -> Callable[[], bool]:
     return lambda: path.exists() and word in path.read_text()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
+)
 @pytest.mark.parametrize(("server", "seen"), [("hangs-at-start", "server/discover"), ("hangs-in-call", "tools/call")])
 def test_a_signal_stops_the_server_first(gaia: Gaia, number: int, code: int, server: str, seen: str) -> None:
     """Ours: at every stage."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from gaia_mcp.names import typeable
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from gaia_mcp.errors import MCPError
@@ -62,7 +64,7 @@ def say_json(value: Any) -> None:
     """The answer as JSON, written as it is made: a large one is never in memory as a whole."""
     small: list[str] = []
     size = 0
-    for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(value):
+    for piece in _json_pieces(value, indent=2):
         size += len(piece)
         if size <= PIECE_CHARS:
             small.append(piece)
@@ -76,7 +78,17 @@ def say_json(value: Any) -> None:
 
 def say_event(value: Any) -> None:
     """One of many answers, which come one by one, as JSON on a line of its own."""
-    _write_json(json.dumps(value, ensure_ascii=False) + "\n")
+    _write_json("".join(_json_pieces(value)) + "\n")
+
+
+def _json_pieces(value: Any, indent: int | None = None) -> Iterator[str]:
+    """As JSON, which has no infinite numbers: a server's `1e400` is read as one, and becomes null, as in JavaScript."""
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
+        # Every text ends with a quotation mark.
+        if piece.endswith(("Infinity", "NaN")):
+            yield re.sub(r"-?(?:Infinity|NaN)$", "null", piece)
+        else:
+            yield piece
 
 
 def _write_json(text: str) -> None:

@@ -81,6 +81,18 @@ def test_one_of_many_answers_stands_on_a_line_of_its_own(capsys: pytest.CaptureF
     assert capsys.readouterr().out == '{"text": "a\\nä"}\n[]\n'
 
 
+def test_what_json_has_no_number_for_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+    """RFC 8259: permits neither. Texts are left alone."""
+    odd = {"a": [1e400, -1e400, {"b": float("nan")}, "NaN"], "Infinity": -1e400, "c": 1.5}
+    even = {"a": [None, None, {"b": None}, "NaN"], "Infinity": None, "c": 1.5}
+
+    say_json(odd)
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == even
+    say_event(odd)
+    say_event(1e400)
+    assert capsys.readouterr().out == json.dumps(even) + "\nnull\n"
+
+
 def test_json_on_a_terminal_is_clean_and_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: JSON itself leaves some control characters as they are; its escapes mean the same."""
     terminal = Terminal()

@@ -132,7 +132,10 @@ def test_a_mistake_costs_no_start(noted: Gaia, words: tuple[str, ...], code: int
     assert starts(noted) == 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
+)
 def test_a_signal_while_typer_is_loaded_stops_the_server(gaia: Gaia, number: int, code: int) -> None:
     """Ours: at every stage. This server would not leave by itself."""
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
