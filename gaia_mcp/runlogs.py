@@ -12,15 +12,15 @@ import os
 import re
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from gaia_mcp.errors import MCPError
+from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.safetext import RedactedLines, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 # What somebody tried today, several times perhaps, and not what happened last year.
 KEPT_RUNS = 10
@@ -30,6 +30,8 @@ KEPT_BYTES = 1_000_000
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)(?:\.(?P<status>-?\d+))?\.log")
 _BEGAN = "%Y%m%dT%H%M%S%f"
 _CUT = re.compile(rb"\[(\d+) bytes before this were not kept\]\n")
+# Room for any number that is one of bytes.
+_CUT_BYTES = 64
 
 
 class Run(NamedTuple):
@@ -43,9 +45,13 @@ class Run(NamedTuple):
 
     def read(self) -> tuple[int, bytes]:
         """How many bytes are missing at the beginning, and the rest. Raises `OSError`."""
-        data = self.path.read_bytes()
-        cut = _CUT.match(data)
-        return int(cut[1]) if cut else 0, data[cut.end() if cut else 0 :]
+        with self.path.open("rb") as file:
+            cut = _CUT.match(file.readline(_CUT_BYTES))
+            begin = cut.end() if cut else 0
+            # A file that somebody else has blown up is as long as it likes.
+            start = max(begin, file.seek(0, os.SEEK_END) - KEPT_BYTES)
+            file.seek(start)
+            return (int(cut[1]) if cut else 0) + start - begin, file.read(KEPT_BYTES)
 
 
 class RunLogs:
@@ -59,20 +65,31 @@ class RunLogs:
         self.folder = folder / f"{quote(name, safe='')[:200]}-{origin}"
 
     def runs(self) -> list[Run]:
-        """The runs that are kept, the newest last."""
+        """The runs that are kept, the newest last. What is no file is none: a pipe would keep its reader waiting."""
         try:
-            found = [_run(path) for path in sorted(self.folder.iterdir())]
+            found = [_run(path) for path in sorted(self.folder.iterdir()) if path.is_file()]
         except OSError:
             return []
         return [run for run in found if run is not None]
 
     def clear(self) -> int:
-        """Forget all runs; how many there were. Raises `OSError`."""
+        """Forget all runs; how many there were. Raises `ConfigFileError` for what is left, when the rest is gone."""
         count = len(self.runs())
-        with contextlib.suppress(FileNotFoundError):
+        left: OSError | None = None
+        try:
             for path in self.folder.iterdir():
-                path.unlink(missing_ok=True)
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as cause:
+                    left = left or cause
             self.folder.rmdir()
+        except FileNotFoundError:
+            pass
+        except OSError as cause:
+            left = left or cause
+        if left is not None:
+            hint = "remove it by hand"
+            raise ConfigFileError(Path(left.filename), f"cannot be removed: {left.strerror}", hint=hint) from left
         return count
 
     def move_to(self, other: RunLogs) -> None:

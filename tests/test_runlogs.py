@@ -7,12 +7,16 @@ import stat
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.errors import MCPError
+from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.runlogs import KEPT_BYTES, KEPT_RUNS, RunLog, RunLogs
 from gaia_mcp.safetext import LINE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BEGAN = datetime(2026, 11, 21, 7, 43, 4, 123456, tzinfo=UTC)
 
@@ -305,7 +309,7 @@ def test_a_log_that_cannot_be_shortened_stays_as_it_is(logs: RunLogs) -> None:
     log.hear(b"x" * KEPT_BYTES + b"\n")
     log.hear(b"two\n")
 
-    assert run.read() == (0, b"one\n" + b"x" * KEPT_BYTES + b"\n")
+    assert run.path.read_bytes() == b"one\n" + b"x" * KEPT_BYTES + b"\n"
 
 
 def test_a_log_that_cannot_be_shortened_leaves_no_half_of_it_behind(logs: RunLogs) -> None:
@@ -328,6 +332,60 @@ def test_they_can_be_forgotten(logs: RunLogs) -> None:
     assert logs.clear() == 1
     assert logs.clear() == 0
     assert not logs.folder.exists()
+
+
+@pytest.mark.parametrize("put", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_file_is_no_run(logs: RunLogs, put: Callable[[Path], None]) -> None:
+    """Ours: nobody waits for it, and it keeps nobody from writing, also as the oldest of many."""
+    logs.folder.mkdir(parents=True)
+    put(logs.folder / "20251121T074304123456Z-1-call.0.log")
+    assert logs.runs() == []
+
+    for number in range(KEPT_RUNS + 1):
+        begun(logs, at=BEGAN + timedelta(hours=number)).hear(b"%d\n" % number)
+    assert [run.read()[1] for run in logs.runs()] == [b"%d\n" % number for number in range(1, KEPT_RUNS + 1)]
+
+
+@pytest.mark.parametrize(("head", "cut"), [(b"", 0), (b"[70 bytes before this were not kept]\n", 70)])
+def test_of_an_enormous_file_the_end_is_read(logs: RunLogs, head: bytes, cut: int) -> None:
+    """Ours: and what is missing is counted, however it came to be missing."""
+    begun(logs).hear(b"one\n")
+    (run,) = logs.runs()
+    with run.path.open("wb") as file:
+        file.write(head)
+        file.truncate(len(head) + (1 << 40))
+        file.seek(0, os.SEEK_END)
+        file.write(b"end\n")
+
+    missing, kept = run.read()
+
+    assert (missing + len(kept), len(kept)) == (cut + (1 << 40) + len(b"end\n"), KEPT_BYTES)
+    assert kept.endswith(b"\0end\n")
+
+
+def test_what_cannot_be_forgotten_is_said_and_the_rest_is_forgotten(logs: RunLogs) -> None:
+    """Ours: by its path, to be removed by hand."""
+    folder = logs.folder / "20251121T074304123456Z-1-call.0.log"
+    folder.mkdir(parents=True)
+    begun(logs).hear(b"one\n")
+    os.mkfifo(logs.folder / "20271121T074304123456Z-1-call.0.log")
+
+    with pytest.raises(ConfigFileError) as caught:
+        logs.clear()
+
+    assert caught.value.path == folder
+    assert list(logs.folder.iterdir()) == [folder]
+
+
+def test_a_folder_that_is_none_cannot_be_forgotten(logs: RunLogs) -> None:
+    """Ours: it is not for us to remove."""
+    logs.folder.parent.mkdir(parents=True)
+    logs.folder.touch()
+
+    with pytest.raises(ConfigFileError) as caught:
+        logs.clear()
+
+    assert caught.value.path == logs.folder
 
 
 def test_they_go_with_a_server_that_is_renamed(logs: RunLogs, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The reader tells where the items stand; the lines of one are replaced. An item t
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from datetime import date
@@ -24,6 +25,8 @@ def parse(text: str) -> Any:
     """The document, None if there is none. Raises `TextProblemError`."""
     from ruamel.yaml import YAML
 
+    if "*" in text:
+        _composed(text)  # Only an alias leads in a circle, and a value that does would hang whoever compares it.
     return _guarded(YAML(typ="safe", pure=True).load, text)
 
 
@@ -33,15 +36,13 @@ def with_item(text: str, root: str, name: str, value: dict[str, Any], *, listed:
 
     With `listed`, `root` is a list whose items say their names. Raises `TextProblemError`.
     """
-    from ruamel.yaml import YAML
-
     newline = "\r\n" if "\r\n" in text else "\n"
 
     def lines(indent: str) -> str:
         item = _listed(value, indent) if listed else _mapping({name: value}, indent)
         return "".join(line + newline for line in item)
 
-    document = _guarded(YAML(typ="rt", pure=True).compose, text)
+    document = _composed(text)
     pairs = document.value if document is not None else []
     if document is not None and document.id != "mapping":
         raise TextProblemError("does not hold a mapping", at=document.start_mark.index)
@@ -69,6 +70,35 @@ def with_item(text: str, root: str, name: str, value: dict[str, Any], *, listed:
     first, last = (item, item) if listed else item
     end = _line_end(text, _end(text, last))
     return _ended(text[:end], newline) + lines(_indent_of(text, first)) + text[end:]
+
+
+def _composed(text: str) -> Any:
+    """The document as nodes that know their places, None if there is none. No node holds itself."""
+    from ruamel.yaml import YAML
+
+    document = _guarded(YAML(typ="rt", pure=True).compose, text)
+    circle = _circle(document, frozenset(), set())
+    if circle is not None:
+        problem = (
+            f"the anchor {circle.anchor!r} refers to itself: it cannot be read, and the rest cannot be changed alone"
+        )
+        raise TextProblemError(problem, at=circle.start_mark.index)
+    return document
+
+
+def _circle(node: Any, above: frozenset[int], known: set[int]) -> Any:
+    """A node that holds itself, None if there is none in `node`."""
+    if id(node) in above:
+        return node
+    if node is None or node.id == "scalar" or id(node) in known:
+        return None
+    known.add(id(node))
+    above |= {id(node)}
+    for part in itertools.chain.from_iterable(node.value) if node.id == "mapping" else node.value:
+        circle = _circle(part, above, known)
+        if circle is not None:
+            return circle
+    return None
 
 
 def _guarded(read: Any, text: str) -> Any:

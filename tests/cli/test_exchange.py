@@ -540,6 +540,9 @@ class TestExport:
             (["a", "--to", "kiro"], 3, "Kiro"),
             (["a", "--to", "junie"], 3, "read-only"),
             (["a", "--to", "codex"], 3, "cannot be changed alone"),
+            (["a", "--to", "goose"], 3, "config.yaml:2:6: the anchor 'e' refers to itself"),
+            (["a", "--to", "goose", "--force"], 3, "refers to itself"),
+            (["a", "--to", "goose", "--force", "--dry-run"], 3, "refers to itself"),
         ],
     )
     def test_what_cannot_be_exported_is_said_in_two_lines(
@@ -550,6 +553,7 @@ class TestExport:
             put(gaia, ".kiro/settings/mcp.json", "{bad"),
             put(gaia, ".junie/mcp/mcp.json", "{}"),
             put(gaia, ".codex/config.toml", "mcp_servers = {}\n"),
+            put(gaia, ".config/goose/config.yaml", "extensions:\n  a: &e\n    x: *e\n"),
         ]
         files[1].chmod(0o444)
         before = [file.read_bytes() for file in files]

@@ -186,6 +186,20 @@ def test_it_can_be_forgotten(noisy: Gaia) -> None:
     assert kept(noisy) == []
 
 
+def test_what_cannot_be_forgotten_is_said(noisy: Gaia) -> None:
+    """Ours: where it lies, to be removed by hand."""
+    noisy("tools", "x")
+    (log,) = kept(noisy)
+    log.unlink()
+    log.mkdir()
+    assert noisy("logs", "x").stdout == ""
+
+    ran = noisy("logs", "x", "--clear")
+
+    assert (ran.code, ran.stdout, len(ran.errors)) == (3, "", 2)
+    assert str(log) in ran.errors[0]
+
+
 def test_what_goes_on_is_followed(gaia: Gaia) -> None:
     """Ours: lines of runs that go on and of new ones, until Ctrl-C."""
     orders = gaia.cwd / "orders"

@@ -143,6 +143,35 @@ def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str, place
     assert (caught.value.line, caught.value.column) == place
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("s: &e\n  x: *e\n", (1, 4)),
+        ("s:\n  y: &e\n    a: *e\n", (2, 6)),
+        ("s:\n  b: &e\n    a: [{c: *e}]\n", (2, 6)),
+        ("x: &e\n  a: *e\ns: {}\n", (1, 4)),
+        ("s: &e\n  <<: *e\n", (1, 4)),
+        ("s: &e\n- *e\n", (1, 4)),
+        ("&e\ns: *e\n", (1, 1)),
+    ],
+)
+def test_what_holds_itself_is_refused_at_once(text: str, place: tuple[int, int]) -> None:
+    """Ours: nobody gets to its end. It may stand anywhere: the whole is read again after a change."""
+    for act in (lambda: parse(text), lambda: with_item(text, "s", "b", {"c": 1}, listed=False)):
+        with pytest.raises(TextProblemError, match="'e' refers to itself") as caught:
+            act()
+        told = caught.value.placed(text)
+        assert (told.line, told.column) == place
+
+
+def test_an_anchor_that_is_used_several_times_does_no_harm() -> None:
+    """Ours: it refers to what is done, however often, and in whatever depth."""
+    old = "x: &e {a: 1}\ny: &f [*e, *e]\nz: [*f, *f, *e]\ns:\n  a:\n    <<: *e\n    b: 2\n"
+    new = with_item(old, "s", "b", {"c": 1}, listed=False)
+    assert new == old + "  b:\n    c: 1\n"
+    assert parse(new) == {**parse(old), "s": {"a": {"a": 1, "b": 2}, "b": {"c": 1}}}
+
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=12)
 NAMES = TEXTS.filter(bool)
 # What JSON, in which the old items are written here, and YAML escape alike.
