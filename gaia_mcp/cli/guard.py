@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -72,5 +73,15 @@ def _with_quiet(signature: inspect.Signature) -> inspect.Signature:
 
 def refused(error: OSError) -> MCPError:
     """What the operating system refuses, told in its words: a full disk behind stdout, for instance."""
+    if not error.filename and not _has_folder():
+        return MCPError("the working folder is no longer there", hint="change to one that is, and do it again")
     where = f" ({error.filename})" if error.filename else ""
     return MCPError(f"{error.strerror or error}{where}", hint="more with --debug")
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True

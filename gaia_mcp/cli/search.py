@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,8 @@ Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="What the to
 
 # The name says most about a tool, its description much, and its parameters a little.
 _WEIGHTS = (8, 3, 1)
+# "person" is not what "impersonation" is about. Where it stands still says more.
+_WHOLE_WORD, _PART_OF_WORD = 3, 2
 
 
 def search(words: Words, config: ConfigOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
@@ -30,7 +33,7 @@ def search(words: Words, config: ConfigOption = None, as_json: JsonOption = Fals
     from gaia_mcp.errors import ToolError
 
     speak(as_json=as_json, debug=debug)
-    wanted = [word.casefold() for part in words for word in part.split()]
+    wanted = [(word, _whole(word)) for part in words for word in part.casefold().split()]
     found, unknown = _found(open_store(config), wanted)
     if unknown:
         listed = ", ".join(unknown[:5]) + (" and others" if len(unknown) > 5 else "")
@@ -45,7 +48,14 @@ def search(words: Words, config: ConfigOption = None, as_json: JsonOption = Fals
             say(line)
 
 
-def _found(store: ConfigStore, wanted: list[str]) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
+def _whole(word: str) -> re.Pattern[str]:
+    """`word` where no letter or digit stands before or after it."""
+    return re.compile(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])")
+
+
+def _found(
+    store: ConfigStore, wanted: list[tuple[str, re.Pattern[str]]]
+) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
     """The tools in which all words occur, with how well they fit, and the servers whose tools are not known."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
@@ -68,7 +78,7 @@ def _found(store: ConfigStore, wanted: list[str]) -> tuple[list[tuple[int, str, 
     return sorted(found, key=lambda one: (-one[0], one[1], one[2]["name"])), unknown
 
 
-def _fit(tool: dict[str, Any], wanted: list[str]) -> int:
+def _fit(tool: dict[str, Any], wanted: list[tuple[str, re.Pattern[str]]]) -> int:
     """How well a tool fits; 0 if a word does not occur in it at all."""
     schema = tool.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -78,11 +88,11 @@ def _fit(tool: dict[str, Any], wanted: list[str]) -> int:
         " ".join(properties).casefold() if isinstance(properties, dict) else "",
     )
     fit = 0
-    for word in wanted:
-        weight = next((weight for text, weight in zip(texts, _WEIGHTS, strict=True) if word in text), 0)
+    for word, whole in wanted:
+        text, weight = next((each for each in zip(texts, _WEIGHTS, strict=True) if word in each[0]), ("", 0))
         if not weight:
             return 0
-        fit += weight
+        fit += weight * (_WHOLE_WORD if whole.search(text) else _PART_OF_WORD)
     return fit
 
 

@@ -84,7 +84,9 @@ def test_what_does_not_work_is_not_saved(gaia: Gaia) -> None:
     gaia.use("good-handshake")
     before = gaia.config.read_text()
 
-    assert gaia("edit", "good-handshake", "--", "sh", "-c", "exit 3").code == 4
+    ran = gaia("edit", "good-handshake", "--", "sh", "-c", "exit 3")
+    assert ran.code == 4
+    assert ran.errors[1].startswith("hint: nothing was saved;")
     assert gaia.config.read_text() == before
     assert gaia("edit", "good-handshake", "--no-check", "--", "sh", "-c", "exit 3").code == 0
     assert servers(gaia)["good-handshake"]["command"] == "sh"

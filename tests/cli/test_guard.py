@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.cli.manual.tree import commands
-from tests.cli.conftest import entry_of, run_on_terminal
+from tests.cli.conftest import BIN, entry_of, run_on_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -52,3 +53,19 @@ def test_nothing_moves_on_the_terminal_of_who_wants_quiet(gaia: Gaia, options: t
 
     assert ("asking x" in seen) is not bool(options)
     assert code == 5
+
+
+@pytest.mark.parametrize(
+    "words", [("lock", "good-handshake"), ("trust",), ("add", "x", "--cwd", ".", "--no-check", "--", "./x")]
+)
+def test_a_working_folder_that_has_gone_is_said(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: the system says only that something is not there."""
+    gone = gaia.cwd / "gone"
+    gone.mkdir()
+    gaia.use("good-handshake")
+    command = ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', gone, BIN / "gaia", "mcp", *words]
+
+    ran = subprocess.run(command, capture_output=True, text=True, env=gaia.environ, check=False, timeout=30)
+
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: the working folder is no longer there\nhint: change to one that is")

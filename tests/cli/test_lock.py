@@ -346,3 +346,18 @@ def test_a_name_that_is_taken_for_another_servers_is_warned_about(gaia: Gaia, se
     assert "unusual: 'gеt'" in found
     assert "of letters that look like others: 'g\\u0435t'" in found
     assert "'Echo' may be taken for a tool of 'good'" in found
+
+
+def test_names_that_are_taken_for_those_of_the_same_servers_are_told_together(gaia: Gaia, server: Server) -> None:
+    """Ours: another server may have all of the tools, and a handful of names says it."""
+    entries = json.loads(gaia.config.read_text())["mcpServers"]
+    gaia.write({**entries, "twin": entries["s"], "good": entry_of("good-handshake")})
+    server.offer(*({**READ, "name": f"r{number}"} for number in range(9)))
+    assert gaia("tools", "twin", "good").code == 0
+
+    server.offer(*({**WRITE, "name": name} for name in ("echo", *(f"r{number}" for number in range(9)))))
+
+    assert warning(gaia, "names") == (
+        "'echo' may be taken for a tool of 'good'; "
+        "'r0', 'r1', 'r2', 'r3', 'r4' and 4 more may be taken for tools of 'twin'"
+    )

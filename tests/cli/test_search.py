@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.toolcache import ToolCache
 from tests.cli.conftest import BIN, entry_of
 
 if TYPE_CHECKING:
@@ -58,6 +60,24 @@ def test_all_words_have_to_occur_and_the_best_comes_first(known: Gaia) -> None:
     assert names(known, "echo") == ["hand.echo"]
     assert names(known, "pic")[0] == "demo.picture"
     assert names(known, "style") == ["demo.greet"]
+
+
+def test_a_whole_word_comes_before_a_part_of_one(gaia: Gaia) -> None:
+    """Ours: wherever it stands, but where it stands says more."""
+    gaia.environ["GAIA_HOME"] = str(gaia.home / ".gaia")
+    entry = {"command": "surely-not-installed"}
+    gaia.write({"s": entry})
+    tools = [
+        {"name": "a", "inputSchema": {"properties": {"personal": {}}}},
+        {"name": "b", "inputSchema": {"properties": {"other": {}, "the person": {}}}},
+        {"name": "c", "description": "Detects impersonation."},
+        {"name": "d", "description": "Save a Person."},
+        {"name": "e_persons"},
+        {"name": "f_person"},
+    ]
+    ToolCache(gaia.home / ".gaia" / "cache").keep(read_entry("s", entry), tools)
+
+    assert names(gaia, "Person") == ["s.f_person", "s.e_persons", "s.d", "s.c", "s.b", "s.a"]
 
 
 def test_the_tools_are_given_whole_as_json(known: Gaia) -> None:

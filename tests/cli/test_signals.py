@@ -180,7 +180,7 @@ def test_a_servers_log_does_not_get_into_the_answer_where_stderr_is_closed(gaia:
     ("command", "code", "told"),
     [
         (("call", "demo", "greet", "name=Ada"), 1, "No space left on device"),
-        (("list",), 1, "No space left on device"),
+        (("list",), 1, "No space left on device (standard output)"),
         (("list", "--json"), 1, "No space left on device"),
         (("--help",), 1, "No space left on device"),
         (("list", "--help"), 1, "No space left on device"),

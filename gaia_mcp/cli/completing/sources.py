@@ -194,16 +194,20 @@ def _store(ctx: Any) -> ConfigStore:
     return ConfigStore.locate(Path(config) if config else None)
 
 
-def _known(ctx: Any, server: str, kind: str) -> list[dict[str, Any]]:
-    """What a server had of some kind when it was last seen."""
+def seen(ctx: Any, server: str, kind: str) -> list[dict[str, Any]] | None:
+    """What a server had of some kind when it was last seen, None if that is not known."""
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.toolcache import ToolCache
 
     try:
         entry: ServerEntry = _store(ctx).entry(server)
-        return ToolCache(cache_folder()).lookup(entry, kind) or []
+        return ToolCache(cache_folder()).lookup(entry, kind)
     except (MCPError, OSError):
-        return []
+        return None
+
+
+def _known(ctx: Any, server: str, kind: str) -> list[dict[str, Any]]:
+    return seen(ctx, server, kind) or []
 
 
 def _target(entry: ServerEntry) -> str:

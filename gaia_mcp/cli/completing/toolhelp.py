@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.completing.argumentwords import argument_words, needs_json
 from gaia_mcp.cli.completing.commandline import CommandLine
-from gaia_mcp.cli.completing.sources import known_tool
+from gaia_mcp.cli.completing.sources import configured, known_tool, seen
+from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
 from gaia_mcp.schema import parts_of, properties_of, required_of, type_in_words
 
@@ -21,8 +22,8 @@ EXPLANATION_CHARS = 1000
 MAX_DEPTH = 2
 MAX_MEMBERS = 40
 UNIONS = ("anyOf", "oneOf", "allOf")
-# What stands for a value in the example, where the schema lists none.
-_SAMPLES = {"integer": "1", "number": "1.5", "boolean": "true"}
+# What stands for two values in the example, where the schema lists none.
+_SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true", "false"]}
 
 
 def write_tool(command: Any, context: Any, formatter: Any) -> bool:
@@ -43,7 +44,9 @@ def write_tool(command: Any, context: Any, formatter: Any) -> bool:
     if isinstance(description, str) and description.strip():
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(encodable(clean(description.strip())))
+            # One by one: together they would be filled, and a list is read by its lines.
+            for line in encodable(clean(description.strip())).splitlines():
+                formatter.write_text(line)
     if words:
         with formatter.section("Arguments"):
             rows: list[tuple[str, str]] = []
@@ -63,12 +66,20 @@ def write_tool(command: Any, context: Any, formatter: Any) -> bool:
 
 
 def write_note(context: Any, formatter: Any) -> None:
-    """How to get that page, for a tool that is not known."""
+    """Why there is no such page, for a tool that is not known, and what to do about it."""
     server, name, _ = known_tool(context)
-    if server and name:
-        formatter.write_paragraph()
-        look = f"gaia mcp tools {_shown(server)}"
-        formatter.write_text(f"What {_shown(name)} takes is not known; look once with: {look}")
+    servers = configured(context)
+    # None at all may also be a file that cannot be read.
+    if server and servers and server not in servers:
+        note, meant = f"There is no server {server!r}", did_you_mean(server, servers)
+    elif not (server and name):
+        return
+    elif (tools := seen(context, server, "tools")) is not None:
+        note, meant = f"{_shown(server)} has no tool {name!r}", did_you_mean(name, [tool["name"] for tool in tools])
+    else:
+        note, meant = f"What {_shown(name)} takes is not known", f"look once with: gaia mcp tools {_shown(server)}"
+    formatter.write_paragraph()
+    formatter.write_text("; ".join(filter(None, [note, meant])))
 
 
 def _understand(command: Any, context: Any) -> None:
@@ -103,13 +114,17 @@ def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]
 
 
 def _sample(name: str, described: Any, schema: Any) -> str:
-    """An argument as it could be written."""
-    values = [word for word, _ in argument_words(schema, [], f"{name}=") if not word.endswith("@")]
-    if values:
-        return _shown(values[0])
-    if needs_json(described, schema):
-        return f"{_shown(name)}:=" + ("'[]'" if type_in_words(described, schema).startswith("array") else "'{}'")
-    return _shown(f"{name}={_SAMPLES.get(type_in_words(described, schema), 'VALUE')}")
+    """An argument as it could be written; a list with two values, for a repeated key makes one."""
+    kind = type_in_words(described, schema)
+    is_list = kind.startswith("array")
+    # A whole list, as a default is one, is no value of it.
+    unfit = (f"{name}=@", f"{name}=[") if is_list else f"{name}=@"
+    words = [word for word, _ in argument_words(schema, [], f"{name}=") if not word.startswith(unfit)]
+    if not words and needs_json(described, schema):
+        return f"{_shown(name)}:=" + ("'[]'" if is_list else "'{}'")
+    samples = _SAMPLES.get(kind.removeprefix("array of "), ["VALUE", "VALUE"])
+    words = words or [f"{name}={value}" for value in samples]
+    return " ".join(map(_shown, words[: 2 if is_list else 1]))
 
 
 def _shown(word: str) -> str:

@@ -120,6 +120,9 @@ def write_text(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         drop_stdout()
+    except OSError as error:
+        error.filename = "standard output"  # For whoever tells of it.
+        raise
 
 
 def drop_stdout() -> None:
@@ -193,7 +196,7 @@ def _hint(error: MCPError) -> str:
     """What to do. The commands have kept a server's stderr, and it says more than the one line that is quoted."""
     if isinstance(error, ServerExitedError) and len(error.stderr_tail.strip().splitlines()) > 1:
         return f"read all that it wrote with: gaia mcp logs {typeable(error.server)}"
-    if Form.command == "add" and error.hint.endswith((f"show {error.server}", f"test-client {error.server}")):
+    if Form.command in ("add", "edit") and error.hint.endswith((f"show {error.server}", f"test-client {error.server}")):
         return "nothing was saved; mend the command, or save it as it is with --no-check"
     return error.hint
 

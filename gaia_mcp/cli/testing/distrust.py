@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The specification's own recommendation for a tool's name.
 MAX_NAME_CHARS = 128
+# Of tools that share a problem this many are named; who has more of them can look for the rest.
+MAX_NAMED = 5
 
 
 class Known(NamedTuple):
@@ -58,10 +60,15 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
         problems.append(f"unusual: {', '.join(repr(visible(name)) for name in odd)}")
     if alike := [tool.name for tool in tools if looks_like_another(tool.name)]:
         problems.append(f"of letters that look like others: {', '.join(map(ascii, alike))}")
+    taken: dict[str, list[str]] = {}
     for tool in tools:
         known_alike = (one for one in known.get(folded_name(tool.name), ()) if one.server != server)
         if rivals := {one.server for one in known_alike if not _is_same(tool, one)}:
-            problems.append(f"{visible(tool.name)!r} may be taken for a tool of {', '.join(map(repr, sorted(rivals)))}")
+            taken.setdefault(", ".join(map(repr, sorted(rivals))), []).append(repr(visible(tool.name)))
+    for others, names in taken.items():
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        what = "a tool" if len(names) == 1 else "tools"
+        problems.append(f"{', '.join(names[:MAX_NAMED])}{more} may be taken for {what} of {others}")
     return (WARN, "; ".join(problems)) if problems else (OK, "as recommended")
 
 

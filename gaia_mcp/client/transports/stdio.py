@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
@@ -20,7 +19,6 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.jsonrpc import parse
 from gaia_mcp.protocol.lines import LineBuffer, RecordTooLongError
-from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 
 # After its output has ended a server is given this long to end too, so that its exit status can be told.
 EXIT_STATUS_SECONDS = 0.5
-# What many programs end with; what is wrong stands before it.
-_POINTS_TO_HELP = re.compile(r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)", re.IGNORECASE)
 # When nothing more is expected of a server it is not waited for as long.
 IMPATIENT_GRACE_SECONDS = 0.3
 
@@ -256,19 +252,23 @@ class StdioTransport(WireConversation):
             returncode = child.wait(EXIT_STATUS_SECONDS)
             child.settle_stderr(EXIT_STATUS_SECONDS)
             tail = child.stderr_tail(self.secrets())
+        from gaia_mcp.client.transports.lastwords import last_words
+
         return ServerExitedError(
             self.name,
             _before(stage),
             returncode,
             tail,
-            last_words=_last_words(tail),
+            last_words=last_words(tail),
             noise=super()._noise(),
             closed=closed,
         )
 
     def _noise(self) -> str:
         """As there, and how the log ends of who does not answer."""
-        said = _last_words(self.stderr_tail())
+        from gaia_mcp.client.transports.lastwords import last_words
+
+        said = last_words(self.stderr_tail())
         return "; ".join(filter(None, [super()._noise(), f"its log ends: {said}" if said else ""]))
 
     def secrets(self) -> list[str]:
@@ -294,17 +294,3 @@ def _is_cut_off(record: bytes) -> bool:
 
 def _before(stage: str) -> str:
     return stage if stage.startswith(("at ", "before ", "when ")) else f"while answering {stage}"
-
-
-def _last_words(stderr: str) -> str:
-    """The last line that says something: of a Python traceback the last, of node's the one with "Error"."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    while len(lines) > 1 and _POINTS_TO_HELP.match(lines[-1]):
-        lines.pop()
-    telling = [line for line in lines[-30:] if line.startswith(("Error", "TypeError", "SyntaxError", "fatal", "FATAL"))]
-    if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
-        return one_line(telling[-1])
-    if lines and lines[-1].startswith("hint: "):
-        # One of our own kind: the line before says what is, this one only what to do.
-        return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
-    return one_line(lines[-1]) if lines else ""

@@ -85,6 +85,42 @@ def test_the_example_takes_a_value_that_fits(gaia: Gaia) -> None:
     assert last == """Example: gaia mcp call s 'it'"'"'s' 'mode=very fast'"""
 
 
+@pytest.mark.parametrize(
+    ("items", "example"),
+    [
+        ({"type": "string"}, "xs=VALUE xs=VALUE"),
+        ({"type": "integer"}, "xs=1 xs=2"),
+        ({"type": "number"}, "xs=1.5 xs=2.5"),
+        ({"type": "boolean"}, "xs=true xs=false"),
+        ({}, "xs=VALUE xs=VALUE"),
+        ({"enum": ["a b", "c", "d"]}, "'xs=a b' xs=c"),
+        ({"const": "a"}, "xs=a"),
+        ({"type": "array", "items": {"type": "integer"}}, "xs:='[]'"),
+    ],
+)
+def test_the_example_shows_that_a_repeated_key_makes_a_list(gaia: Gaia, items: Any, example: str) -> None:
+    """Ours."""
+    xs = {"type": "array", "items": items, "default": ["a"]}
+    know(gaia, {"name": "sum", "inputSchema": {"properties": {"xs": xs}, "required": ["xs"]}})
+
+    assert gaia("call", "s", "sum", "--help").stdout.splitlines()[-1] == f"Example: gaia mcp call s sum {example}"
+
+
+def test_a_description_keeps_its_lines(gaia: Gaia) -> None:
+    """Ours: lists and the parts of a docstring are read by them; each that is too long is wrapped."""
+    lines = ["When to use:", "- Breaking", "- Planning " + "far " * 30, "", "Args:", "    x: one"]
+    know(gaia, {"name": "think", "description": "\n".join(lines)})
+
+    page = gaia("call", "s", "think", "--help", COLUMNS="80").stdout.splitlines()
+
+    start = page.index("  When to use:")
+    shown = [line.removeprefix("  ") for line in page[start : page.index("Options:") - 1]]
+    assert shown[:2] == lines[:2]
+    assert shown[-3:] == lines[-3:]
+    assert " ".join(shown[2:-3]) == lines[2].strip()
+    assert max(map(len, page[start:-1])) <= 80
+
+
 @pytest.mark.parametrize("schema", [None, "x", {}, {"properties": {"a": 7}}, {"properties": 7, "required": [7]}])
 def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> None:
     """Ours: bad input."""
@@ -100,14 +136,30 @@ def test_a_tool_that_has_not_been_seen_has_the_usual_page(gaia: Gaia) -> None:
     """Ours: with what to do about it."""
     know(gaia, TOOL)
 
-    for words in (("s", "other"), ("nobody", "greet"), ("nobody.greet",)):
+    for words, note in {
+        ("s", "other"): "s has no tool 'other'",
+        ("s.Greeet",): "s has no tool 'Greeet'; did you mean 'greet'?",
+        ("nobody", "greet"): "There is no server 'nobody'",
+        ("nobody.greet",): "There is no server 'nobody.greet'",
+        ("S", "greet"): "There is no server 'S'; did you mean 's'?",
+    }.items():
         ran = gaia("call", *words, "--help")
         assert ran.code == 0
         assert "Example: gaia mcp call time" in ran.stdout
+        assert ran.stdout.splitlines()[-1] == note
+    for words in ((), ("s",)):
+        assert gaia("call", *words, "--help").stdout.splitlines()[-1].endswith("Show this message and exit.")
+
+
+@pytest.mark.parametrize("entry", [{"command": "changed"}, 7])
+def test_a_server_that_has_not_been_seen_is_to_be_looked_at(gaia: Gaia, entry: Any) -> None:
+    """Ours: whether it has the tool is not known."""
+    know(gaia, TOOL)
+    gaia.write({"s": entry})
+
     assert gaia("call", "s", "other", "--help").stdout.splitlines()[-1] == (
         "What other takes is not known; look once with: gaia mcp tools s"
     )
-    assert "not known" not in gaia("call", "--help").stdout + gaia("call", "s", "--help").stdout
 
 
 def test_a_corrupt_cache_or_configuration_leads_to_the_usual_page(gaia: Gaia) -> None:
@@ -120,6 +172,7 @@ def test_a_corrupt_cache_or_configuration_leads_to_the_usual_page(gaia: Gaia) ->
     ran = gaia("call", "s", "greet", "--help")
     assert (ran.code, ran.stderr) == (0, "")
     assert "Arguments:\n  NAME" in ran.stdout
+    assert "no server" not in ran.stdout
 
 
 def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:

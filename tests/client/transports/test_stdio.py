@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.child import Child
-from gaia_mcp.client.transports.stdio import StdioTransport, _last_words
+from gaia_mcp.client.transports.stdio import StdioTransport
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     DeadlineError,
@@ -678,30 +678,6 @@ def test_an_error_response_is_raised(start_server: Started) -> None:
         start_server("good_handshake").call("refuse", {})
 
     assert (caught.value.code, caught.value.text, caught.value.data) == (-32602, "no such luck", {"why": "x"})
-
-
-@pytest.mark.parametrize(
-    ("stderr", "words"),
-    [
-        ("", ""),
-        ("\n  \n", ""),
-        ("starting\nno such file\n", "no such file"),
-        ("Traceback (most recent call last):\n  File x\nValueError: bad\n", "ValueError: bad"),
-        ("node:internal\nError: Cannot find module 'x'\n    at a\n    at b\n\nNode.js v22.1.0\n",
-         "Error: Cannot find module 'x'"),
-        ("TypeError: x is not a function\n    at main (index.js:1)\n", "TypeError: x is not a function"),
-        ("odd\n}\n", "}"),
-        ("error: agent 'x' is not there\nhint: check the path\n", "error: agent 'x' is not there"),
-        ("hint: alone\n", "hint: alone"),
-        ("red \x1b[31m words\n", "red \\x1b[31m words"),
-        ("docker: no daemon\n\nRun 'docker run --help' for more information\n", "docker: no daemon"),
-        ("error: no X\nTry --help for help.", "error: no X"),
-        ("see the help\n", "see the help"),
-    ],
-)  # fmt: skip
-def test_the_last_words_are_the_line_that_says_something(stderr: str, words: str) -> None:
-    """Ours: of a Python traceback the last line, of node's the one with the error."""
-    assert _last_words(stderr) == words
 
 
 def test_a_child_that_was_started_early_is_used_first(nothing_left: dict[str, str]) -> None:

@@ -1,0 +1,42 @@
+"""What a program that has ended says of the reason, among all that it wrote to stderr."""
+
+from __future__ import annotations
+
+import re
+
+from gaia_mcp.safetext import one_line
+
+# What many programs end with; what is wrong stands before it.
+_POINTS_TO_HELP = re.compile(r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)", re.IGNORECASE)
+# npm says its reason first; then follow advice and the way to its log.
+_NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!(?:code|syscall|errno|path|dest) |A complete log)\S")
+_ERROR = re.compile(r"(?:\S+: )?(?:[\w.]*error|fatal|panic)[: ]", re.IGNORECASE)
+_USAGE = re.compile(r"usage:", re.IGNORECASE)
+# Usage pages are shorter; an error further up may be an old one.
+USAGE_PAGE_LINES = 100
+
+
+def last_words(stderr: str) -> str:
+    """The last line that says something: of a Python traceback the last, of node's the one with "Error", and not the
+    advice of npm or a usage page.
+    """
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    while len(lines) > 1 and _POINTS_TO_HELP.match(lines[-1]):
+        lines.pop()
+    if lines and lines[-1].startswith("npm ") and (reasons := [line for line in lines if _NPM_REASON.match(line)]):
+        return one_line(reasons[0])
+    if refusal := _before_usage(lines[-USAGE_PAGE_LINES:]):
+        return one_line(refusal)
+    telling = [line for line in lines[-30:] if line.startswith(("Error", "TypeError", "SyntaxError", "fatal", "FATAL"))]
+    if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
+        return one_line(telling[-1])
+    if lines and lines[-1].startswith("hint: "):
+        # One of our own kind: the line before says what is, this one only what to do.
+        return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
+    return one_line(lines[-1]) if lines else ""
+
+
+def _before_usage(lines: list[str]) -> str:
+    """The last error, if a usage page follows it, else an empty string."""
+    last = max((at for at, line in enumerate(lines) if _ERROR.match(line)), default=len(lines))
+    return lines[last] if any(_USAGE.match(line) for line in lines[last + 1 :]) else ""
