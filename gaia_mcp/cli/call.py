@@ -164,7 +164,9 @@ def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
         remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
         return arguments
     except ArgumentsError:
-        session.keep_seen()  # Its hint says to look at what is known.
+        # Its hint says to look at what is known.
+        session.keep_seen()
+        session.settle()
         raise
     for near_miss in near_misses(schema, arguments):
         remark(f"{tool.name!r} does not mention {near_miss}")

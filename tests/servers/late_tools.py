@@ -9,7 +9,8 @@ names = ["echo"]
 
 def answer(message: _wire.Message) -> _wire.Message | None:
     if message.get("method") == "tools/list":
-        listed = _wire.result(message, {"tools": [_wire.tool(name) for name in names]})
+        schema = {"type": "object", "required": ["text"]}
+        listed = _wire.result(message, {"tools": [{**_wire.tool(name), "inputSchema": schema} for name in names]})
         if len(names) == 1:
             names.append("late")
             _wire.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})

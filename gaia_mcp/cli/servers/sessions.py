@@ -58,7 +58,8 @@ class Session:
         self.on_list_changed: Callable[[str], None] | None = None
         # The kinds of lists that are no longer what they were.
         self._changed: set[str] = set()
-        self._fetched = False
+        # Whether the tools were known, or asked for.
+        self._knew_tools = False
 
     def secrets(self) -> list[str]:
         """What the server was given and nobody is to be shown."""
@@ -85,7 +86,7 @@ class Session:
         """
         found: list[MCPTool] = []
         self.listen()
-        self._fetched = True
+        self._knew_tools = True
         self._changed.discard("tools")
         try:
             found = self.client.fetch_tools(deadline or self.deadline())
@@ -116,10 +117,10 @@ class Session:
             self.keep("tools", [tool for tool in seen if isinstance(tool, dict)])
 
     def settle(self) -> None:
-        """Ask once more for tools that were listed and have changed since: some servers make up their tools only when
+        """Ask once more for tools that were known and have changed since: some servers make up their tools only when
         they know who asks, and what was remembered is gone.
         """
-        if self._fetched and "tools" in self._changed:
+        if "tools" in self._changed and (self._knew_tools or self.client.all_seen is not None):
             with suppress(MCPError):
                 self.fetch_tools(Deadline(SETTLE_SECONDS))
 
@@ -131,7 +132,9 @@ class Session:
 
     def _forget(self, kind: str) -> None:
         self._changed.add(kind)
-        ToolCache(cache_folder()).forget(self.entry, kind)
+        cache = ToolCache(cache_folder())
+        self._knew_tools |= kind == "tools" and cache.lookup(self.entry) is not None
+        cache.forget(self.entry, kind)
         if self.on_list_changed is not None:
             self.on_list_changed(kind)
 

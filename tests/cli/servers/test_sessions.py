@@ -42,15 +42,26 @@ def test_a_prompt_that_is_used_is_remembered_with_the_others(gaia: Gaia, cache: 
     assert "second" in (cache / "prompts" / "offers.json").read_text()
 
 
-def test_an_announced_change_makes_what_was_seen_invalid(gaia: Gaia, cache: Path) -> None:
-    """Ours: better to know nothing than what is no longer true."""
+@pytest.mark.parametrize("known", [True, False])
+def test_an_announced_change_is_looked_at(gaia: Gaia, cache: Path, known: bool) -> None:
+    """Ours: by whichever command has heard of it."""
     gaia.use("list-changes")
-    assert gaia("tools").code == 0
-    assert (cache / "tools" / "list-changes.json").exists()
+    assert not known or gaia("tools").code == 0
+    assert (cache / "tools" / "list-changes.json").exists() is known
 
     assert gaia("call", "list-changes", "echo").code == 0
 
-    assert not (cache / "tools" / "list-changes.json").exists()
+    assert '"new1"' in (cache / "tools" / "list-changes.json").read_text()
+
+
+def test_what_is_no_longer_true_and_cannot_be_asked_for_is_forgotten(gaia: Gaia, cache: Path) -> None:
+    """Ours: better to know nothing."""
+    gaia.write({"x": entry_of("list-changes", env={"REFUSES": "1"})})
+    assert gaia("tools").code == 0
+
+    assert gaia("call", "x", "echo").code == 0
+
+    assert not (cache / "tools" / "x.json").exists()
 
 
 def test_a_call_that_has_seen_all_tools_remembers_them(gaia: Gaia, cache: Path) -> None:
@@ -76,6 +87,15 @@ def test_tools_that_change_while_they_are_listed_are_listed_again(gaia: Gaia, ca
     gaia.use("late-tools")
 
     assert gaia("tools", "late-tools").code == 0
+
+    assert '"late"' in (cache / "tools" / "late-tools.json").read_text()
+
+
+def test_after_mistaken_arguments_the_tools_are_known(gaia: Gaia, cache: Path) -> None:
+    """Ours: the hint says to look at what the tool takes."""
+    gaia.use("late-tools")
+
+    assert gaia("call", "late-tools", "echo").code == 7
 
     assert '"late"' in (cache / "tools" / "late-tools.json").read_text()
 
