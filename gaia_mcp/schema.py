@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MAX_REFERENCES = 32
 # And looks at this many parts of a union, which may contain itself.
 MAX_PARTS = 100
+# How the validator says that a value has the wrong type.
+_OF_TYPE = " is not of type "
 
 
 class Misfit(NamedTuple):
@@ -70,7 +72,7 @@ class Checker:
         except ValueError as error:
             # Nested too deeply, or no JSON at all.
             return [Misfit("", f"cannot be checked: {error}", "json")]
-        found = [Misfit(_dotted(error.instance_path), _worded(error), error.kind.name) for error in errors]
+        found = [misfit for error in errors for misfit in _misfits_of(error)]
         return sorted(found, key=lambda misfit: misfit.keyword not in ("required", "additionalProperties"))
 
 
@@ -193,6 +195,40 @@ def _is_trivial(schema: Any, value: Any) -> bool:
     return value == {} and isinstance(schema, dict) and set(schema) <= {
         "type", "properties", "additionalProperties", "$schema", "title", "description"
     } and schema.get("type", "object") == "object"  # fmt: skip
+
+
+def _misfits_of(error: Any) -> list[Misfit]:
+    """What is wrong; of a union, by those of its parts that were meant, as far as one can tell."""
+    branches = _branches(error)
+    if not branches:
+        return [Misfit(_dotted(error.instance_path), _worded(error), error.kind.name)]
+    # Whoever has written a list did not mean the null of `array | null`.
+    meant = [branch for branch in branches if not _is_of_another_type(branch[0], error)]
+    if len(meant) == 1:
+        return [misfit for inner in meant[0] for misfit in _misfits_of(inner)]
+    where = _dotted(error.instance_path)
+    said: dict[str, None] = {}
+    for branch in meant or branches:
+        first = _misfits_of(branch[0])[0]
+        said[first.what if first.where == where else str(first)] = None
+    texts = list(said)
+    if not meant:
+        texts = [texts[0], *(text.rpartition(_OF_TYPE)[2] for text in texts[1:])]
+    return [Misfit(where, (", or " if meant else " or ").join(texts), error.kind.name)]
+
+
+def _branches(error: Any) -> list[Any]:
+    """For each part of a union the errors by it, the first being the most telling; none for another error."""
+    found = [branch for branch in getattr(error.kind, "context", ()) if branch]
+    return found if len(found) <= MAX_PARTS else []
+
+
+def _is_of_another_type(error: Any, union: Any) -> bool:
+    """Whether the value at the place of `union` has a type that this part of it is not about at all."""
+    if list(error.instance_path) != list(union.instance_path):
+        return False
+    branches = _branches(error)
+    return all(_is_of_another_type(branch[0], union) for branch in branches) if branches else error.kind.name == "type"
 
 
 def _worded(error: Any) -> str:

@@ -393,3 +393,38 @@ class TestSignature:
         assert signature("tool", schema).startswith("tool(")
         with contextlib.suppress(SchemaError):
             misfits(schema, {"a": "x"})
+
+
+@pytest.mark.parametrize(
+    ("parts", "value", "said"),
+    [
+        ([{"enum": ["x", "y"]}, {"type": "null"}], "z", ['a: "z" is not one of "x" or "y"']),
+        ([{"type": "integer"}, {"type": "null"}], "q", ['a: "q" is not of type "integer" or "null"']),
+        (
+            [{"type": "string"}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}],
+            [],
+            ['a: [] is not of type "string" or "integer" or "null"'],
+        ),
+        (
+            [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}],
+            [1, "q", "r"],
+            ['a[1]: "q" is not of type "integer"', 'a[2]: "r" is not of type "integer"'],
+        ),
+        (
+            [{"type": "object", "required": ["page"]}, {"type": "object", "required": ["base"]}, {"type": "string"}],
+            {},
+            ["a: 'page' is missing, or 'base' is missing"],
+        ),
+        (
+            [{"properties": {"b": {"type": "null"}}}, {"properties": {"b": {"const": 2}}}],
+            {"b": 1},
+            ['a: a.b: 1 is not of type "null", or a.b: 2 was expected'],
+        ),
+    ],
+)
+@pytest.mark.parametrize("union", ["anyOf", "oneOf"])
+def test_what_misfits_a_union_is_said_by_the_part_that_was_meant(
+    union: str, parts: list[object], value: object, said: list[str]
+) -> None:
+    """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
+    assert [str(misfit) for misfit in misfits({"properties": {"a": {union: parts}}}, {"a": value})] == said
