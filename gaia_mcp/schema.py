@@ -218,9 +218,9 @@ def _misfits_of(error: Any) -> list[Misfit]:
 
 
 def _branches(error: Any) -> list[Any]:
-    """For each part of a union the errors by it, the first being the most telling; none for another error."""
-    found = [branch for branch in getattr(error.kind, "context", ()) if branch]
-    return found if len(found) <= MAX_PARTS else []
+    """For each part of a union that fits none the errors by it; nothing for another error, as that several fit."""
+    found = list(getattr(error.kind, "context", ()))
+    return found if all(found) and len(found) <= MAX_PARTS else []
 
 
 def _is_of_another_type(error: Any, union: Any) -> bool:

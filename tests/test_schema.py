@@ -428,3 +428,12 @@ def test_what_misfits_a_union_is_said_by_the_part_that_was_meant(
 ) -> None:
     """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
     assert [str(misfit) for misfit in misfits({"properties": {"a": {union: parts}}}, {"a": value})] == said
+
+
+def test_that_several_parts_fit_where_one_should_is_said() -> None:
+    """JSON Schema: `oneOf` is for exactly one. The part that does not fit is not what is wrong."""
+    schema = {"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}
+
+    assert [str(misfit) for misfit in misfits(schema, 5)] == [
+        "5 is valid under more than one of the schemas listed in the 'oneOf' keyword"
+    ]
