@@ -8,5 +8,6 @@ import signal
 def pytest_configure() -> None:
     """A run in the background of a script may ignore some signals, and all that it starts would inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for name in ("SIGHUP", "SIGQUIT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
