@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
-    from gaia_mcp.client.transports.stdio import StdioTransport
+    from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
-    from gaia_mcp.manager import MCPClientManager
-    from gaia_mcp.mixin import MCPClientMixin
+    from gaia_mcp.manager.client_manager import MCPClientManager
+    from gaia_mcp.mixin.client_mixin import MCPClientMixin
     from gaia_mcp.toolcall import current_call
 
 __all__ = [
@@ -56,14 +56,14 @@ _HOMES = {
     "Host": "gaia_mcp.client.host",
     "MCPAgent": "gaia_mcp.agents.base.mcp_agent",
     "MCPClient": "gaia_mcp.client.mcp_client",
-    "MCPClientManager": "gaia_mcp.manager",
-    "MCPClientMixin": "gaia_mcp.mixin",
+    "MCPClientManager": "gaia_mcp.manager.client_manager",
+    "MCPClientMixin": "gaia_mcp.mixin.client_mixin",
     "MCPConfig": "gaia_mcp.client.config",
     "MCPError": "gaia_mcp.errors",
     "MCPTool": "gaia_mcp.client.tool",
     "MCPTransport": "gaia_mcp.client.transports.base",
     "SilentConsole": "gaia_mcp.agents.base.console",
-    "StdioTransport": "gaia_mcp.client.transports.stdio",
+    "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
     "current_call": "gaia_mcp.toolcall",
     "tool": "gaia_mcp.agents.base.tools",
 }

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, settings
 
 from gaia_mcp.protocol.client import ClientConnection
+from gaia_mcp.protocol.framing import LineBuffer
 from gaia_mcp.protocol.jsonrpc import encode
-from gaia_mcp.protocol.lines import LineBuffer
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completing.filenames import folder_names
-from gaia_mcp.cli.completing.sources import server_names
+from gaia_mcp.cli.completion.file_names import folder_names
+from gaia_mcp.cli.completion.sources import server_names
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline

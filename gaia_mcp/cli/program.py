@@ -39,7 +39,7 @@ def main() -> None:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["complete"]:
-        from gaia_mcp.cli.completing.answering import answer
+        from gaia_mcp.cli.completion.answering import answer
 
         return answer(words[1:])
     if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
-    from gaia_mcp.client.transports.stdio import StdioTransport
-    from gaia_mcp.manager import MCPClientManager
+    from gaia_mcp.client.transports.stdio.transport import StdioTransport
+    from gaia_mcp.manager.client_manager import MCPClientManager
 
 __all__ = ["Host", "MCPClient", "MCPClientManager", "MCPConfig", "MCPTool", "MCPTransport", "StdioTransport"]
 
 _HOMES = {
     "Host": "gaia_mcp.client.host",
     "MCPClient": "gaia_mcp.client.mcp_client",
-    "MCPClientManager": "gaia_mcp.manager",
+    "MCPClientManager": "gaia_mcp.manager.client_manager",
     "MCPConfig": "gaia_mcp.client.config",
     "MCPTool": "gaia_mcp.client.tool",
     "MCPTransport": "gaia_mcp.client.transports.base",
-    "StdioTransport": "gaia_mcp.client.transports.stdio",
+    "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
 }
 
 

@@ -25,15 +25,15 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.protocol.paging import Pages
-from gaia_mcp.protocol.rounds import MAX_ROUNDS, input_required, pause_before, retried, type_problem
+from gaia_mcp.protocol.input_required import MAX_ROUNDS, input_required, pause_before, retried, type_problem
+from gaia_mcp.protocol.pagination import Pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.client.transports.base import OnProgress
-    from gaia_mcp.client.verdicts import Verdicts
     from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.storage.era_cache import Verdicts
 
 logger = logging.getLogger("gaia_mcp")
 

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
-from gaia_mcp.client.offers import OffersClient
+from gaia_mcp.client.features import OffersClient
 from gaia_mcp.client.tool import MCPTool  # noqa: TC001 (the documents import it from here)
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import OnProgress
-    from gaia_mcp.client.transports.child import Child
-    from gaia_mcp.client.verdicts import Verdicts
+    from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.storage.era_cache import Verdicts
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -59,7 +59,7 @@ class MCPClient(OffersClient):
         An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`.
         Raises `EntryError` (a `ValueError`) for an entry that makes no sense, `VariableUnsetError`.
         """
-        from gaia_mcp.client.transports.stdio import StdioTransport
+        from gaia_mcp.client.transports.stdio.transport import StdioTransport
         from gaia_mcp.config.entries import read_entry
 
         entry = read_entry(name, config).resolved(environ)
@@ -82,7 +82,7 @@ class MCPClient(OffersClient):
         cls, name: str, command: str, timeout: float = DEFAULT_TIMEOUT_SECONDS, debug: bool = False
     ) -> MCPClient:
         """A client, not yet connected, for a command line, which is split into words without a shell."""
-        from gaia_mcp.client.transports.stdio import StdioTransport
+        from gaia_mcp.client.transports.stdio.transport import StdioTransport
 
         return cls(name, StdioTransport(command, timeout=timeout, debug=debug, name=name), debug, timeout=timeout)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gaia_mcp.schema import parts_of, properties_of, required_of, resolved
+from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, resolved
 
 # The parts of a name such as `delete_file`, `deleteFile` or `delete-file`.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")

@@ -6,7 +6,7 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from gaia_mcp.config.expand import expanded
+from gaia_mcp.config.expansion import expanded
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.config.entries import ServerEntry, read_entry
-from gaia_mcp.config.files import parse_object, read_object, write_object
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
 from gaia_mcp.paths import config_folder, home_expanded, servers_file
-from gaia_mcp.wholefile import locked, standing_file
+from gaia_mcp.storage.atomic import locked, standing_file
+from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

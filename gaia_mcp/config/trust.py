@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.config.files import parse_object, read_object, write_object
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
-from gaia_mcp.wholefile import locked, standing_file
+from gaia_mcp.storage.atomic import locked, standing_file
+from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -71,12 +71,12 @@ def _parsed(text: str, kind: str) -> Any:
 
         return jsonc.parse(text)
     if kind == "toml":
-        from gaia_mcp.hosts import tomltext
+        from gaia_mcp.hosts import toml_text
 
-        return tomltext.parse(text)
-    from gaia_mcp.hosts import yamltext
+        return toml_text.parse(text)
+    from gaia_mcp.hosts import yaml_text
 
-    return yamltext.parse(text) or {}
+    return yaml_text.parse(text) or {}
 
 
 def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str:
@@ -85,12 +85,12 @@ def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str
 
         return jsonc.with_member(text, (*layout.root, name), entry)
     if layout.format == "toml":
-        from gaia_mcp.hosts import tomltext
+        from gaia_mcp.hosts import toml_text
 
-        return tomltext.with_table(text, (*layout.root, name), entry)
-    from gaia_mcp.hosts import yamltext
+        return toml_text.with_table(text, (*layout.root, name), entry)
+    from gaia_mcp.hosts import yaml_text
 
-    return yamltext.with_item(text, layout.root[0], name, entry, listed=layout.listed)
+    return yaml_text.with_item(text, layout.root[0], name, entry, listed=layout.listed)
 
 
 def _servers_in(document: Any, layout: Layout) -> dict[str, Any]:

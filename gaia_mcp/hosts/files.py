@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.problems import TextProblemError
-from gaia_mcp.wholefile import MAX_BYTES, locked, standing_file, write_bytes
+from gaia_mcp.storage.atomic import MAX_BYTES, locked, standing_file, write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,9 +20,9 @@ from gaia_mcp.protocol.events import (
     ResourceUpdated,
     SubscriptionEnded,
 )
+from gaia_mcp.protocol.input_required import type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.opening import Agreed, Ask, Opening, Step
-from gaia_mcp.protocol.rounds import type_problem
+from gaia_mcp.protocol.negotiation import Agreed, Ask, Opening, Step
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
 # A server may end what it has granted and be asked again; one that always does so at once must not keep us asking.

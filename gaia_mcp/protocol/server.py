@@ -22,7 +22,7 @@ from gaia_mcp.protocol.envelope import (
 )
 from gaia_mcp.protocol.events import Asked, Caller, Cancelled
 from gaia_mcp.protocol.jsonrpc import Fixed, Malformed, Message, Notification, Request, RequestId
-from gaia_mcp.protocol.shapes import capabilities_for, info_for, result_for
+from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 # Feature methods and the capability that each belongs to. Those of the handshake era alone are below.

@@ -11,7 +11,7 @@ from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.places import places
 from gaia_mcp.hosts.writing import entry_for
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.toolcache import ToolCache
+from gaia_mcp.storage.tool_cache import ToolCache
 from tests.bench.figures import (
     EMPTY_APP,
     GAIA,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.stdio import StdioTransport
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.client.host import Host
-    from gaia_mcp.client.verdicts import Verdicts
+    from gaia_mcp.storage.era_cache import Verdicts
 
 SERVERS = Path(__file__).parent.parent / "servers"
 # Machines that run several suites at once are slow; a request that is to be answered has this long.

@@ -16,8 +16,7 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.tool import MCPTool
 from gaia_mcp.client.transports.base import MCPTransport
-from gaia_mcp.client.transports.stdio import StdioTransport
-from gaia_mcp.client.verdicts import Verdicts
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -31,7 +30,8 @@ from gaia_mcp.errors import (
     ServerExitedError,
     VariableUnsetError,
 )
-from gaia_mcp.protocol.rounds import MAX_ROUNDS
+from gaia_mcp.protocol.input_required import MAX_ROUNDS
+from gaia_mcp.storage.era_cache import Verdicts
 from tests.client.conftest import SERVERS, Started
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until

@@ -7,9 +7,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.client.test_features import ERAS
 
 from gaia_mcp.client import Host, MCPClient
-from gaia_mcp.client.offers import Completion
+from gaia_mcp.client.features import Completion
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     CancelledError,
@@ -20,8 +21,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.protocol.paging import MAX_PAGES
-from tests.client.test_offers import ERAS
+from gaia_mcp.protocol.pagination import MAX_PAGES
 from tests.client.transports.talk import Here, Message, error, in_thread, result
 from tests.waiting import wait_until
 

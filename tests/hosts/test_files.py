@@ -17,7 +17,7 @@ import pytest
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.files import change_servers, read_document, servers_of
-from gaia_mcp.wholefile import MAX_BYTES
+from gaia_mcp.storage.atomic import MAX_BYTES
 
 JSON = Layout("json", ("mcpServers",))
 TOML = Layout("toml", ("mcp_servers",))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.testing.distrust import names_checked, texts_checked
+from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable

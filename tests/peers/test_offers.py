@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import Host, MCPClient
+from gaia_mcp.client.features import Completion
 from gaia_mcp.client.host import DeclinedError
-from gaia_mcp.client.offers import Completion
-from gaia_mcp.client.verdicts import Verdicts
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.errors import (
     CancelledError,
@@ -24,6 +23,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
+from gaia_mcp.storage.era_cache import Verdicts
 from tests.client.transports.talk import in_thread
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.processes import living_with

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from gaia_mcp.client import Host
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import Asked
+from gaia_mcp.protocol.input_required import input_required, retried
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
-from gaia_mcp.protocol.rounds import input_required, retried
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gaia_mcp.server.stdio import StdioServer
+from gaia_mcp.server.stdio.process import StdioServer
 
 server = StdioServer(sys.argv[1])
 
@@ -12,7 +12,7 @@ server = StdioServer(sys.argv[1])
 def load() -> object:
     """Imported only now: the pipes have been taken."""
     from gaia_mcp.agents.loader import load_agent
-    from gaia_mcp.server.adapter import ServedAgent
+    from gaia_mcp.server.agent import ServedAgent
 
     return ServedAgent(load_agent(sys.argv[1]))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.server.adapter import ServedAgent
-from gaia_mcp.server.session import AgentServer
+from gaia_mcp.server.agent import ServedAgent
+from gaia_mcp.server.stdio.session import AgentServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

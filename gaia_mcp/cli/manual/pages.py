@@ -12,7 +12,7 @@ from gaia_mcp.cli.manual.markup import Definition, Heading, Paragraph, Place, Sp
 from gaia_mcp.cli.manual.roff import Title, link, page
 from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
-from gaia_mcp.client.transports.commands import INHERITED_POSIX
+from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

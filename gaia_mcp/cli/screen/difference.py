@@ -62,7 +62,7 @@ def in_words(value: Any) -> str:
 
 
 def _shown(name: str, raw: Any) -> dict[str, Any]:
-    from gaia_mcp.cli.listing import described
+    from gaia_mcp.cli.commands.listing import described
     from gaia_mcp.safetext import MASK
 
     entry = readable(name, raw)

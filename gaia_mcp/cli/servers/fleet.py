@@ -13,7 +13,7 @@ from gaia_mcp.cli.screen.progress import Waiting
 from gaia_mcp.cli.servers.sessions import Session
 from gaia_mcp.cli.signals import STOPPING_SECONDS
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.client.transports.stdio.transport import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
 
 if TYPE_CHECKING:

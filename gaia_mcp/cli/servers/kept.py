@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.runlogs import RunLog
     from gaia_mcp.safetext import RedactedLines
+    from gaia_mcp.storage.run_logs import RunLog
 
 
 class KeptStderr:
@@ -59,8 +59,8 @@ class KeptStderr:
     def _begin(self) -> RunLog:
         from gaia_mcp.cli.screen.output import Form, stderr_shown
         from gaia_mcp.paths import log_folder
-        from gaia_mcp.runlogs import RunLog, RunLogs
         from gaia_mcp.safetext import RedactedLines
+        from gaia_mcp.storage.run_logs import RunLog, RunLogs
 
         entry = self._entry
         if self._show is None and Form.debug:

@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gaia_mcp.cli.calls.plan import planned
 from gaia_mcp.cli.servers.kept import KeptStderr
-from gaia_mcp.cli.servers.plan import planned
-from gaia_mcp.client.transports.child import Child
+from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
 
@@ -73,7 +73,7 @@ def launched(
     ready = entry.resolved()
 
     def secrets() -> Sequence[str]:
-        from gaia_mcp.secrecy import secrets_in
+        from gaia_mcp.redaction import secrets_in
 
         return secrets_in(ready.env, ready.args if ready.args is not None else ready.command.split())
 

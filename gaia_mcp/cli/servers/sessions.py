@@ -12,13 +12,13 @@ from gaia_mcp.cli.servers.kept import KeptStderr
 from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.stdio import IMPATIENT_GRACE_SECONDS, StdioTransport
-from gaia_mcp.client.verdicts import Verdicts
+from gaia_mcp.client.transports.stdio.transport import IMPATIENT_GRACE_SECONDS, StdioTransport
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.safetext import one_line, redacted
-from gaia_mcp.toolcache import ToolCache
+from gaia_mcp.storage.era_cache import Verdicts
+from gaia_mcp.storage.tool_cache import ToolCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.servers.launch import Launched
     from gaia_mcp.client.host import Elicit, OnLog
     from gaia_mcp.client.tool import MCPTool
-    from gaia_mcp.client.transports.child import Stopped
+    from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
 
 # A server that has answered everything and does not leave when its input ends is not worth more of a person's time.

@@ -7,13 +7,13 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.cli.commands.test_watch import Watched
 
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.manual.pages import error_shape, prose_of
 from gaia_mcp.cli.manual.tree import commands
 from tests.cli.conftest import BIN, entry_of
 from tests.cli.manual.shapes import documented, read, unfit
-from tests.cli.test_watch import Watched
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia

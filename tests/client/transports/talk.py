@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.transports.wire import WireConversation
+from gaia_mcp.client.conversation.wire import WireConversation
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, MCPError
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.exchange import Exchange
     from gaia_mcp.client.host import Host
-    from gaia_mcp.client.transports.exchange import Exchange
     from gaia_mcp.protocol.events import Peer
 
 Message = dict[str, Any]

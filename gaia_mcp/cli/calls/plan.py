@@ -1,0 +1,102 @@
+"""What a call is before its server is there: whose, which tool, with what. Knows the command line and files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.names import split_tool_name, typeable
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+
+HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
+
+
+class Plan(NamedTuple):
+    """A call that makes sense so far; `base` is what `--args` gives, `assignments` go over it."""
+
+    entry: ServerEntry
+    tool: str
+    assignments: list[Assignment]
+    base: dict[str, Any]
+
+
+def planned(store: ConfigStore, target: str, words: list[str], args: str | None) -> Plan:
+    """The call that `NAME TOOL [ARG...]` and `--args` mean.
+
+    Raises `UsageError`, and as `ConfigStore.entry` does.
+    """
+    server, tool, given = _split(target, words, store.names())
+    return Plan(store.entry(server), tool, [assignment(word) for word in given], _base(args))
+
+
+def assignment(word: str) -> Assignment:
+    """The argument that `word` is. Raises `UsageError`."""
+    try:
+        return read_assignment(word)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+
+
+def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The arguments as a tool's schema wants them, over `base`; files are read. Raises `UsageError`."""
+    from gaia_mcp.toolspec.arguments import typed_arguments
+
+    try:
+        return typed_arguments(assignments, schema, read_file, base)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+
+
+def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
+    """Server, tool and arguments from `NAME TOOL …` or `NAME.TOOL …`."""
+    if target not in servers and (parts := split_tool_name(target, servers)) is not None:
+        return parts[0], parts[1], words
+    if target in servers and not words:
+        hint = f"see its tools with: gaia mcp tools {typeable(target)}"
+        raise UsageError(f"which tool of {target!r}?", hint=hint)
+    # An unknown server is reported as such by the store, whatever follows.
+    if target not in servers and "." in target and (not words or "=" in words[0]):
+        server, _, tool = target.partition(".")
+        return server, tool, words
+    return target, words[0] if words else "", words[1:]
+
+
+def _base(args: str | None) -> dict[str, Any]:
+    """The object that `--args` gives."""
+    if args is None:
+        return {}
+    try:
+        if args == "-":
+            return read_object(sys.stdin.read(), "standard input")
+        if args.startswith("@"):
+            return read_object(read_file(args[1:]), args[1:])
+        return read_object(args, "--args")
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="--args takes a JSON object, @FILE with one, or - for stdin") from None
+
+
+def read_file(name: str) -> str:
+    """The text of the file that an argument names, `-` for standard input. Raises `UsageError`."""
+    try:
+        if name == "-":
+            return sys.stdin.read()
+        with Path(name).expanduser().open(encoding="utf-8") as file:
+            text = file.read(MAX_RECORD_BYTES + 1)
+    except OSError as problem:
+        raise UsageError(
+            f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
+    if len(text) > MAX_RECORD_BYTES:
+        raise UsageError(f"{name!r} is longer than any message may be", hint="name another file")
+    return text

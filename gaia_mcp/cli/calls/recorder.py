@@ -1,0 +1,176 @@
+"""A conversation passed on between a client and a server, byte for byte and at once, and written to a file.
+
+A message is written before it is passed on, so an answer never precedes its question, and nothing that somebody has
+heard is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.client.conversation.masking import masked_value
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS
+from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
+from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, read_transcripts, said_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from gaia_mcp.client.transports.stdio.child import Child
+    from gaia_mcp.server.stdio.process import GuardedPipes
+
+# What a server has written before its end is in its pipe already; only a client that does not read takes longer.
+LAST_WORDS_SECONDS = 1.0
+
+
+class Recording:
+    """The file that one conversation is added to; whole lines, whatever happens.
+
+    Raises `ConfigFileError` for a file that is something else, that cannot be written, or that another conversation is
+    being added to.
+    """
+
+    def __init__(self, path: Path, server: str) -> None:
+        self.secrets: Callable[[], Sequence[str]] = list
+        self.problem = ""
+        self._path = path
+        # Held to add a message.
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as cause:
+            raise ConfigFileError(path, f"cannot be written: {cause.strerror}", hint="check --to") from cause
+        try:
+            self._size = self._whole_lines()
+        except BaseException:
+            os.close(self._file)
+            raise
+        self._write(header_line(server, datetime.now(UTC).isoformat(timespec="seconds")))
+
+    def said(self, sender: str, record: bytes) -> None:
+        """Add a message. What goes wrong is in `problem`, and told once: the conversation goes on."""
+        with self._lock:
+            # Taken here, so that no line has an earlier time than the one above it.
+            ms = int((time.monotonic() - self._began) * 1000)
+            self._write(said_line(sender, record, ms, self._mask))
+
+    def fail(self, problem: str) -> None:
+        """Record no more."""
+        if not self.problem:
+            self.problem = problem
+            remark(f"{self._path}: nothing more is recorded: {problem}")
+
+    def _mask(self, value: Any) -> Any:
+        return masked_value(value, self.secrets())
+
+    def _whole_lines(self) -> int:
+        """How many bytes there are, without a line that was cut off once."""
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            raise ConfigFileError(self._path, "is no ordinary file", hint="choose another one with --to")
+        self._keep_others_out()
+        data = self._path.read_bytes()
+        if not data:
+            return 0
+        try:
+            read_transcripts(data)
+        except TranscriptError as cause:
+            hint = "choose another file with --to; it was left as it is"
+            raise ConfigFileError(self._path, str(cause), line=cause.line, column=1, hint=hint) from cause
+        size = data.rfind(b"\n") + 1
+        os.ftruncate(self._file, size)
+        return size
+
+    def _keep_others_out(self) -> None:
+        if os.name == "nt":
+            return  # There is no lock there that a reader would not run into.
+        import fcntl
+
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as cause:
+            hint = "wait for its end, or choose another file with --to"
+            raise ConfigFileError(self._path, "is being recorded to by another process", hint=hint) from cause
+
+    def _write(self, line: bytes) -> None:
+        if self.problem:
+            return
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+            self._size += len(line)
+        except OSError as problem:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            self.fail(str(problem.strerror))
+
+
+class Relay:
+    """Passes on what a client, on our own pipes, and a server say to each other, until one of them ends."""
+
+    def __init__(self, pipes: GuardedPipes, child: Child, recording: Recording) -> None:
+        self._pipes = pipes
+        self._child = child
+        self._recording = recording
+        self._ended = threading.Event()
+
+    def run(self) -> int:
+        """The exit status that the server has chosen for itself, 0 if it was left no choice. Raises `SpawnError`."""
+        self._child.start()
+        heard = threading.Thread(target=self._run, args=(self._pass_back,), daemon=True)
+        heard.start()
+        threading.Thread(target=self._run, args=(self._pass_on,), daemon=True).start()
+        self._ended.wait()
+        stopped = self._child.stop(CLOSE_GRACE_SECONDS)
+        heard.join(LAST_WORDS_SECONDS)
+        if stopped.how in ("on SIGTERM", "on SIGKILL") or stopped.returncode is None:
+            return 0
+        return stopped.returncode if stopped.returncode >= 0 else 128 - stopped.returncode
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            # One of them has gone, and whoever is left hears of it.
+            with suppress(OSError):
+                work()
+        finally:
+            self._ended.set()
+
+    def _pass_on(self) -> None:
+        patience = Deadline(LONGEST_SECONDS)
+        self._pass(CLIENT, self._pipes.read, lambda data: self._child.write(data, patience))
+
+    def _pass_back(self) -> None:
+        self._pass(SERVER, self._child.read, self._pipes.write)
+
+    def _pass(self, sender: str, read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
+        lines = LineBuffer()
+        while data := read():
+            self._record(sender, lines, data)
+            write(data)
+        self._record(sender, lines, b"")
+
+    def _record(self, sender: str, lines: LineBuffer, data: bytes) -> None:
+        if self._recording.problem:
+            return
+        try:
+            for record in lines.feed(data) if data else lines.finish():
+                self._recording.said(sender, record)
+        except RecordTooLongError as problem:
+            self._recording.fail(f"the {sender} wrote {problem}")
+
+
+def pass_stderr(text: bytes) -> None:
+    """Pass on to our own stderr what a server has written to its."""
+    with suppress(OSError):  # Nobody reads it.
+        os.write(2, text)

@@ -1,0 +1,116 @@
+"""The promise that tools are still what somebody has approved: `--locked` of several commands, and its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gaia_mcp.names import typeable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.errors import ContractError
+    from gaia_mcp.storage.lock_file import LockedServer
+    from gaia_mcp.toolspec.contract import Contract, ToolChange
+
+LockFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lock-file", metavar="PATH", help="The file of locked tools. Default: mcp.lock.json in the working folder.",
+        show_default=False,
+    ),
+]  # fmt: skip
+
+
+class Pinned:
+    """What a lock file says about the tools of each server."""
+
+    def __init__(self, path: Path, servers: Mapping[str, LockedServer]) -> None:
+        self.path = path
+        self._servers = servers
+
+    @classmethod
+    def wanted(cls, is_locked: bool, path: Path | None) -> Pinned | None:
+        """What `--locked` and `--lock-file` ask for; naming a file means that it is to be kept to.
+
+        Raises `ConfigFileError` for a file that is not there, or cannot be relied on.
+        """
+        if not is_locked and path is None:
+            return None
+        from gaia_mcp.errors import ConfigFileError
+        from gaia_mcp.storage.lock_file import read_lock
+
+        where = lock_path(path)
+        servers = read_lock(where)
+        if servers is None:
+            raise ConfigFileError(where, "is not there", hint="write it with: gaia mcp lock NAME...")
+        return cls(where, servers)
+
+    def contract(self, server: str) -> Contract:
+        """The tools of a server as they were locked. Raises `ContractError` if they never were."""
+        from gaia_mcp.errors import ContractError
+
+        if server not in self._servers:
+            hint = f"approve its tools: gaia mcp lock {typeable(server)}{_named(self.path)}"
+            raise ContractError(server, f"is not in {self.path}", hint=hint)
+        return self._servers[server].contract
+
+    def check_server(self, server: str, tools: Sequence[MCPTool]) -> None:
+        """Raises `ContractError` unless these are exactly the tools that were locked."""
+        from gaia_mcp.toolspec.contract import differences
+
+        if changes := differences(self.contract(server), contract_now(server, tools)):
+            raise changed(server, changes, self.path)
+
+    def check_tool(self, server: str, tool: MCPTool) -> None:
+        """Raises `ContractError` unless this tool is as it was locked, whatever has become of the others, and shows
+        how it differs on stderr.
+        """
+        from gaia_mcp.cli.screen.output import to_stderr
+        from gaia_mcp.toolspec.contract import as_objects, tool_difference, worded
+
+        now = contract_now(server, [tool])[tool.name]
+        change = tool_difference(tool.name, self.contract(server).get(tool.name), now)
+        if change is not None:
+            for line in worded(as_objects([change])):
+                to_stderr(line)
+            raise changed(server, [change], self.path)
+
+
+def lock_path(path: Path | None) -> Path:
+    """The lock file that `--lock-file` names, or the usual one."""
+    from gaia_mcp.storage.lock_file import LOCK_FILE
+
+    return path if path is not None else Path(LOCK_FILE)
+
+
+def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
+    """The contract of these tools. Raises `RemoteProtocolError` for a definition that has no canonical form."""
+    from gaia_mcp.errors import RemoteProtocolError
+    from gaia_mcp.toolspec.contract import Undefinable, contract_of
+
+    try:
+        return contract_of(tool.definition for tool in tools)
+    except Undefinable as problem:
+        raise RemoteProtocolError(server, f"describes a tool in a way that cannot be kept: {problem}") from problem
+
+
+def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
+    """The error about tools that are not as they were locked."""
+    from gaia_mcp.errors import ContractError
+    from gaia_mcp.toolspec.contract import as_objects
+
+    summary = ", ".join(map(str, changes))
+    hint = f"read what has changed; if that is well: gaia mcp lock {typeable(server)} --update{_named(path)}"
+    return ContractError(server, f"is not as locked in {path}: {summary}", as_objects(changes), hint=hint)
+
+
+def _named(path: Path) -> str:
+    """How the lock file is named on a command line, if it has to be."""
+    import shlex
+
+    return "" if path == lock_path(None) else f" --lock-file {shlex.quote(str(path))}"

@@ -1,0 +1,84 @@
+"""Two checks of `test-client` that look at tools with distrust: at what they say, and at whom their names resemble."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.checks.report import OK, WARN
+from gaia_mcp.errors import MCPError
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.toolspec.contract import Undefinable, canonical_tool
+from gaia_mcp.toolspec.poisoning import folded_name, looks_like_another, suspicions, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.config.store import ConfigStore
+
+# The specification's own recommendation for a tool's name.
+MAX_NAME_CHARS = 128
+# Of tools that share a problem this many are named; who has more of them can look for the rest.
+MAX_NAMED = 5
+
+
+class Known(NamedTuple):
+    """A tool of another server, as it was last seen."""
+
+    server: str
+    definition: Mapping[str, Any]
+
+
+def known_tools(store: ConfigStore) -> dict[str, list[Known]]:
+    """The tools of all configured servers that were seen before, by what remains of their names."""
+    found: dict[str, list[Known]] = {}
+    cache = ToolCache(cache_folder())
+    for name in store.names():
+        try:
+            tools = cache.lookup(store.entry(name))
+        except MCPError:
+            continue  # An entry that makes no sense has no tools.
+        for tool in tools or []:
+            found.setdefault(folded_name(tool["name"]), []).append(Known(name, tool))
+    return found
+
+
+def texts_checked(tools: Sequence[MCPTool]) -> tuple[str, str]:
+    """Outcome and detail of the check on what the tools' definitions say."""
+    found = [f"{visible(tool.name)!r}: {one}" for tool in tools for one in suspicions(tool.definition)]
+    if not found:
+        return OK, "nothing suspicious"
+    # Their number first: a detail that is too long is cut.
+    return WARN, (f"{len(found)} to look at: " if len(found) > 1 else "") + "; ".join(found)
+
+
+def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Sequence[Known]]) -> tuple[str, str]:
+    """Outcome and detail of the check on the tools' names: unusual, look-alike, or another server's."""
+    problems = []
+    if odd := [tool.name for tool in tools if len(tool.name) > MAX_NAME_CHARS or not _is_recommended(tool.name)]:
+        problems.append(f"unusual: {', '.join(repr(visible(name)) for name in odd)}")
+    if alike := [tool.name for tool in tools if looks_like_another(tool.name)]:
+        problems.append(f"of letters that look like others: {', '.join(map(ascii, alike))}")
+    taken: dict[str, list[str]] = {}
+    for tool in tools:
+        known_alike = (one for one in known.get(folded_name(tool.name), ()) if one.server != server)
+        if rivals := {one.server for one in known_alike if not _is_same(tool, one)}:
+            taken.setdefault(", ".join(map(repr, sorted(rivals))), []).append(repr(visible(tool.name)))
+    for others, names in taken.items():
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        what = "a tool" if len(names) == 1 else "tools"
+        problems.append(f"{', '.join(names[:MAX_NAMED])}{more} may be taken for {what} of {others}")
+    return (WARN, "; ".join(problems)) if problems else (OK, "as recommended")
+
+
+def _is_same(tool: MCPTool, other: Known) -> bool:
+    """Whether two servers have the very same tool, as two entries for one program have."""
+    try:
+        return canonical_tool(tool.definition) == canonical_tool(other.definition)
+    except Undefinable:
+        return False
+
+
+def _is_recommended(name: str) -> bool:
+    return all(character.isascii() and (character.isalnum() or character in "_.-") for character in name)

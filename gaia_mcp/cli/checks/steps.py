@@ -1,0 +1,241 @@
+"""The checks of `test-client`: what is tried with a server, in order, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.cli.calls.plan import typed
+from gaia_mcp.cli.calls.validation import checked
+from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
+from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Examination, untried
+from gaia_mcp.cli.commands.listing import described
+from gaia_mcp.cli.screen.output import counted
+from gaia_mcp.cli.servers.fleet import visit_each
+from gaia_mcp.cli.servers.sessions import Session
+from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.stdio.transport import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.errors import (
+    ConnectError,
+    DeadlineError,
+    MCPError,
+    PeerError,
+    RemoteProtocolError,
+    ToolUnknownError,
+)
+from gaia_mcp.names import did_you_mean
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.toolspec.assignments import Assignment
+from gaia_mcp.toolspec.schema import SchemaError, check_schema, misfits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gaia_mcp.cli.checks.locked import Pinned
+    from gaia_mcp.cli.checks.poisoning import Known
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.deadline import Deadline
+
+# Many servers that end at once on a busy machine hold each other up, and none of them is to blame.
+LEAVING_SECONDS = 3.0
+
+
+class CallWanted(NamedTuple):
+    """A tool to call, with its arguments as typed."""
+
+    tool: str
+    arguments: Sequence[Assignment]
+
+
+class Wanted(NamedTuple):
+    """What is to be tried beside what always is: a call, a contract; `known` are the tools of all servers by name."""
+
+    call: CallWanted | None
+    pinned: Pinned | None
+    known: Mapping[str, Sequence[Known]]
+
+
+class _Examiner:
+    """Does the checks of one server, one after the other."""
+
+    def __init__(self, session: Session, result: Examination, on_check: Callable[[Check], None] | None) -> None:
+        self.session = session
+        self.client = session.client
+        self.result = result
+        self._on_check = on_check
+
+    def run(self, wanted: Wanted) -> None:
+        """All of them. What makes the following ones senseless ends them."""
+        if not self._try("start", self._start) or not self._try("negotiation", self._negotiate):
+            return
+        self._try("answer", self._answer)
+        if self._is_silent():
+            return
+        tools: list[MCPTool] = []
+        is_as_locked = wanted.pinned is None
+        if self._try("tools", lambda: self._tools(tools)):
+            self._try("input schemas", lambda: self._schemas(tools, "inputSchema"))
+            self._try("output schemas", lambda: self._schemas(tools, "outputSchema"))
+            self._try("names", lambda: names_checked(self.session.entry.name, tools, wanted.known))
+            self._try("texts", lambda: texts_checked(tools))
+            if (pinned := wanted.pinned) is not None:
+                is_as_locked = self._try("contract", lambda: self._contract(pinned, tools))
+        capabilities = self.client.peer.capabilities if self.client.peer else {}
+        if "prompts" in capabilities:
+            self._try("prompts", lambda: self._listed("prompts/list", "name"))
+        if "resources" in capabilities:
+            self._try("resources", lambda: self._listed("resources/list", "uri"))
+            self._try("templates", self._templates)
+        # A tool that nobody has approved is not called.
+        if (call := wanted.call) is not None and is_as_locked:
+            self._try("call", lambda: self._call(call, tools))
+
+    def end(self) -> None:
+        """Stop the server, and say how that went and what it wrote beside the protocol."""
+        began = time.monotonic()
+        was_open = self.client.peer is not None
+        in_trouble = self._is_silent()
+        stopped = self.session.close(IMPATIENT_GRACE_SECONDS if in_trouble else LEAVING_SECONDS)
+        if stopped is not None:
+            outcome, detail = OK, f"{stopped.how}, status {stopped.returncode}"
+            # Of a group that has got our signal, some are gone sooner than others; only who left in peace left them.
+            if stopped.how in ("on SIGTERM", "on SIGKILL"):
+                outcome, detail = WARN, f"it stayed after its input had ended, and was stopped {stopped.how}"
+            elif stopped.left_others:
+                outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
+            self._add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
+        if noise := self.client.host.noise():
+            self._add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
+        elif was_open:
+            self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
+
+    def _is_silent(self) -> bool:
+        """Whether the server has left something without an answer, so that it is not waited for again."""
+        return any(isinstance(check.error, (DeadlineError, ConnectError)) for check in self.result.checks)
+
+    def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
+        began = time.monotonic()
+        try:
+            outcome, detail = work()
+            error = None
+        except MCPError as problem:
+            outcome, detail, error = FAIL, problem.message, problem
+        detail = one_line(redacted(detail, self.session.secrets()), 500)
+        self._add(Check(name, outcome, time.monotonic() - began, detail, error))
+        return error is None
+
+    def _add(self, check: Check) -> None:
+        self.result.add(check, self._on_check)
+
+    def _start(self) -> tuple[str, str]:
+        self.client.transport.connect()
+        return OK, str(described(self.session.entry)["target"])
+
+    def _negotiate(self) -> tuple[str, str]:
+        peer = self.client.open(self.session.start_deadline())
+        presented = " ".join(str(peer.info[key]) for key in ("name", "version") if peer.info.get(key))
+        offers = ", ".join(peer.capabilities) or "nothing"
+        return OK, f"{peer.version} ({peer.era}), {presented or 'unnamed'}, offers {offers}"
+
+    def _answer(self) -> tuple[str, str]:
+        self.client.check_alive(self.session.deadline())
+        return OK, "it answers"
+
+    def _tools(self, tools: list[MCPTool]) -> tuple[str, str]:
+        tools += self.session.fetch_tools()
+        count = counted(len(tools), "tool")
+        if problems := self.client.tool_problems:
+            return FAIL, f"{count}; {'; '.join(problems)}"
+        if self.client.peer is not None and "tools" not in self.client.peer.capabilities:
+            return WARN, f"{count}, which it does not declare" if tools else "it offers no tools"
+        return OK, count
+
+    def _schemas(self, tools: list[MCPTool], member: str) -> tuple[str, str]:
+        problems = []
+        schemas = [(tool.name, tool.definition[member]) for tool in tools if tool.definition.get(member) is not None]
+        for name, schema in schemas:
+            try:
+                check_schema(schema)
+            except SchemaError as problem:
+                problems.append(f"{name!r}: {problem}")
+                continue
+            if member == "inputSchema" and isinstance(schema, dict) and schema.get("type") != "object":
+                problems.append(f"{name!r}: its type is {schema.get('type')!r}, not 'object'")
+        return (FAIL, "; ".join(problems)) if problems else (OK, f"{len(schemas)} valid")
+
+    def _contract(self, pinned: Pinned, tools: list[MCPTool]) -> tuple[str, str]:
+        pinned.check_server(self.session.entry.name, tools)
+        return OK, f"as locked in {pinned.path}"
+
+    def _listed(self, method: str, key: str) -> tuple[str, str]:
+        items = list(self.client.items(method, self.session.deadline()))
+        bad = [number for number, item in enumerate(items, 1) if not (isinstance(item, dict) and item.get(key))]
+        problems = [*self.client.tool_problems, *(f"number {number} has no {key}" for number in bad)]
+        return (FAIL, "; ".join(problems)) if problems else (OK, str(len(items)))
+
+    def _templates(self) -> tuple[str, str]:
+        method = "resources/templates/list"
+        try:
+            return self._listed(method, "uriTemplate")
+        except PeerError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return WARN, f"it has resources, and does not know {method}"
+
+    def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:
+        tool = next((tool for tool in tools if tool.name == wanted.tool), None)
+        if tool is None:
+            suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
+            raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
+        arguments = typed(wanted.arguments, tool.input_schema)
+        # Of a schema that cannot be used its own check tells; as with `call`, the tool is called all the same.
+        with suppress(SchemaError):
+            checked(self.session.entry.name, tool.name, tool.input_schema, arguments)
+        result = self.client.call(tool.name, arguments, self.session.deadline())
+        blocks = result.get("content")
+        texts = (
+            [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        )
+        said = one_line(next((text for text in texts if isinstance(text, str)), ""), 120)
+        if result.get("isError"):
+            return FAIL, f"{tool.name} failed: {said}"
+        with suppress(SchemaError):
+            if tool.output_schema is not None and (
+                found := misfits(tool.output_schema, result.get("structuredContent"))
+            ):
+                problem = f"answered {tool.name} with a result that does not fit its own schema: {found[0]}"
+                raise RemoteProtocolError(self.session.entry.name, problem, hint="tell its author")
+        return OK, f"{tool.name}: {said}"
+
+
+def examine_all(
+    entries: Sequence[ServerEntry],
+    wanted: Wanted,
+    whole: Deadline | None,
+    on_check: Callable[[Check], None] | None = None,
+) -> list[Examination]:
+    """Do every check with all servers at once, in the order of `entries`; `on_check` hears of each as it is done."""
+    results = {entry.name: Examination(entry.name) for entry in entries}
+
+    def work(entry: ServerEntry, starting: Callable[[Session], None]) -> None:
+        result = results[entry.name]
+        try:
+            session = Session(entry, whole, Host())
+            starting(session)
+        except MCPError as error:
+            result.add(untried(error), on_check)
+            return
+        examiner = _Examiner(session, result, on_check)
+        try:
+            examiner.run(wanted)
+            session.settle()
+        except BaseException:
+            session.close(IMPATIENT_GRACE_SECONDS)
+            raise
+        examiner.end()
+
+    visit_each(entries, work, quiet=on_check is not None)
+    return list(results.values())

@@ -1,0 +1,158 @@
+"""`gaia mcp add`: save a server, after it has proved that it works."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from gaia_mcp.cli.entries.command_line import (
+    CwdOption,
+    EnvOption,
+    HeaderOption,
+    NoCheckOption,
+    RequestTimeoutOption,
+    UrlOption,
+    anchor,
+    command_of,
+    fill_in,
+    proved,
+    warn_of_secrets,
+)
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.screen.output import done, remark, speak
+from gaia_mcp.cli.status import UsageError
+
+
+class AddCommand(TyperCommand):
+    """`--json` is the form of the answer in every command, and here also takes the entry itself: `--json '{…}'`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        words: list[str] = []
+        rest = iter(args)
+        for word in rest:
+            if word == "--":
+                words += [word, *rest]
+            elif word.startswith("--json=") or (words and words[-1] == "--json" and word.lstrip().startswith("{")):
+                words = words[:-1] if words and words[-1] == "--json" else words
+                words += ["--entry", word.removeprefix("--json=")]
+            else:
+                words.append(word)
+        return super().parse_args(ctx, words)
+
+
+SETTINGS = {"cls": AddCommand}
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call the server.")]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar='{"COMMAND LINE" | -- COMMAND [ARG...]}',
+        help="How to start it. No shell is involved.",
+        show_default=False,
+    ),
+]
+EntryOption = Annotated[
+    str | None, typer.Option("--entry", metavar="JSON", help="The whole entry; also: --json '{…}'.", show_default=False)
+]
+DisabledOption = Annotated[bool, typer.Option("--disabled", help="Save it as disabled.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a server of the same name.")]
+
+
+def add(
+    name: Name,
+    words: Words = None,
+    url: UrlOption = None,
+    entry: EntryOption = None,
+    env: EnvOption = None,
+    header: HeaderOption = None,
+    cwd: CwdOption = None,
+    request_timeout: RequestTimeoutOption = None,
+    disabled: DisabledOption = False,
+    no_check: NoCheckOption = False,
+    force: ForceOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Save a server, after connecting to it once.
+
+    If it cannot be reached, nothing is saved. Put -- before a command that has options of its own.
+
+    Example: gaia mcp add time -- uvx mcp-server-time
+    """
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.config.store import check_server_name
+    from gaia_mcp.errors import ServerExistsError
+    from gaia_mcp.paths import shown
+
+    speak(as_json=as_json, debug=debug)
+    check_server_name(name)
+    new = _entry(name, words or [], url, entry)
+    read_entry(name, new)
+    fill_in(new, env or [], header or [], cwd, request_timeout)
+    if disabled:
+        new["disabled"] = True
+    is_anchored = bool(words) and anchor(new)
+    store = open_store(config, may_be_new=True)
+    read = read_entry(name, new, store.path)
+    if not force and name in store.names() and store.source_of(name) == store.path:
+        raise ServerExistsError(name, store.path)
+    facts: dict[str, Any] = {}
+    presented = ""
+    if not no_check:
+        facts, presented = proved(read, within(timeout))
+    store.add(name, new, replace=force)
+    if is_anchored:
+        remark(f"the program is kept as {new['command']!r}")
+    if words and "cwd" not in new:
+        _warn_of_files(name, new.get("args", []))
+    warn_of_secrets(new)
+    done(f"added {name!r} to {shown(store.path)}{presented}", added=name, path=str(store.path), **facts)
+
+
+def _warn_of_files(name: str, arguments: list[str]) -> None:
+    """Arguments that name files of this folder, which a server that is started elsewhere does not find."""
+    import os
+
+    for argument in arguments:
+        # An agent is FILE:CLASS.
+        names = (argument, argument.partition(":")[0])
+        if not os.path.isabs(argument) and any(map(os.path.isfile, names)):  # noqa: PTH117
+            where = "the server starts in whatever folder it is called from"
+            remark(f"{argument!r} is a file of this folder, and {where}; keep it here: gaia mcp edit {name} --cwd .")
+            return
+
+
+def _entry(name: str, words: list[str], url: str | None, entry: str | None) -> dict[str, Any]:
+    given = [what for what, value in (("a command", words), ("--url", url), ("--json", entry)) if value]
+    if len(given) != 1:
+        problem = f"{' and '.join(given)} exclude each other" if given else f"how is {name!r} started?"
+        raise UsageError(problem, hint=f"gaia mcp add {name} -- COMMAND [ARG...], or --url URL, or --json '{{…}}'")
+    if entry is not None:
+        return _from_json(name, entry)
+    if url is not None:
+        return {"url": url}
+    return command_of(name, words)
+
+
+def _from_json(name: str, text: str) -> dict[str, Any]:
+    from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_object
+
+    try:
+        value = read_object(text, "--json")
+    except ArgumentSyntaxError as problem:
+        raise UsageError(
+            str(problem), hint='an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
+        ) from None
+    wrapped = value.get("mcpServers", value.get("servers"))
+    if isinstance(wrapped, dict):
+        # The whole snippet, as READMEs show it.
+        if name not in wrapped and len(wrapped) != 1:
+            hint = "add them one by one, each by its name"
+            raise UsageError(f"--json holds {len(wrapped)} servers, and none is {name!r}", hint=hint)
+        value = wrapped[name] if name in wrapped else next(iter(wrapped.values()))
+    return value

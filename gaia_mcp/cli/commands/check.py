@@ -1,0 +1,149 @@
+"""`gaia mcp test-client`: does a server work? A line for each check, for people and for builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gaia_mcp.cli.checks.locked import LockFileOption, Pinned
+from gaia_mcp.cli.completion.sources import check_tools, check_words
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.screen.output import error_object, report, say, say_json, speak
+from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.status import UsageError, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.cli.checks.report import Check, Examination
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import MCPError
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME... [ARG...]", help="Servers, and key=value for --call.", autocompletion=check_words,
+        show_default=False,
+    ),
+]  # fmt: skip
+AllOption = Annotated[bool, typer.Option("--all", help="Every server that is not disabled, all at once.")]
+CallToolOption = Annotated[
+    str | None,
+    typer.Option("--call", metavar="TOOL", help="Call this tool too.", show_default=False, autocompletion=check_tools),
+]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Fail unless all tools are as they were locked.")]
+JUnitOption = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
+]
+
+
+def check(
+    words: Words = None,
+    every: AllOption = False,
+    call_tool: CallToolOption = None,
+    locked: LockedOption = False,
+    lock_file: LockFileOption = None,
+    junit: JUnitOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Test servers, step by step.
+
+    Start, negotiation, answer, tools and their schemas, prompts, resources, shutdown: ends with an error if any check
+    fails. Warns about names that may be taken for another server's, and texts that tell a model what to do or hide
+    something; with --locked, fails if the tools are not as `gaia mcp lock` found them.
+
+    Example: gaia mcp test-client time --call get_current_time timezone=UTC
+    """
+    from gaia_mcp.cli.calls.plan import assignment
+    from gaia_mcp.cli.checks.poisoning import known_tools
+    from gaia_mcp.cli.checks.steps import CallWanted, Wanted, examine_all
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.errors import ConfigError
+
+    speak(as_json=as_json, debug=debug)
+    names = [word for word in words or [] if "=" not in word]
+    arguments = [assignment(word) for word in words or [] if "=" in word]
+    if arguments and call_tool is None:
+        raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
+    if not names and not every:
+        raise UsageError("which server?", hint="name one, or test all of them with --all")
+    call = CallWanted(call_tool, arguments) if call_tool is not None else None
+    store = open_store(config)
+    wanted = Wanted(call, Pinned.wanted(locked, lock_file), known_tools(store))
+    entries, unusable = _enabled(store) if every else _named(store, names)
+    if not entries and not unusable:
+        raise ConfigError(f"no server to test in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
+
+    is_watched = len(entries) == 1 and not unusable and not as_json
+    if is_watched:
+        say(entries[0].name)
+    results = [*unusable, *examine_all(entries, wanted, within(timeout), _show if is_watched else None)]
+    problem = _write_junit(junit, results) if junit is not None else None
+    status = next((result.status for result in results if result.status), problem and status_of(problem))
+    if as_json:
+        answer = {"ok": not status, "servers": [result.as_object() for result in results], "exit": int(status or 0)}
+        say_json({**answer, "error": error_object(problem)} if problem is not None else answer)
+    elif not is_watched:
+        for result in results:
+            say(result.server)
+            for item in result.checks:
+                _show(item)
+    for failure in (*(result.error() for result in results), problem):
+        if failure is not None:
+            report(failure)
+    if status:
+        raise typer.Exit(status)
+
+
+def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Examination]]:
+    """The entries of these names, and what is to be said of those that make no sense."""
+    from gaia_mcp.cli.checks.report import Examination, untried
+    from gaia_mcp.errors import EntryError
+
+    entries: list[ServerEntry] = []
+    unusable: list[Examination] = []
+    for name in dict.fromkeys(names):
+        try:
+            entries.append(store.entry(name))
+        except EntryError as error:
+            unusable.append(Examination(name, [untried(error)]))
+    return entries, unusable
+
+
+def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Examination]]:
+    entries, unusable = _named(store, store.names())
+    return [entry for entry in entries if not entry.disabled], unusable
+
+
+def _show(item: Check) -> None:
+    from gaia_mcp.cli.checks.report import WARN
+    from gaia_mcp.toolspec.contract import worded
+
+    (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
+    say(line)
+    below = worded(item.error.facts.get("changes", ())) if item.error is not None else []
+    # A failure is told in full at the end; a warning only here, however narrow the terminal is.
+    if item.outcome == WARN and item.detail not in line:
+        below = item.detail.split("; ")
+    for more in below:
+        say(f"        {more}")
+
+
+def _write_junit(path: Path, results: list[Examination]) -> MCPError | None:
+    """What is wrong with a report that cannot be written: the checks are worth telling all the same."""
+    from gaia_mcp.cli.checks.junit import junit_xml
+    from gaia_mcp.errors import MCPError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(junit_xml(results))
+    except OSError as problem:
+        hint = "choose another file with --junit"
+        return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
+    return None

@@ -1,0 +1,89 @@
+"""`gaia mcp completion`: let a shell complete our commands."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.completion.sources import shell_names
+from gaia_mcp.cli.options import DebugOption, JsonOption
+from gaia_mcp.cli.screen.output import done, speak, write_text
+
+ShellArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[bash|zsh|fish|powershell]",
+        help="Default: the shell that this is typed in.",
+        show_default=False,
+        autocompletion=shell_names,
+    ),
+]
+InstallOption = Annotated[bool, typer.Option("--install", help="Write it where that shell looks for it.")]
+UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Take all of that away again.")]
+
+
+def completion(
+    shell: ShellArgument = None,
+    install: InstallOption = False,
+    uninstall: UninstallOption = False,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Have a TAB complete commands, servers, tools and arguments.
+
+    Prints the script for a shell, or installs it for this user. A start file such as ~/.zshrc is changed only where
+    the shell would not find the script otherwise, in one marked block.
+
+    Example: gaia mcp completion --install
+    """
+    from gaia_mcp.cli.completion.scripts import script
+    from gaia_mcp.cli.status import UsageError
+
+    speak(as_json=as_json, debug=debug)
+    if install and uninstall:
+        raise UsageError("--install and --uninstall exclude each other", hint="choose one of them")
+    chosen = _chosen(shell)
+    if not install and not uninstall:
+        if as_json:
+            done("", shell=chosen, script=script(chosen))
+        else:
+            write_text(script(chosen))
+        return
+    from gaia_mcp.cli.completion import installing as shellfiles
+    from gaia_mcp.paths import shown
+
+    there = shellfiles.places(chosen, os.environ)
+    if install:
+        changed = shellfiles.install(chosen, there)
+        then = f"; it is read by a new {chosen}, or now with: {there.then}"
+        nothing = f"completion for {chosen} was installed already"
+    else:
+        changed = shellfiles.uninstall(there, shellfiles.start_files(chosen, there, os.environ))
+        then, nothing = "", f"completion for {chosen} was not installed"
+    verb = "wrote" if install else "took it out of"
+    said = f"{verb} {', '.join(shown(path) for path in changed)}" if changed else nothing
+    facts = {"shell": chosen, "changed": [str(path) for path in changed]}
+    done(said + then, **facts, **({"next": there.then} if install else {}))
+
+
+def _chosen(shell: str | None) -> str:
+    """The shell that is meant. Raises `UsageError` if that is none that we know."""
+    from gaia_mcp.cli.completion.scripts import SHELLS
+    from gaia_mcp.cli.status import UsageError
+
+    hint = f"name one of: {', '.join(SHELLS)}"
+    if shell is None:
+        import shellingham  # type: ignore[import-untyped]
+
+        try:
+            shell = shellingham.detect_shell()[0]
+        except shellingham.ShellDetectionFailure:
+            shell = os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119
+            if not shell:
+                raise UsageError("it cannot be seen which shell this is", hint=hint) from None
+    shell = "powershell" if shell == "pwsh" else shell
+    if shell not in SHELLS:
+        raise UsageError(f"there is no completion for {shell!r}", hint=hint)
+    return shell

@@ -1,0 +1,64 @@
+"""`gaia mcp generate`: write what is made of the commands, the manual and the completion scripts, into a checkout.
+
+For those who work on this package; the help does not list it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.options import DebugOption, JsonOption
+from gaia_mcp.cli.screen.output import done, speak
+
+Folder = Annotated[
+    Path | None,
+    typer.Argument(metavar="[FOLDER]", help="The checkout. Default: the working folder.", show_default=False),
+]
+CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; fail if a file is not as it would be.")]
+
+
+def generate(
+    folder: Folder = None, check: CheckOption = False, as_json: JsonOption = False, debug: DebugOption = False
+) -> None:
+    """Write the manual and the completion scripts of a checkout.
+
+    They are made of the commands themselves, and always the same for the same commands.
+
+    Example: gaia mcp generate --check
+    """
+    from gaia_mcp.errors import ConfigFileError, MCPError
+
+    speak(as_json=as_json, debug=debug)
+    root = folder or Path()
+    if not (root / "gaia_mcp" / "cli").is_dir():
+        raise ConfigFileError(root.absolute(), "is no checkout of gaia-mcp", hint="name its folder")
+    wanted = {name: text.encode() for name, text in generated().items()}
+    differing = [name for name, data in wanted.items() if _held(root / name) != data]
+    if check:
+        if differing:
+            problem = f"not as the commands would have it: {', '.join(differing)}"
+            raise MCPError(problem, hint="write them with: gaia mcp generate")
+        done("all files are as they should be", checked=list(wanted))
+        return
+    for name in differing:
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(wanted[name])
+    done(f"wrote {', '.join(differing)}" if differing else "all files were as they should be", written=differing)
+
+
+def generated() -> dict[str, str]:
+    """What each file should hold, by its path within a checkout."""
+    from gaia_mcp.cli.completion.scripts import FILES, script
+    from gaia_mcp.cli.manual.pages import pages
+
+    return {
+        **{f"man/{name}": text for name, text in pages().items()},
+        **{f"completions/{name}": script(shell) for name, shell in FILES.items()},
+    }
+
+
+def _held(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None

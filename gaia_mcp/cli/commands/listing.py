@@ -1,0 +1,146 @@
+"""`gaia mcp list`: the configured servers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json, speak
+from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import MCPError
+
+CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every server that is not disabled.")]
+
+
+def list_servers(
+    check: CheckOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Show the configured servers.
+
+    Name, transport, state, and command or address. Never connects, unless told to. Secrets are not shown.
+
+    Example: gaia mcp list --check
+    """
+    from gaia_mcp.cli.entries.stores import open_store
+
+    speak(as_json=as_json, debug=debug)
+    store = open_store(config)
+    rows = _rows(store)
+    errors = _check(store, rows, timeout) if check else []
+    if as_json:
+        say_json({"servers": rows, "path": str(store.path)})
+    elif rows:
+        for line in columns([_cells(row, store.path) for row in rows]):
+            say(line)
+    else:
+        remark("no servers yet; add one with: gaia mcp add NAME -- COMMAND")
+    statuses = [report(error) for error in errors]
+    if statuses:
+        raise typer.Exit(statuses[0])
+
+
+def described(entry: ServerEntry) -> dict[str, Any]:
+    """An entry for showing, with its secrets masked."""
+    row: dict[str, Any] = {"name": entry.name, "transport": entry.transport}
+    if entry.transport == "stdio":
+        args = masked_arguments(entry.args or [])
+        row["command"] = (
+            entry.command if entry.args is not None else " ".join(masked_arguments(entry.command.split(" ")))
+        )
+        row["args"] = args
+        target = " ".join([row["command"], *(_quoted(argument) for argument in args)])
+    else:
+        target = row["url"] = masked_url(entry.url)
+    if entry.env:
+        row["env"] = {key: _shown_value(value) for key, value in entry.env.items()}
+    if entry.headers:
+        row["headers"] = {
+            key: masked(value) if looks_secret(key) or " " in value else masked_arguments([value])[0]
+            for key, value in entry.headers.items()
+        }
+    for key in ("cwd", "timeout"):
+        if getattr(entry, key) is not None:
+            row[key] = getattr(entry, key)
+    row["disabled"] = entry.disabled
+    row["source"] = str(entry.source) if entry.source else None
+    row["target"] = one_line(target, 400)
+    return row
+
+
+def _rows(store: ConfigStore) -> list[dict[str, Any]]:
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.errors import EntryError
+
+    rows: list[dict[str, Any]] = []
+    for name, raw in store.servers().items():
+        try:
+            rows.append(described(read_entry(name, raw, store.source_of(name))))
+        except EntryError as error:
+            # One broken entry must not hide the others.
+            rows.append({"name": name, "transport": "?", "invalid": error.message, "target": error.message})
+    return rows
+
+
+def _cells(row: dict[str, Any], path: Path) -> list[str]:
+    return [one_line(row["name"]), row["transport"], _state(row, path), row["target"]]
+
+
+def _state(row: dict[str, Any], path: Path) -> str:
+    if "invalid" in row:
+        return "invalid"
+    if "check" in row:
+        return str(row["check"]["summary"])
+    if row["disabled"]:
+        return "disabled"
+    return "enabled" if row["source"] in (None, str(path)) else "project"
+
+
+def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None) -> list[MCPError]:
+    """Connect to all at once; add what was found to `rows`. What failed comes back."""
+    from gaia_mcp.cli.screen.output import error_object
+    from gaia_mcp.cli.servers.fleet import visit_all
+
+    wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
+    errors: list[MCPError] = []
+    entries = [store.entry(row["name"]) for row in wanted]
+    visits = visit_all(entries, lambda session: session.fetch_tools(), within(timeout))
+    for row, visit in zip(wanted, visits, strict=True):
+        if visit.error is not None:
+            row["check"] = {"ok": False, "summary": "failed", "error": error_object(visit.error)}
+            row["target"] = one_line(visit.error.message, 400)
+            errors.append(visit.error)
+        else:
+            peer, count = visit.peer, len(visit.value or [])
+            row["check"] = {
+                "ok": True,
+                "summary": f"ok, {counted(count, 'tool')}, {visit.seconds:.2f} s",
+                "seconds": round(visit.seconds, 3),
+                "tools": count,
+                "version": peer.version if peer else "",
+                "server": peer.info if peer else {},
+            }
+    return errors
+
+
+def _shown_value(value: Any) -> Any:
+    return masked(value) if isinstance(value, str) else value
+
+
+def _quoted(argument: str) -> str:
+    import shlex
+
+    return argument if argument == "****" else shlex.quote(argument)

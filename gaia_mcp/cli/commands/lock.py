@@ -1,0 +1,149 @@
+"""`gaia mcp lock`: approve the tools of servers as they are now, and write down what they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from gaia_mcp.cli.checks.locked import LockFileOption, changed, contract_now, lock_path
+from gaia_mcp.cli.completion.sources import server_names
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.screen.output import counted, error_object, remark, report, say, say_json, speak
+from gaia_mcp.toolspec.contract import as_objects, worded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gaia_mcp.cli.servers.fleet import Visit
+    from gaia_mcp.cli.servers.sessions import Session
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.storage.lock_file import LockedServer
+    from gaia_mcp.toolspec.contract import Contract, ToolChange
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="Servers.", autocompletion=server_names, show_default=False),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Every server that is not disabled, all at once.")]
+UpdateOption = Annotated[bool, typer.Option("--update", help="Approve what has changed, and show it.")]
+
+
+def lock(
+    names: Names = None,
+    every: AllOption = False,
+    lock_file: LockFileOption = None,
+    update: UpdateOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Write down what the tools of servers are, for --locked.
+
+    A name, a title, a description, a schema or an annotation that changes afterwards is shown and refused, until
+    --update approves it. Other servers in the file stay as they are.
+
+    Example: gaia mcp lock time
+    """
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.cli.screen.inventory import enabled_names
+    from gaia_mcp.cli.servers.fleet import visit_all
+    from gaia_mcp.cli.status import UsageError, status_of
+    from gaia_mcp.errors import ConfigError
+    from gaia_mcp.storage.lock_file import LockedServer, entry_of, read_lock, update_lock
+
+    speak(as_json=as_json, debug=debug)
+    if not names and not every:
+        raise UsageError("which server?", hint="name one, or lock all of them with --all")
+    store, path = open_store(config), lock_path(lock_file)
+    chosen = enabled_names(store) if every else list(dict.fromkeys(names or []))
+    if not chosen:
+        raise ConfigError(f"no server to lock in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
+    entries = [store.entry(name) for name in chosen]
+    # Before anything is started: nobody wants to hear of a broken file afterwards.
+    before = read_lock(path) or {}
+
+    visits = visit_all(entries, _seen, within(timeout))
+    outcomes = [_outcome(visit, before.get(visit.entry.name), update=update) for visit in visits]
+    approved = {
+        outcome.visit.entry.name: LockedServer(entry_of(outcome.visit.entry), outcome.visit.value.contract)
+        for outcome in outcomes
+        if outcome.what in ("locked", "approved")
+    }
+    if approved:
+        update_lock(path, approved)
+    if as_json:
+        say_json({"path": str(path), "servers": [_object(outcome, path) for outcome in outcomes]})
+    else:
+        for outcome in outcomes:
+            _show(outcome, path)
+    errors = [error for outcome in outcomes if (error := _error(outcome, path)) is not None]
+    for visit in visits:
+        for problem in visit.value.problems if visit.value is not None else ():
+            remark(f"{visit.entry.name}: {problem}")
+    for error in errors:
+        report(error)
+    if errors:
+        raise typer.Exit(status_of(errors[0]))
+
+
+class _Seen(NamedTuple):
+    """The tools of a server, and what was wrong with those that are none, in words."""
+
+    contract: Contract
+    problems: list[str]
+
+
+class _Outcome(NamedTuple):
+    """What came of one server: `what` is "failed", "changed", "unchanged", "approved" or "locked"."""
+
+    visit: Visit
+    what: str
+    changes: Sequence[ToolChange] = ()
+
+
+def _seen(session: Session) -> _Seen:
+    contract = contract_now(session.entry.name, session.fetch_tools())
+    return _Seen(contract, list(session.client.tool_problems))
+
+
+def _outcome(visit: Visit, before: LockedServer | None, *, update: bool) -> _Outcome:
+    from gaia_mcp.toolspec.contract import differences
+
+    if visit.error is not None:
+        return _Outcome(visit, "failed")
+    if before is None:
+        return _Outcome(visit, "locked")
+    changes = differences(before.contract, visit.value.contract)
+    return _Outcome(visit, ("approved" if update else "changed") if changes else "unchanged", changes)
+
+
+def _error(outcome: _Outcome, path: Path) -> MCPError | None:
+    """Why a server is not locked as it is now, None if it is."""
+    if outcome.what == "changed":
+        return changed(outcome.visit.entry.name, outcome.changes, path)
+    return outcome.visit.error
+
+
+def _show(outcome: _Outcome, path: Path) -> None:
+    name = outcome.visit.entry.name
+    if outcome.what in ("locked", "unchanged"):
+        tools = counted(len(outcome.visit.value.contract), "tool")
+        say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
+    elif outcome.what != "failed":
+        say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
+        for line in worded(as_objects(outcome.changes)):
+            say(f"  {line}")
+
+
+def _object(outcome: _Outcome, path: Path) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": outcome.visit.entry.name, "outcome": outcome.what}
+    if outcome.what != "failed":
+        shown["tools"] = len(outcome.visit.value.contract)
+    if outcome.changes:
+        shown["changes"] = as_objects(outcome.changes)
+    if (error := _error(outcome, path)) is not None:
+        shown["error"] = {key: value for key, value in error_object(error).items() if key != "changes"}
+    return shown

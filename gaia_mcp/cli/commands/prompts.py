@@ -1,0 +1,140 @@
+"""`gaia mcp prompts` and `gaia mcp prompt`: the texts that servers have ready for models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.commands.tools import Names
+from gaia_mcp.cli.completion.sources import prompt_names, prompt_words
+from gaia_mcp.cli.options import (
+    ConfigOption,
+    DebugOption,
+    JsonOption,
+    OutputOption,
+    ServerArgument,
+    TimeoutOption,
+    within,
+)
+from gaia_mcp.cli.screen.output import Form, speak
+from gaia_mcp.names import typeable
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.cli.servers.sessions import Session
+
+Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
+]
+
+
+def prompts(
+    names: Names = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Show the prompts of servers, with their arguments.
+
+    Arguments in brackets may be left out. Without a name, all servers are asked at once.
+
+    Example: gaia mcp prompts demo
+    """
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+
+    speak(as_json=as_json, debug=debug)
+    kind = Kind("prompts", "prompts", _read, lambda prompt: prompt, _lines)
+    show_inventory(kind, names, open_store(config), within(timeout), Form)
+
+
+def prompt(
+    name: ServerArgument,
+    prompt: Prompt,
+    words: Words = None,
+    output_dir: OutputOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Fill in a prompt and print it.
+
+    The text of its messages goes to stdout, each of several under the role that says it; images, sound and other files
+    are saved, and their paths printed.
+
+    Example: gaia mcp prompt demo introduce name=Ada
+    """
+    from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.plan import assignment, typed
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.cli.screen.render import show_messages
+    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.status import UsageError
+
+    speak(as_json=as_json, debug=debug)
+    entry = open_store(config).entry(name)
+    arguments = typed([assignment(word) for word in words or []], {})
+    for key, value in arguments.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
+    with (
+        Waiting(f"starting {name}") as waiting,
+        connected(entry, within(timeout), elicit=asker(name, waiting), waiting=waiting) as session,
+    ):
+        waiting.rename(f"asking {name}")
+        _check(session, prompt, arguments)
+        result = session.client.get_prompt(prompt, arguments, session.deadline())
+        waiting.hide()
+        show_messages(prompt, result, output_dir)
+
+
+def _read(session: Session) -> Inventory:
+    from gaia_mcp.cli.screen.inventory import Inventory
+
+    return Inventory(session.fetch_prompts(), session.client.tool_problems)
+
+
+def _lines(prompt: dict[str, Any]) -> list[str]:
+    from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
+
+    shown = [name if is_required else f"[{name}]" for name, is_required in _arguments_of(prompt)]
+    lines = signature_lines(f"{prompt['name']}({', '.join(shown)})")
+    return lines + description_lines(prompt.get("description"))
+
+
+def _arguments_of(prompt: dict[str, Any]) -> list[tuple[str, bool]]:
+    """The arguments' names, and whether each is required; those first."""
+    described = prompt.get("arguments")
+    found = [
+        (argument["name"], argument.get("required") is True)
+        for argument in (described if isinstance(described, list) else [])
+        if isinstance(argument, dict) and isinstance(argument.get("name"), str)
+    ]
+    return sorted(found, key=lambda argument: not argument[1])
+
+
+def _check(session: Session, name: str, given: dict[str, Any]) -> None:
+    """What can be seen before the prompt is asked for. Raises `OfferUnknownError` and `ArgumentsError`."""
+    from gaia_mcp.errors import ArgumentsError, OfferUnknownError
+    from gaia_mcp.names import did_you_mean
+
+    listed = session.fetch_prompts()
+    known = {prompt["name"]: prompt for prompt in listed}
+    server = session.entry.name
+    if name not in known:
+        raise OfferUnknownError(server, "prompt", name, suggestion=did_you_mean(name, known))
+    arguments = _arguments_of(known[name])
+    names = [argument for argument, _ in arguments]
+    problems = [f"there is no {key!r}, {did_you_mean(key, names)}".rstrip(", ") for key in given if key not in names]
+    problems += [
+        f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
+    ]
+    if problems:
+        hint = f"see its arguments with: gaia mcp prompts {typeable(server)}"
+        raise ArgumentsError(server, name, problems, hint=hint, offer="prompt")

@@ -1,0 +1,45 @@
+"""`gaia mcp record`: stand between a client and a server, and write down what they say to each other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.options import ConfigOption, DebugOption, ServerArgument
+from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.status import ExitStatus
+
+ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Write here, below what is recorded already.")]
+
+
+def record(name: ServerArgument, to: ToOption, config: ConfigOption = None, debug: DebugOption = False) -> None:
+    """Record what a client and a server say to each other.
+
+    It is started in the server's place, by any client, starts the server itself, and passes everything on. Each time
+    it adds a conversation to FILE, for `gaia mcp replay`. The secrets in the server's own entry are left out; whatever
+    else is said is in the file, which only you can read.
+
+    To record what `gaia mcp call` does: gaia mcp add recorded -- gaia mcp record time --to time.jsonl
+
+    Example: gaia mcp record time --to time.jsonl
+    """
+    from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.cli.servers.launch import launched
+    from gaia_mcp.server.stdio.process import GuardedPipes
+
+    speak(as_json=False, debug=debug)
+    entry = open_store(config).entry(name)
+    recording = Recording(to, name)
+    if on_terminal(sys.stdin):
+        remark(f"recording {name} with whoever speaks MCP on standard input; Ctrl-C ends it")
+    pipes = GuardedPipes()
+    with launched(entry, "record", pass_stderr) as server:
+        recording.secrets = server.secrets
+        status = Relay(pipes, server.child, recording).run()
+    if status or recording.problem:
+        raise typer.Exit(status or ExitStatus.FAILURE)

@@ -1,0 +1,60 @@
+"""`gaia mcp replay`: serve a recorded conversation, for tests without the real server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.options import DebugOption
+from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `gaia mcp record`.", show_default=False)]
+
+
+def replay(file: FileArgument, debug: DebugOption = False) -> None:
+    """Serve a recorded conversation over stdio.
+
+    Every request is answered as it was answered then. It is known by its method and its arguments; the next recording
+    of it answers each time, the last one again and again; where FILE holds several conversations, the latest with such
+    a request counts. Progress, log messages and questions come as they came. To anything else the answer is an error
+    that names what there is.
+
+    Example: gaia mcp replay time.jsonl
+    """
+    from contextlib import suppress
+
+    from gaia_mcp.errors import ConfigFileError, MCPError
+    from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
+    from gaia_mcp.recordings.replay import Player
+    from gaia_mcp.recordings.transcript import TranscriptError, read_transcripts
+    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.storage.atomic import read_bytes
+
+    speak(as_json=False, debug=debug)
+    data = read_bytes(file, MAX_RECORD_BYTES)
+    if data is None:
+        raise ConfigFileError(file, "is not there", hint="check the name of the file")
+    try:
+        transcripts, is_cut = read_transcripts(data)
+    except TranscriptError as cause:
+        hint = "record one with: gaia mcp record NAME --to FILE"
+        raise ConfigFileError(file, str(cause), line=cause.line, column=1, hint=hint) from cause
+    if is_cut:
+        remark(f"the last line of {file} was cut off, and is left out")
+    if on_terminal(sys.stdin):
+        remark(f"replaying {transcripts[-1].server} to whoever speaks MCP on standard input; Ctrl-C ends it")
+
+    pipes, player, lines = GuardedPipes(), Player(transcripts), LineBuffer()
+    with suppress(BrokenPipeError):  # The client has gone.
+        pipes.write(b"".join(player.opening()))
+        while data := pipes.read():
+            try:
+                records = lines.feed(data)
+            except RecordTooLongError as problem:
+                raise MCPError(f"the client wrote {problem}", hint="nothing in the recording is as long") from problem
+            for record in records:
+                pipes.write(b"".join(player.receive(record)))

@@ -1,0 +1,123 @@
+"""`gaia mcp serve`: offer an agent as an MCP server over stdio."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.completion.sources import agent_names, host_names
+from gaia_mcp.cli.options import DebugOption
+from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.status import UsageError
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.agent import ServedAgent
+    from gaia_mcp.server.stdio.process import StdioServer
+
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="package.module:Class, path/to/file.py:Class, or a built-in agent (demo).",
+        autocompletion=agent_names,
+    ),
+]
+KwargOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kwarg", metavar="K=JSON", help="An argument for the class; text that is no JSON is taken as text.",
+    ),
+]  # fmt: skip
+ReloadOption = Annotated[
+    bool, typer.Option("--reload", help="Load the agent anew when its files change; clients stay connected.")
+]
+
+PrintConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--print-config",
+        metavar="HOST",
+        help="Print the entry that makes a host such as cursor start this agent, and serve nothing.",
+        autocompletion=host_names,
+        show_default=False,
+    ),
+]
+
+
+def serve(
+    target: Target,
+    kwarg: KwargOption = None,
+    reload: ReloadOption = False,
+    print_config: PrintConfigOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Offer an agent as an MCP server over stdin and stdout.
+
+    Any class with get_mcp_tool_definitions() and execute_mcp_tool() will do. What it prints goes to stderr.
+
+    Example: gaia mcp serve demo
+    """
+    speak(as_json=False, debug=debug)
+    keywords: dict[str, Any] = {}
+    for item in kwarg or []:
+        key, value = _keyword(item)
+        if key in keywords:
+            raise UsageError(f"--kwarg {key!r} is given twice", hint="write a list as JSON: --kwarg name=[1,2]")
+        keywords[key] = value
+    if print_config is not None:
+        from gaia_mcp.cli.transfer.snippets import home_alone, known_host, own_entry, print_entries
+
+        words = [word for item in kwarg or [] for word in ("--kwarg", item)]
+        name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])
+        print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
+        return
+    if on_terminal(sys.stdin):
+        remark(f"serving {target} to whoever speaks MCP on standard input; Ctrl-C ends it")
+
+    # The pipes are taken before anything of the agent's is imported.
+    from gaia_mcp.server.stdio.process import StdioServer
+
+    server = StdioServer(target)
+    server.run(lambda: _load(target, keywords, server if reload else None))
+
+
+def _load(target: str, keywords: dict[str, Any], reloading: StdioServer | None) -> ServedAgent:
+    from gaia_mcp.agents.loader import load_agent, source_folder
+    from gaia_mcp.errors import AgentError
+    from gaia_mcp.server.agent import ServedAgent
+
+    def load() -> ServedAgent:
+        loaded = load_agent(target, keywords)
+        try:
+            agent = ServedAgent(
+                loaded, list_changes=reloading is not None, tell=lambda problem: remark(f"{target}: {problem}")
+            )
+            agent.describe()
+        except (Exception, SystemExit) as cause:  # the agent's own code
+            problem = f"cannot say what it offers: {type(cause).__name__}: {cause}"
+            raise AgentError(target, problem, hint="see the traceback with --debug") from cause
+        return agent
+
+    agent = load()
+    if reloading is not None:
+        if (folder := source_folder(target)) is None:
+            remark(f"{target} is built in and has no files to watch")
+        else:
+            from gaia_mcp.cli.checks.reload import watch
+
+            watch(folder, load, reloading.replace_agent)
+    return agent
+
+
+def _keyword(item: str) -> tuple[str, Any]:
+    key, equals, text = item.partition("=")
+    if not equals or not key.isidentifier():
+        raise UsageError(f"--kwarg {item!r} is not K=JSON", hint="write --kwarg name=value")
+    try:
+        return key, json.loads(text)
+    except ValueError:
+        return key, text

@@ -1,0 +1,111 @@
+"""`gaia mcp show`: everything about one server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument, TimeoutOption, within
+from gaia_mcp.cli.screen.output import Form, say, say_json, speak
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.servers.sessions import Session
+    from gaia_mcp.config.entries import ServerEntry
+
+CheckOption = Annotated[bool, typer.Option("--check", help="Connect to it, and show what it says about itself.")]
+
+
+def show(
+    name: ServerArgument,
+    check: CheckOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Show everything about one server.
+
+    Its entry, with secrets hidden, and what is known of it. With --check also its version of MCP, what it offers, and
+    what it tells about its use.
+
+    Example: gaia mcp show demo --check
+    """
+    from gaia_mcp.cli.commands.listing import described
+    from gaia_mcp.cli.entries.stores import open_store
+
+    speak(as_json=as_json, debug=debug)
+    entry = open_store(config).entry(name)
+    shown = described(entry)
+    del shown["target"]
+    shown["known_tools"] = _known_tools(entry)
+    if check:
+        from gaia_mcp.cli.screen.progress import Waiting
+        from gaia_mcp.cli.servers.sessions import connected
+
+        with Waiting(f"starting {name}") as waiting, connected(entry, within(timeout), waiting=waiting) as session:
+            shown["server"] = _presented(session)
+            shown["known_tools"] = shown["server"]["tools"]
+    if Form.as_json:
+        say_json(shown)
+        return
+    rows = _rows(shown)
+    width = max(len(key) for key, _ in rows) + 2
+    for key, text in rows:
+        # Whole, also where that takes several lines of a terminal: nothing else shows it.
+        say(f"{key:<{width}}{text}")
+
+
+def _known_tools(entry: ServerEntry) -> int | None:
+    """How many tools it had when somebody last looked; None if nobody has."""
+    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.storage.tool_cache import ToolCache
+
+    tools = ToolCache(cache_folder()).lookup(entry)
+    return None if tools is None else len(tools)
+
+
+def _presented(session: Session) -> dict[str, Any]:
+    """What a server says about itself."""
+    peer = session.client.peer
+    assert peer is not None  # noqa: S101 (connected)
+    return {
+        "info": peer.info,
+        "version": peer.version,
+        "era": peer.era,
+        "capabilities": peer.capabilities,
+        "instructions": peer.instructions,
+        "tools": len(session.fetch_tools()),
+    }
+
+
+def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
+    """Names and values, each of them on a line."""
+    import json
+
+    from gaia_mcp.safetext import one_line
+
+    server = shown.get("server")
+    facts = {key: value for key, value in shown.items() if key not in ("server", "known_tools")}
+    facts["tools"] = "not known yet" if shown["known_tools"] is None else shown["known_tools"]
+    if server is not None:
+        info = server["info"]
+        presented = [str(info[key]) for key in ("title", "name", "version") if info.get(key)]
+        facts["server"] = " ".join(presented) or "(no name)"
+        facts["protocol"] = f"{server['version']} ({server['era']})"
+        facts["offers"] = ", ".join(server["capabilities"]) or "nothing"
+        facts["instructions"] = server["instructions"] or None
+    rows = []
+    for key, value in facts.items():
+        if value is None or value in ([], {}):
+            continue
+        if isinstance(value, dict):
+            text = ", ".join(f"{name}={held}" for name, held in value.items())
+        elif isinstance(value, list):
+            text = " ".join(json.dumps(part) if " " in part or not part else part for part in value)
+        elif isinstance(value, bool):
+            text = "yes" if value else "no"
+        else:
+            text = f"{value:g} s" if key == "timeout" else str(value)
+        rows.append((key, one_line(text, 2000)))
+    return rows

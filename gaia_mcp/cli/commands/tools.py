@@ -1,0 +1,68 @@
+"""`gaia mcp tools`: what servers can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gaia_mcp.cli.completion.sources import server_names
+from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
+from gaia_mcp.cli.screen.output import Form, speak
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.cli.servers.sessions import Session
+    from gaia_mcp.client.tool import MCPTool
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME...]", help="Servers; all that are not disabled by default.", autocompletion=server_names
+    ),
+]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print each tool's whole input schema.")]
+
+
+def tools(
+    names: Names = None,
+    schema: SchemaOption = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+    timeout: TimeoutOption = None,
+    debug: DebugOption = False,
+) -> None:
+    """Show the tools of servers, as signatures.
+
+    Required parameters come first. Without a name, all servers are asked at once.
+
+    Example: gaia mcp tools time --schema
+    """
+    from gaia_mcp.cli.entries.stores import open_store
+    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+
+    speak(as_json=as_json, debug=debug)
+    kind = Kind("tools", "tools", _read, lambda tool: tool.definition, lambda tool: _lines(tool, with_schema=schema))
+    show_inventory(kind, names, open_store(config), within(timeout), Form)
+
+
+def _read(session: Session) -> Inventory:
+    from gaia_mcp.cli.screen.inventory import Inventory
+
+    found, peer = session.fetch_tools(), session.client.peer
+    if not found and peer is not None and "tools" not in peer.capabilities:
+        return Inventory([], [f"offers no tools, only {', '.join(peer.capabilities) or 'nothing'}"])
+    return Inventory(found, session.client.tool_problems)
+
+
+def _lines(tool: MCPTool, *, with_schema: bool) -> list[str]:
+    import json
+
+    from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
+    from gaia_mcp.toolspec.schema import signature
+
+    lines = signature_lines(signature(tool.name, tool.input_schema))
+    lines += description_lines(tool.description, whole=with_schema)
+    if with_schema:
+        lines += [f"    {line}" for line in json.dumps(tool.input_schema, indent=2, ensure_ascii=False).splitlines()]
+    return lines

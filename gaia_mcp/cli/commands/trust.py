@@ -1,0 +1,92 @@
+"""`gaia mcp trust` and `untrust`: say whether a project's own servers may be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gaia_mcp.cli.completion.file_names import folder_names
+from gaia_mcp.cli.options import DebugOption, JsonOption
+from gaia_mcp.cli.screen.output import counted, done, say, speak
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.trust import ProjectFile
+
+Folder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FOLDER]",
+        help="The project's folder. Default: the working folder.",
+        show_default=False,
+        autocompletion=folder_names,
+    ),
+]
+
+
+def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Approve the servers that a project brings along.
+
+    They are shown as they are written now. A later change of the file has to be approved again.
+
+    Example: gaia mcp trust
+    """
+    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.config.store import servers_in
+    from gaia_mcp.config.trust import approve
+    from gaia_mcp.paths import shown
+    from gaia_mcp.storage.json_files import parse_object
+
+    speak(as_json=as_json, debug=debug)
+    project = _project(folder)
+    # From the very bytes that are approved, not from the file as it may be a moment later.
+    servers = servers_in(parse_object(project.data, project.path), project.path)
+    for name, entry in servers.items():
+        read_entry(name, entry, project.path)
+        if not as_json:
+            # Unmasked and uncut: whoever approves has to see all that would be run. As JSON it stays on its line.
+            say(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
+    approve(project)
+    done(
+        f"trusted {shown(project.path)} with {counted(len(servers), 'server')}",
+        trusted=str(project.path),
+        servers=servers,
+    )
+
+
+def untrust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Take the approval of a project's servers back.
+
+    Example: gaia mcp untrust
+    """
+    from gaia_mcp.config.trust import withdraw
+    from gaia_mcp.paths import PROJECT_FILES, shown
+
+    speak(as_json=as_json, debug=debug)
+    place = (folder or Path.cwd()).absolute()
+    files = [place] if place.is_file() else [place / name for name in PROJECT_FILES]
+    withdrawn = [str(path) for path in files if withdraw(path)]
+    if withdrawn:
+        done(f"no longer trusted: {', '.join(shown(Path(path)) for path in withdrawn)}", untrusted=withdrawn)
+    else:
+        done(f"nothing in {shown(place)} was trusted", untrusted=[])
+
+
+def _project(folder: Path | None) -> ProjectFile:
+    from gaia_mcp.config.trust import find_project_file
+    from gaia_mcp.errors import ConfigFileError
+    from gaia_mcp.paths import PROJECT_FILES
+
+    place = (folder or Path.cwd()).absolute()
+    folder = place.parent if place.is_file() else place
+    project = find_project_file(folder)
+    if project is None:
+        problem = f"holds no {' and no '.join(PROJECT_FILES)}"
+        raise ConfigFileError(folder, problem, hint="name the project's folder: gaia mcp trust FOLDER")
+    if place not in (folder, project.path):
+        problem = f"is not the file that is used there; that is {project.path.name}"
+        raise ConfigFileError(place, problem, hint="read that one, and approve it by its folder: gaia mcp trust FOLDER")
+    return project

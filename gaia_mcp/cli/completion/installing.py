@@ -1,0 +1,174 @@
+"""Where each shell looks for a user's completions, and how they get there and away again.
+
+A file of our own where the shell reads it by itself; else also one marked block in the user's start file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.cli.completion.scripts import script
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.storage.atomic import locked, standing_file, write_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"
+# With the line ends of whatever editor the file has been in.
+_BLOCK = re.compile(re.escape(BEGIN.strip()) + rb"\r?\n.*?" + re.escape(END.strip()) + rb"\r?(?:\n|\Z)", re.DOTALL)
+# Begins the second line of every script of ours at the latest, and nobody else's.
+OURS = b"# Completion of gaia and gmcp for "
+# A start file that takes longer asks its user something.
+ASKING_SECONDS = 10
+
+
+class Places(NamedTuple):
+    """For one shell: where the script goes, under each name; the start file and what is to stand in it, if anything
+    must; and what makes a shell that runs already read them.
+    """
+
+    scripts: list[Path]
+    start_file: Path | None
+    lines: str
+    then: str
+
+
+def places(shell: str, environ: Mapping[str, str]) -> Places:
+    """Where things go for the user of `environ`. Raises `ConfigFileError` if PowerShell does not say."""
+    home = Path(environ.get("HOME") or Path.home())
+    data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    if shell == "bash":
+        folder = Path(environ.get("BASH_COMPLETION_USER_DIR") or data / "bash-completion") / "completions"
+        start_file = home / (".bash_profile" if sys.platform == "darwin" else ".bashrc")
+        # It reads the folder only where somebody has installed bash-completion, and their start file loads it.
+        said = _said("bash", ["-ic", 'echo "completion:$BASH_COMPLETION_VERSINFO"'], environ)
+        reads_folder = bool(said.partition("completion:")[2])
+        quoted = shlex.quote(str(folder / "gaia"))
+        lines = f"[[ -r {quoted} ]] && source {quoted}\n"
+        return Places([folder / "gaia", folder / "gmcp"], None if reads_folder else start_file, lines, "exec bash")
+    if shell == "zsh":
+        path = data / "gaia-mcp" / "_gaia"
+        quoted = shlex.quote(str(path))
+        # Reading it by `fpath` would depend on what stands before and behind it in the start file.
+        lines = (
+            "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }\n"
+            f"[[ -r {quoted} ]] && source {quoted}\n"
+        )
+        return Places([path], Path(environ.get("ZDOTDIR") or home) / ".zshrc", lines, "exec zsh")
+    if shell == "fish":
+        # Not among its completions: those are read only for commands that are on PATH.
+        folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "conf.d"
+        return Places([folder / "gaia-mcp.fish"], None, "", "exec fish")
+    path = data / "gaia-mcp" / "gaia.ps1"
+    profile = _said("pwsh", ["-NoProfile", "-Command", "$PROFILE"], environ) or _said(
+        "powershell", ["-NoProfile", "-Command", "$PROFILE"], environ
+    )
+    if not profile:
+        raise ConfigFileError(path, "cannot be used: PowerShell does not say where its profile is",
+                              hint="print the script with: gaia mcp completion powershell")  # fmt: skip
+    quoted = "'" + str(path).replace("'", "''") + "'"
+    return Places([path], Path(profile), f". {quoted}\n", ". $PROFILE")
+
+
+def install(shell: str, there: Places) -> list[Path]:
+    """Write the script, and the block where one is needed; the files that this has changed. Raises `ConfigFileError`
+    for one that is somebody else's or cannot be written.
+    """
+    data = script(shell).encode()
+    for path in there.scripts:
+        _check_ours(path)
+    changed = [path for path in there.scripts if _put(path, data, new_mode=0o644)]
+    if there.start_file is not None:
+        with locked(there.start_file):
+            standing = standing_file(there.start_file)
+            rest = _without_block(there.start_file, standing.data)
+            gap = b"" if not rest or rest.endswith(b"\n") else b"\n"
+            wanted = rest + gap + BEGIN + there.lines.encode() + END
+            # Where it stands already, it stays where somebody may have moved it.
+            if BEGIN + there.lines.encode() + END not in standing.data:
+                write_bytes(there.start_file, standing, wanted, standing.mode if standing.exists else 0o644)
+                changed.append(there.start_file)
+    return changed
+
+
+def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
+    """Take the script and the block away again; the files that this has changed. Raises `ConfigFileError`."""
+    changed = []
+    for path in start_files:
+        if not path.exists():
+            continue
+        with locked(path):
+            standing = standing_file(path)
+            rest = _without_block(path, standing.data)
+            if rest != standing.data:
+                write_bytes(path, standing, rest, standing.mode)
+                changed.append(path)
+                if not rest and not path.is_symlink():
+                    path.unlink()  # There was none, or an empty one.
+    for path in there.scripts:
+        if path.exists():
+            _check_ours(path)
+            try:
+                path.unlink()
+            except OSError as cause:
+                raise ConfigFileError(path, f"cannot be removed: {cause.strerror}") from cause
+            changed.append(path)
+            with contextlib.suppress(OSError):
+                path.parent.rmdir()  # Unless others have something in it.
+    return changed
+
+
+def start_files(shell: str, there: Places, environ: Mapping[str, str]) -> list[Path]:
+    """Every start file that may have a block of ours, also from before the shell could do without."""
+    home = Path(environ.get("HOME") or Path.home())
+    before = [home / ".bashrc", home / ".bash_profile"] if shell == "bash" else []
+    return list(dict.fromkeys([*before, *([there.start_file] if there.start_file is not None else [])]))
+
+
+def _put(path: Path, data: bytes, *, new_mode: int) -> bool:
+    """Have `path` hold `data`; whether it did not before."""
+    with locked(path):
+        standing = standing_file(path)
+        if standing.data == data:
+            return False
+        write_bytes(path, standing, data, standing.mode if standing.exists else new_mode)
+    return True
+
+
+def _check_ours(path: Path) -> None:
+    try:
+        is_ours = not path.exists() or OURS in path.read_bytes()[:200]
+    except OSError as cause:
+        raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
+    if not is_ours:
+        raise ConfigFileError(path, "is not ours", hint="another program's completion; move it away first")
+
+
+def _without_block(path: Path, data: bytes) -> bytes:
+    rest = _BLOCK.sub(b"", data)
+    if BEGIN.strip() in rest:
+        raise ConfigFileError(path, "has the first line of our block and not the last", hint="remove the block by hand")
+    return rest
+
+
+def _said(program: str, arguments: list[str], environ: Mapping[str, str]) -> str:
+    """The last line that a shell prints; nothing if it is not there."""
+    import subprocess
+
+    try:
+        # In a session of its own: an interactive shell would take the terminal.
+        done = subprocess.run(
+            [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, env=dict(environ),
+            timeout=ASKING_SECONDS, start_new_session=True, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = os.fsdecode(done.stdout).strip().splitlines()
+    return lines[-1].strip() if lines else ""

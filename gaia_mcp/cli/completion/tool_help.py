@@ -1,0 +1,131 @@
+"""`gaia mcp call SERVER TOOL --help`: what that tool takes, from what was seen of it. Never connects."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
+from gaia_mcp.cli.completion.command_line import CommandLine
+from gaia_mcp.cli.completion.sources import configured, known_tool, seen
+from gaia_mcp.names import did_you_mean
+from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, type_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXPLANATION_CHARS = 1000
+# Of an argument that is an object this much is shown of what stands in it; more would bury the others.
+MAX_DEPTH = 2
+MAX_MEMBERS = 40
+UNIONS = ("anyOf", "oneOf", "allOf")
+# What stands for two values in the example, where the schema lists none.
+_SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true", "false"]}
+
+
+def write_tool(command: Any, context: Any, formatter: Any) -> bool:
+    """Write the page of the tool that the line names, if it is known; whether it was."""
+    _understand(command, context)
+    server, name, tool = known_tool(context)
+    if tool is None:
+        return False
+    schema = tool.get("inputSchema")
+    known, required = properties_of(schema), required_of(schema)
+    words = [word for word, _ in argument_words(schema, [], "")]
+    usage = [
+        one_line(word, 80) if word.rstrip("=").removesuffix(":") in required else f"[{one_line(word, 80)}]"
+        for word in words
+    ]
+    formatter.write_usage(f"gaia mcp call {_shown(server)} {_shown(name)}", " ".join([*usage, "[OPTIONS]"]))
+    description = tool.get("description") or tool.get("title")
+    if isinstance(description, str) and description.strip():
+        formatter.write_paragraph()
+        with formatter.indentation():
+            # One by one: together they would be filled, and a list is read by its lines.
+            for line in encodable(clean(description.strip())).splitlines():
+                formatter.write_text(line)
+    if words:
+        with formatter.section("Arguments"):
+            rows: list[tuple[str, str]] = []
+            for word in words:
+                if (key := word.rstrip("=").removesuffix(":")) in known:
+                    rows.append((one_line(word, 80), _explained(known[key], schema, is_required=key in required)))
+                    rows += islice(_members(known[key], schema, 1), MAX_MEMBERS)
+            formatter.write_dl(rows)
+    options = [each for each in command.get_params(context) if each.param_type_name == "option"]
+    with formatter.section("Options"):
+        formatter.write_dl([record for each in options if (record := each.get_help_record(context)) is not None])
+    formatter.write_paragraph()
+    example = [_sample(key, known.get(key), schema) for key in required]
+    # In one piece, so that it can be copied.
+    formatter.write(" ".join(["Example: gaia mcp call", _shown(server), _shown(name), *example]) + "\n")
+    return True
+
+
+def write_note(context: Any, formatter: Any) -> None:
+    """Why there is no such page, for a tool that is not known, and what to do about it."""
+    server, name, _ = known_tool(context)
+    servers = configured(context)
+    # None at all may also be a file that cannot be read.
+    if server and servers and server not in servers:
+        note, meant = f"There is no server {server!r}", did_you_mean(server, servers)
+    elif not (server and name):
+        return
+    elif (tools := seen(context, server, "tools")) is not None:
+        note, meant = f"{_shown(server)} has no tool {name!r}", did_you_mean(name, [tool["name"] for tool in tools])
+    else:
+        note, meant = f"What {_shown(name)} takes is not known", f"look once with: gaia mcp tools {_shown(server)}"
+    formatter.write_paragraph()
+    formatter.write_text("; ".join(filter(None, [note, meant])))
+
+
+def _understand(command: Any, context: Any) -> None:
+    line = CommandLine(command, context)
+    for word in context.meta.get("gaia_mcp.words", ()):
+        line.take(word)
+
+
+def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
+    parts = parts_of(described, schema, UNIONS)
+    text = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
+    default = next((part["default"] for part in parts if "default" in part), None)
+    said = [type_in_words(described, schema) + (f". {text}" if text else "")]
+    if is_required:
+        said.append("[required]")
+    elif default is not None:
+        said.append(f"[default: {json.dumps(default, ensure_ascii=False)}]")
+    return "  ".join(one_line(encodable(part), EXPLANATION_CHARS) for part in said)
+
+
+def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """A row for each member of an object, or of the objects in a list, indented by how deep in it they are."""
+    parts = parts_of(described, root, UNIONS)
+    parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root, UNIONS)]
+    for part in parts:
+        members, required = part.get("properties"), part.get("required")
+        for name, member in members.items() if isinstance(members, dict) else ():
+            is_required = isinstance(required, list) and name in required
+            yield "  " * depth + one_line(encodable(name), 60), _explained(member, root, is_required=is_required)
+            if depth < MAX_DEPTH:
+                yield from _members(member, root, depth + 1)
+
+
+def _sample(name: str, described: Any, schema: Any) -> str:
+    """An argument as it could be written; a list with two values, for a repeated key makes one."""
+    kind = type_in_words(described, schema)
+    is_list = kind.startswith("array")
+    # A whole list, as a default is one, is no value of it.
+    unfit = (f"{name}=@", f"{name}=[") if is_list else f"{name}=@"
+    words = [word for word, _ in argument_words(schema, [], f"{name}=") if not word.startswith(unfit)]
+    if not words and needs_json(described, schema):
+        return f"{_shown(name)}:=" + ("'[]'" if is_list else "'{}'")
+    samples = _SAMPLES.get(kind.removeprefix("array of "), ["VALUE", "VALUE"])
+    words = words or [f"{name}={value}" for value in samples]
+    return " ".join(map(_shown, words[: 2 if is_list else 1]))
+
+
+def _shown(word: str) -> str:
+    return one_line(encodable(shlex.quote(word)), 80)

@@ -1,0 +1,1 @@
+"""Entries as commands find, read and edit them."""

@@ -1,0 +1,291 @@
+"""What a server offers beside tools: prompts, resources, completion, and word of what changes. The same in both eras.
+
+Results are the dicts of the specification's schemas (server/prompts, server/resources, utilities/completion).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.client.engine import ClientEngine
+from gaia_mcp.errors import (
+    CancelledError,
+    LocalProtocolError,
+    MCPError,
+    NotOfferedError,
+    PeerError,
+    RemoteProtocolError,
+)
+from gaia_mcp.protocol.envelope import LOG_LEVELS
+from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.protocol.revisions import can_declare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gaia_mcp.deadline import Deadline
+
+    OnHeard = Callable[[str], None]
+
+logger = logging.getLogger("gaia_mcp")
+
+
+class Completion(NamedTuple):
+    """What an argument may be completed to: at most 100 `values`, of `total` if the server says how many there are."""
+
+    values: list[str]
+    total: int | None
+    has_more: bool
+
+
+class OffersClient(ClientEngine):
+    """A client that asks for prompts, resources and completions. Every method raises as `open` does, `PeerError` for
+    what the server refuses, and `NotOfferedError` where the server has said that it offers nothing of the kind.
+
+    Three attributes are called with what the server announces, at once and where its answers are read, so that they
+    must not ask anything of it: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with
+    the uri of a resource that was subscribed to; `on_subscription_ended` with one that the server tells of no more.
+    Some servers announce changed lists only when asked to: who sets `on_list_changed` after `open` hears of them from
+    the next list on.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.on_list_changed: OnHeard | None = None
+        self.on_resource_updated: OnHeard | None = None
+        self.on_subscription_ended: OnHeard | None = None
+        self._subscribed: dict[str, None] = {}
+        self._log_level: str | None = None
+        # The threads that are calling one of the three.
+        self._tellers: set[int] = set()
+        self._conversation.on_change = self._heard
+
+    @property
+    def instructions(self) -> str:
+        """What the server says about its use, for a model's prompt; empty if nothing, and while not connected."""
+        return self.peer.instructions if self.peer is not None else ""
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The revision agreed upon, as "2026-07-28"; None while not connected."""
+        return self.peer.version if self.peer is not None else None
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the server has declared to offer; empty while not connected."""
+        return self.peer.capabilities if self.peer is not None else {}
+
+    def list_prompts(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. Without
+        asking an empty list if none are offered.
+        """
+        return self._list("prompts", "prompts/list", "name", deadline)
+
+    def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, deadline: Deadline | None = None
+    ) -> dict[str, Any]:
+        """A prompt filled with `arguments`, whose values are text: `messages` with `role` and `content`."""
+        self._require("prompts", deadline)
+        params: dict[str, Any] = {"name": name}
+        if arguments:
+            params["arguments"] = dict(arguments)
+        return self._with_list("prompts/get", params, "messages", deadline)
+
+    def list_resources(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The resources, from all pages: each with `uri` and `name`, and perhaps `title`, `description`, `mimeType`,
+        `size` in bytes. Without asking an empty list if none are offered.
+        """
+        return self._list("resources", "resources/list", "uri", deadline)
+
+    def list_resource_templates(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The templates of resources, from all pages: each with `uriTemplate` (RFC 6570) and `name`. An empty list also
+        where the server has resources and does not know of templates, as many do not.
+        """
+        try:
+            return self._list("resources", "resources/templates/list", "uriTemplate", deadline)
+        except PeerError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return []
+            raise
+
+    def read_resource(self, uri: str, deadline: Deadline | None = None) -> dict[str, Any]:
+        """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64."""
+        self._require("resources", deadline)
+        return self._with_list("resources/read", {"uri": uri}, "contents", deadline)
+
+    def complete(
+        self,
+        reference: dict[str, str],
+        argument: str,
+        value: str,
+        arguments: Mapping[str, str] | None = None,
+        deadline: Deadline | None = None,
+    ) -> Completion:
+        """What `value`, the beginning of `argument`, may become.
+
+        `reference` is `{"type": "ref/prompt", "name": …}`, or `{"type": "ref/resource", "uri": …}` with a template;
+        `arguments` are those that are known already.
+        """
+        self._require("completions", deadline)
+        params: dict[str, Any] = {"ref": reference, "argument": {"name": argument, "value": value}}
+        if arguments:
+            params["context"] = {"arguments": dict(arguments)}
+        found = self.request("completion/complete", params, deadline).get("completion")
+        values = found.get("values") if isinstance(found, dict) else None
+        if not isinstance(found, dict) or not isinstance(values, list):
+            raise RemoteProtocolError(self.name, "answered completion/complete without a list of values")
+        total = found.get("total")
+        is_count = isinstance(total, int) and not isinstance(total, bool)
+        texts = [text for text in values if isinstance(text, str)]
+        return Completion(texts, total if is_count else None, found.get("hasMore") is True)
+
+    def set_log_level(self, level: str, deadline: Deadline | None = None) -> None:
+        """Ask for log messages from `level` upwards; they go to the host's `on_log`. From "debug" to "emergency".
+
+        Raises as `open` does, `LocalProtocolError` for a level that there is not.
+        """
+        if level not in LOG_LEVELS:
+            # It may go into every request from now on, and have each of them refused.
+            raise LocalProtocolError(
+                f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}", server=self.name
+            )
+        self.want_logs(level, deadline)
+        self._log_level = level
+
+    def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
+        """Have `on_resource_updated` told whenever a resource changes, also after the server has been started again.
+
+        Subscribing twice is the same as once. Raises as `open` does, `PeerError` if the server refuses.
+        """
+        deadline = deadline or self.deadline()
+        self._require("resources", deadline)
+        if not self._offers_subscriptions():
+            raise NotOfferedError(self.name, "subscriptions")
+        if uri in self._subscribed:
+            return
+        # Before it is granted, for the server may end it right after.
+        self._subscribed[uri] = None
+        try:
+            self._conversation.subscribe(uri, deadline)
+        except BaseException:
+            self._subscribed.pop(uri, None)
+            raise
+
+    def unsubscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
+        """Have it told no more. Raises as `open` does."""
+        deadline = deadline or self.deadline()
+        self._subscribed.pop(uri, None)
+        self._ready(deadline)
+        self._conversation.unsubscribe(uri, deadline)
+
+    def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
+        try:
+            self._conversation.subscribe(uri, deadline)
+        except MCPError as error:
+            logger.warning("MCP server %r no longer tells of %r: %s", self.name, uri, str(error))
+            self._heard(SubscriptionEnded(uri))
+        else:
+            self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
+
+    def _heard(self, change: ListChanged | ResourceUpdated | SubscriptionEnded) -> None:
+        if isinstance(change, ListChanged):
+            self._tell(self.on_list_changed, change.kind)
+        elif isinstance(change, ResourceUpdated):
+            self._tell(self.on_resource_updated, change.uri)
+        else:
+            self._subscribed.pop(change.uri, None)
+            self._tell(self.on_subscription_ended, change.uri)
+
+    def _tell(self, listener: OnHeard | None, word: str) -> None:
+        if listener is None:
+            return
+        self._tellers.add(threading.get_ident())
+        try:
+            listener(word)
+        except Exception:  # somebody else's code; whoever reads or connects again has something else to do
+            logger.exception("a listener of MCP server %r failed", self.name)
+        finally:
+            self._tellers.discard(threading.get_ident())
+
+    def disconnect(self) -> None:
+        self._subscribed.clear()
+        self._log_level = None
+        super().disconnect()
+
+    def _opened(self, deadline: Deadline) -> None:
+        if self._log_level is not None:
+            with suppress(MCPError):  # As below.
+                self._conversation.want_logs(self._log_level, deadline)
+        if self.on_list_changed is not None:
+            with suppress(MCPError):  # The next request finds out what is wrong.
+                self._conversation.watch_lists(deadline)
+        # It was another connection that they were granted on.
+        for uri in list(self._subscribed):
+            self._subscribe_again(uri, deadline)
+
+    def _list(self, kind: str, method: str, key: str, deadline: Deadline | None) -> list[dict[str, Any]]:
+        deadline = deadline or self.deadline()
+        self._ready(deadline)
+        if not self._offers(kind):
+            return []
+        if self.on_list_changed is not None:
+            self._conversation.watch_lists(deadline)  # First, so that no change falls in between.
+        found = []
+        problems = []
+        for number, item in enumerate(self.items(method, deadline), 1):
+            if isinstance(item, dict) and isinstance(item.get(key), str):
+                found.append(item)
+            else:
+                problems.append(f"item {number} of {method} has no {key}")
+        self.tool_problems.extend(problems)
+        return found
+
+    def _with_list(self, method: str, params: dict[str, Any], member: str, deadline: Deadline | None) -> dict[str, Any]:
+        result = self.request(method, params, deadline)
+        items = result.get(member)
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
+        return result
+
+    def _ready(self, deadline: Deadline) -> None:
+        if deadline.is_cancelled or self._tellers:
+            self._may_ask(deadline)
+        super()._ready(deadline)
+
+    @contextmanager
+    def _alone(self, deadline: Deadline) -> Iterator[None]:
+        self._may_ask(deadline)
+        with super()._alone(deadline):
+            yield
+
+    def _may_ask(self, deadline: Deadline) -> None:
+        """Before anything is waited for or sent."""
+        if deadline.is_cancelled:
+            raise CancelledError(self.name, "a request")
+        if self._tellers and threading.get_ident() in self._tellers:
+            raise LocalProtocolError(
+                f"{self.name!r} was asked by its own listener, without whom the answer cannot be read",
+                hint="ask from a thread of its own",
+                server=self.name,
+            )
+
+    def _require(self, kind: str, deadline: Deadline | None) -> None:
+        self._ready(deadline or self.deadline())
+        if not self._offers(kind):
+            raise NotOfferedError(self.name, kind)
+
+    def _offers(self, kind: str) -> bool:
+        is_silent = self._says_nothing() or (self.peer is not None and not can_declare(self.peer.version, kind))
+        return is_silent or kind in self.capabilities
+
+    def _offers_subscriptions(self) -> bool:
+        offer = self.capabilities.get("resources")
+        return self._says_nothing() or (isinstance(offer, dict) and offer.get("subscribe") is True)
+
+    def _says_nothing(self) -> bool:
+        """Whether this is a transport of somebody's own that presents its server without a word about what it can."""
+        return not self._conversation.reconnects and not self.capabilities

@@ -1,0 +1,383 @@
+"""A server's process: started without a shell in a group of its own, and ended for certain.
+
+Knows bytes and processes, nothing of MCP.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.client.transports.stdio.command_line import (
+    child_environment,
+    command_for_system,
+    command_words,
+    find_program,
+)
+from gaia_mcp.client.transports.stdio.drain import Drain
+from gaia_mcp.client.transports.stdio.process_groups import (
+    KILL_GRACE_SECONDS,
+    TERMINATE_GRACE_SECONDS,
+    end_group,
+    signal_group,
+)
+from gaia_mcp.errors import NotConnectedError, SpawnError
+from gaia_mcp.names import typeable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gaia_mcp.deadline import Deadline
+
+
+# Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
+CLOSE_GRACE_SECONDS = 2.0
+# When the program ends nobody waits for an answer any more.
+AT_EXIT_GRACE_SECONDS = 0.3
+# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
+READ_BYTES = 64 * 1024
+# How soon a writer that waits for the child to read notices that it is to stop.
+WRITE_SLICE_SECONDS = 0.1
+# A writer that has not stopped by then is one that Windows holds in its writing.
+WRITER_GRACE_SECONDS = 1.0
+# What the child has written before it ended has arrived; only whoever listens to it may take this long.
+STDERR_GRACE_SECONDS = 0.2
+
+
+class Stopped(NamedTuple):
+    """How a child ended: `how` is "by itself", "on closed input", "on SIGTERM" or "on SIGKILL"."""
+
+    how: str
+    returncode: int | None
+    seconds: float
+    left_others: bool
+
+
+class CutError(TimeoutError):
+    """Time ran out in the middle of a message: what would follow could not be understood."""
+
+
+# Whether it has ended, without reaping it.
+_LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
+
+# Those that run. A program that ends without having let go of them must not leave them behind.
+_running: set[Child] = set()
+
+
+class Child:
+    """A process with three pipes. `start()` may run in any thread; the rest is safe from several."""
+
+    def __init__(
+        self,
+        server: str,
+        command: str,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        cwd: str | None,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self._server = server
+        self._command = command
+        self._arguments = list(arguments)
+        self._environment = dict(environment)
+        self._cwd = cwd
+        self._stderr = Drain(server, on_stderr)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = os.getpid()
+        self._stdin = -1
+        self._stdout = -1
+        self._stdin_lock = threading.Lock()
+        self._closing = False
+        self._is_cut = False
+        self._start_lock = threading.Lock()
+        self._failure: SpawnError | None = None
+        self._stop_lock = threading.Lock()
+        self._stopped: Stopped | None = None
+
+    @classmethod
+    def of(
+        cls,
+        server: str,
+        command: str,
+        arguments: Sequence[str] | None,
+        *,
+        env: Mapping[str, str],
+        cwd: str | None,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> Child:
+        """The child for a configured command: without `arguments` a command line, `env` over what is inherited.
+
+        Raises `EntryError` for a command line that makes no sense.
+        """
+        program, words = command_words(server, command, arguments)
+        environment = child_environment(env, os.environ)
+        return cls(server, program, words, environment=environment, cwd=cwd, on_stderr=on_stderr)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, once started."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it has been told that nothing more will come."""
+        return self._closing
+
+    def start(self) -> None:
+        """Start it. Called again, it says again what came of the first time.
+
+        Raises `SpawnError` saying why that is impossible, `NotConnectedError` when it has been stopped before.
+        """
+        # Whoever stops it meanwhile waits: a process that nobody knows of would stay for ever.
+        with self._start_lock:
+            if self._process is not None:
+                return
+            if self._failure is not None:
+                raise self._failure
+            if self._closing:
+                raise NotConnectedError(self._server)
+            try:
+                self._spawn()
+            except SpawnError as failure:
+                self._failure = failure
+                raise
+            if self._closing:
+                self._kill()
+
+    def _spawn(self) -> None:
+        if self._cwd is not None and not os.path.isdir(self._cwd):  # noqa: PTH112
+            hint = f"name one that is there: gaia mcp edit {typeable(self._server)} --cwd DIR"
+            raise SpawnError(self._server, self._command, f"has no working folder {self._cwd!r}", hint=hint)
+        program = self._command
+        try:
+            program = find_program(self._server, self._command, self._environment, self._cwd)
+            self._process = subprocess.Popen(
+                command_for_system(program, self._arguments),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=self._cwd,
+                env=self._environment,
+                # A group of its own: Ctrl-C in our terminal is ours to handle, and wrappers such as npx go with
+                # whatever they started.
+                start_new_session=os.name != "nt",
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except (OSError, ValueError) as cause:  # The latter for a zero byte in an argument.
+            reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
+            hint = f"try it by hand: {program}"
+            if isinstance(cause, FileNotFoundError) and os.path.exists(program):  # noqa: PTH110
+                reason = "is there, but not the interpreter that its first line (#!) names"
+                hint = f"mend that line, or name an interpreter before {program}"
+            raise SpawnError(self._server, self._command, reason, hint=hint) from cause
+        _running.add(self)
+        assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
+        self._stdin = self._process.stdin.fileno()
+        assert self._process.stdout is not None  # noqa: S101
+        self._stdout = self._process.stdout.fileno()
+        if os.name != "nt":
+            os.set_blocking(self._stdin, False)
+        assert self._process.stderr is not None  # noqa: S101
+        self._stderr.start(self._process.stderr)
+
+    @property
+    def stdout(self) -> int:
+        """The descriptor of its stdout, from its start until it is closed."""
+        return self._stdout
+
+    def read(self) -> bytes:
+        """The next bytes of its stdout; empty at the end, when the pipe is closed. For one thread at a time."""
+        data = os.read(self._stdout, READ_BYTES)
+        if not data:
+            self.close_stdout()
+        return data
+
+    def close_stdout(self) -> None:
+        """Read no more. For whoever reads; may be called twice."""
+        self._stdout = -1
+        if self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        """Write all of `data` to its stdin.
+
+        Raises `BrokenPipeError` when it no longer reads, `TimeoutError` when it did not read in time and nothing of
+        `data` is out, `CutError` when a part is: the child is of no more use then.
+        """
+        if os.name == "nt":
+            self._write_in_thread(data, deadline)
+            return
+        if not self._stdin_lock.acquire(blocking=False) and not self._stdin_lock.acquire(timeout=deadline.remaining()):
+            raise TimeoutError("it does not read its stdin")
+        try:
+            if self._is_cut:
+                raise BrokenPipeError("a message was cut off")
+            self._is_cut = True  # Until all of it is out, however we leave.
+            view: bytes | memoryview = data
+            while view:
+                if self._closing:
+                    raise BrokenPipeError("its stdin is closed")
+                try:
+                    written = os.write(self._stdin, view)
+                    if written == len(view):
+                        break
+                    view = memoryview(view)[written:]
+                except BlockingIOError:
+                    if self._is_writable_by(deadline):
+                        continue
+                    if len(view) < len(data):
+                        raise CutError("it does not read its stdin") from None
+                    self._is_cut = False
+                    raise TimeoutError("it does not read its stdin") from None
+            self._is_cut = False
+        finally:
+            self._stdin_lock.release()
+
+    def close_stdin(self) -> None:
+        """Tell it that nothing more will come."""
+        self._closing = True  # A writer that is waiting sees this and lets go of the lock.
+        process = self._process
+        if process is None or process.stdin is None or not self._stdin_lock.acquire(timeout=WRITER_GRACE_SECONDS):
+            return
+        try:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        finally:
+            self._stdin_lock.release()
+
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended. Asked before every request, so it is quick."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return False
+        try:
+            return os.waitid(os.P_PID, process.pid, _LOOK_ONLY) is None
+        except (AttributeError, ChildProcessError):  # Windows has no such call; another thread may have reaped it.
+            return process.poll() is None
+
+    def wait(self, seconds: float) -> int | None:
+        """Its exit status, waited for up to `seconds`; None if it still runs."""
+        process = self._process
+        if process is None or process.poll() is not None or seconds <= 0:
+            return process.returncode if process is not None else None
+        ends = _ends_within(process.pid, seconds)
+        if ends is False:
+            return None
+        try:
+            return process.wait(None if ends else seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stderr_tail(self, secrets: Sequence[str] = ()) -> str:
+        """The end of what it has written to stderr, without `secrets`."""
+        return self._stderr.tail(secrets)
+
+    def settle_stderr(self, seconds: float) -> None:
+        """Give the last words up to `seconds` to arrive."""
+        self._stderr.settle(seconds)
+
+    def stop(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped:
+        """End it: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap. May be called again; never raises,
+        except for an interruption, after which the group has been killed and reaped.
+        """
+        with self._stop_lock:
+            if self._stopped is None:
+                try:
+                    self._stopped = self._stop(grace_seconds)
+                    _running.discard(self)
+                except BaseException:
+                    # A second Ctrl-C while we wait: no more patience, but nothing left behind either.
+                    self._kill()
+                    raise
+            return self._stopped
+
+    def _stop(self, grace_seconds: float) -> Stopped:
+        began = time.monotonic()
+        self._closing = True
+        with self._start_lock:
+            process = self._process
+        if process is None or os.getpid() != self._owner:
+            # Never started, or by the process that we were forked from, which goes on using it.
+            return Stopped("by itself", None, 0.0, left_others=False)
+        assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
+        how = "by itself" if process.poll() is not None else "on closed input"
+        self.close_stdin()
+        # If a stuck writer keeps its input open, it does not hear of an end, and would be waited for in vain.
+        if self.wait(grace_seconds if process.stdin.closed else 0.0) is None:
+            how = "on SIGTERM"
+            signal_group(process.pid, force=False)
+            if self.wait(min(grace_seconds, TERMINATE_GRACE_SECONDS)) is None:
+                how = "on SIGKILL"
+                self._kill()
+            self.close_stdin()
+        left_others = process.returncode is not None and end_group(process.pid, grace_seconds)
+        self._stderr.stop(STDERR_GRACE_SECONDS)
+        return Stopped(how, process.returncode, time.monotonic() - began, left_others)
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            signal_group(self._process.pid, force=True)
+            self.wait(KILL_GRACE_SECONDS)
+
+    def _is_writable_by(self, deadline: Deadline) -> bool:
+        """Wait a moment for room; False when there is none and no time is left."""
+        import select
+
+        poller = select.poll()
+        poller.register(self._stdin, select.POLLOUT)
+        return bool(poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS))) or not deadline.expired
+
+    def _write_in_thread(self, data: bytes, deadline: Deadline) -> None:
+        # Windows pipes cannot be written without blocking: a thread may be left with it until the child is killed.
+        failed: list[OSError] = []
+
+        def write() -> None:
+            try:
+                with self._stdin_lock:
+                    if self._closing:
+                        raise BrokenPipeError("its stdin is closed")
+                    view = memoryview(data)
+                    while view:
+                        view = view[os.write(self._stdin, view) :]
+            except OSError as error:
+                failed.append(error)
+
+        writer = threading.Thread(target=write, daemon=True)
+        writer.start()
+        writer.join(deadline.remaining())
+        if writer.is_alive():
+            raise CutError("it does not read its stdin")
+        if failed:
+            raise BrokenPipeError(str(failed[0])) from failed[0]
+
+
+def _ends_within(pid: int, seconds: float) -> bool | None:
+    """Sleep until the process has ended, at most `seconds`: whether it has. None where the system cannot wait for it.
+
+    Popen looks at growing intervals, and so sees the end late by as much again as it took.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except (AttributeError, OSError):  # Linux alone has it, and not every sandbox; another thread may have reaped it.
+        return None
+    try:
+        import select
+
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return bool(poller.poll(1000 * seconds))
+    finally:
+        os.close(descriptor)
+
+
+@atexit.register
+def _stop_all() -> None:
+    for child in list(_running):
+        child.stop(AT_EXIT_GRACE_SECONDS)

@@ -1,0 +1,157 @@
+"""From a configured command to what the operating system is given: words, program, environment.
+
+No shell is ever involved; what only a shell could understand is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaia_mcp.errors import EntryError, SpawnError
+from gaia_mcp.names import typeable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# The specification's SDKs pass on the same few, so that a server cannot read the secrets of the shell it was started
+# from. Language, time zone and temporary folder are added: without them output is garbled and installers fail.
+INHERITED_POSIX = (
+    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+)  # fmt: skip
+INHERITED_WINDOWS = (
+    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
+)  # fmt: skip
+
+_SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
+_SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
+# What cmd.exe would take as more than text, inside the double quotes that we put around it.
+_CMD_SPECIAL = r'(["%!^&|<>()])'
+
+_INSTALL_HINTS = {
+    "npx": "npx comes with Node.js; install that, or give the full path of npx",
+    "node": "install Node.js, or give the full path of node",
+    "uvx": "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
+    "uv": "install uv (pip install uv), or give its full path",
+    "python": "try python3, or give the full path of the interpreter",
+    "bunx": "bunx comes with Bun; install that, or use npx",
+    "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
+    "docker": "install Docker, or give its full path",
+}
+
+
+def split_command_line(server: str, line: str) -> list[str]:
+    """A command line as its words.
+
+    Raises `EntryError` for an empty one, an unclosed quote, and shell syntax, which would not do what it seems to.
+    """
+    try:
+        words = shlex.split(line, posix=os.name != "nt")
+    except ValueError as cause:
+        raise EntryError(server, f"the command line {_shown(line)!r} has {str(cause).lower()}") from cause
+    if not words:
+        raise EntryError(server, "the command line is empty")
+    for word in words:
+        if word in _SHELL_SYNTAX or re.search(_SHELL_INSIDE, word):
+            raise EntryError(
+                server,
+                f"the command line uses shell syntax ({_shown(word)!r}), and no shell is involved",
+                hint=f"if you want one, say so: gaia mcp add {server} -- sh -c '…'",
+            )
+    return words
+
+
+def command_words(server: str, command: str, arguments: Sequence[str] | None) -> tuple[str, list[str]]:
+    """Program and arguments. Without `arguments`, `command` is a command line. Raises as `split_command_line` does."""
+    if arguments is not None:
+        return command, list(arguments)
+    # A path with a space in it is a program, not a command line.
+    if _which(command, os.environ.get("PATH", os.defpath)):
+        return command, []
+    program, *words = split_command_line(server, command)
+    return program, words
+
+
+def child_environment(own: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server: the short inherited list, and the entry's own variables over it."""
+    names = INHERITED_WINDOWS if os.name == "nt" else INHERITED_POSIX
+    inherited = {
+        # Functions exported by old shells begin so; they are code, not values.
+        name: environ[name]
+        for name in names
+        if name in environ and not environ[name].startswith("()")
+    }
+    return {**inherited, **own}
+
+
+def find_program(server: str, command: str, environment: Mapping[str, str], cwd: str | None) -> str:
+    """The program to start for `command`, by the child's own PATH (and PATHEXT on Windows).
+
+    Raises `SpawnError` saying why there is none.
+    """
+    if os.path.dirname(command):  # noqa: PTH120 (a Path would drop a leading "./")
+        # Not Path.expanduser(), which raises for a user that there is not.
+        # Absolute, or "./git" would be looked for on PATH; not by resolving the links of a virtual environment.
+        path = Path(os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(command))))  # noqa: PTH100, PTH111, PTH118
+        found = _which(os.fspath(path), "")
+        if found is not None:
+            return found
+        if not path.exists():
+            raise SpawnError(server, _shown(command), "does not exist", hint="check the path in its entry")
+        if path.is_dir():
+            raise SpawnError(server, _shown(command), "is a folder", hint="name the program in it")
+        hint = f"make it executable (chmod +x {path}), or name its interpreter"
+        raise SpawnError(server, _shown(command), "is not executable", hint=hint)
+    found = _which(command, environment.get("PATH", os.defpath))
+    if found is None:
+        hint = _INSTALL_HINTS.get(command.removesuffix(".exe").removesuffix(".cmd"), "")
+        if not hint and command.startswith("python"):
+            hint = f"install it, or use another interpreter, for instance {sys.executable}"
+        if re.match(r"[A-Za-z_]\w*=", command):
+            hint = (
+                f"a variable belongs into its env: gaia mcp edit {typeable(server)} --env {command.partition('=')[0]}=…"
+            )
+        hint = hint or "install it, or give its full path"
+        raise SpawnError(server, _shown(command), "was not found on PATH", hint=hint)
+    return os.path.abspath(found)  # noqa: PTH100
+
+
+def _shown(line: str) -> str:
+    """A command line, or a word of it, without what looks like a secret."""
+    from gaia_mcp.redaction import masked_arguments
+
+    return " ".join(masked_arguments(line.split(" ")))
+
+
+def _which(command: str, search: str) -> str | None:
+    """The program that `command` means, looked for in the folders of `search` unless it names one itself."""
+    if os.name == "nt":
+        import shutil
+
+        return shutil.which(command, path=search or None)
+    # Written out: `shutil` loads three compressors, which takes longer than starting a server's process.
+    folders = [""] if os.path.dirname(command) else search.split(os.pathsep)  # noqa: PTH120
+    candidates = (os.path.join(folder, command) for folder in folders)  # noqa: PTH118
+    return next((path for path in candidates if os.access(path, os.X_OK) and not os.path.isdir(path)), None)  # noqa: PTH112
+
+
+def command_for_system(program: str, arguments: Sequence[str], system: str = os.name) -> list[str] | str:
+    """What `subprocess.Popen` is given. A `.cmd` or `.bat` on Windows is run by cmd.exe, which reads its own syntax
+    inside arguments: each special character is escaped for it, so that an argument stays an argument.
+    """
+    if system != "nt" or not program.lower().endswith((".cmd", ".bat")):
+        return [program, *arguments]
+    quoted = " ".join(_for_cmd(word) for word in (program, *arguments))
+    return f'cmd.exe /d /s /c "{quoted}"'
+
+
+def _for_cmd(word: str) -> str:
+    # Backslashes before a quote, and at the end, must be doubled for the program that finally parses the line.
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', word)
+    escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
+    return re.sub(_CMD_SPECIAL, r"^\1", f'"{escaped}"')

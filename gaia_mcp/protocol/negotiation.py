@@ -1,0 +1,197 @@
+"""How a conversation begins: which request opens it, in which version, and what each answer to that means.
+
+`server/discover` first; what is not a stateless answer falls back to `initialize` on the same pipe. Rules and numbers
+are those of the specification 2026-07-28, basic/versioning, and of the measured servers behind it. Knows no ids and
+writes nothing: `client` does.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
+from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, SERVER_INFO_KEY, VERSION_KEY
+from gaia_mcp.protocol.events import OpeningFailed, Peer
+from gaia_mcp.protocol.input_required import type_problem
+from gaia_mcp.protocol.jsonrpc import Error, Fixed, Result
+from gaia_mcp.protocol.revisions import capabilities_for, info_for
+from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era, best_of
+
+_NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
+# A server that refuses our version with these may still speak an older one, though it ought to have offered it.
+_REFUSED_VERSION_CODES = (jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST)
+
+
+class Ask(NamedTuple):
+    """Send this; its answer decides how to go on."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Agreed(NamedTuple):
+    """Both ends speak `peer.version`. `meta` goes into every request from now on; None where there is no such thing."""
+
+    peer: Peer
+    meta: Fixed | None
+
+
+Step: TypeAlias = Ask | Agreed | OpeningFailed
+
+
+class _State(Enum):
+    NEW = "new"
+    PROBING = "probing"
+    INITIALIZING = "initializing"
+    OVER = "over"
+
+
+class Opening:
+    """One attempt to agree with `server`. Each method says what comes next.
+
+    `probe=False` goes straight to `initialize`, for servers known to need it.
+    """
+
+    def __init__(self, server: str, info: dict[str, Any], capabilities: dict[str, Any], *, probe: bool) -> None:
+        self.proposed = HANDSHAKE_VERSIONS[0]
+        self._server = server
+        self._info = info
+        self._capabilities = capabilities
+        self._probe = probe
+        self._probes = 0
+        self._state = _State.NEW
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether `server/discover` waits for its answer."""
+        return self._state is _State.PROBING
+
+    def begin(self) -> Ask:
+        """The first request. Raises `LocalProtocolError` the second time."""
+        if self._state is not _State.NEW:
+            raise LocalProtocolError("a connection can be opened only once")
+        return self._discover(STATELESS_VERSIONS[0]) if self._probe else self._initialize(self.proposed)
+
+    def go_on_without_probe(self) -> Ask:
+        """What to ask of a server that does not answer the probe; from now on only the new answer counts."""
+        return self._initialize(self.proposed)
+
+    def judge(self, answer: Result | Error) -> Step:
+        """What follows from the answer to the last request."""
+        return self._judge_probe(answer) if self.is_probing else self._judge_handshake(answer)
+
+    def judge_broken(self, problem: str) -> Step:
+        """What follows from an answer that is none."""
+        if self.is_probing:
+            return self._initialize(self.proposed)
+        return self._fail(RemoteProtocolError(self._server, f"{problem}, when asked to initialize"))
+
+    # Asking.
+
+    def _discover(self, version: str) -> Ask:
+        self._state = _State.PROBING
+        self._probes += 1
+        return Ask("server/discover", {"_meta": self._envelope(version)})
+
+    def _initialize(self, version: str) -> Ask:
+        self._state = _State.INITIALIZING
+        self.proposed = version
+        params = {
+            "protocolVersion": version,
+            "capabilities": capabilities_for(version, self._capabilities),
+            "clientInfo": info_for(version, self._info),
+        }
+        return Ask("initialize", params)
+
+    def _envelope(self, version: str) -> Fixed:
+        return Fixed({VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities})
+
+    # Judging.
+
+    def _judge_probe(self, answer: Result | Error) -> Step:
+        if isinstance(answer, Result):
+            offered = answer.result.get("supportedVersions")
+            if not isinstance(offered, list) or type_problem("server/discover", answer.result) is not None:
+                offered = []
+            version = best_of(offered, STATELESS_VERSIONS)
+            if version is None:
+                return self._initialize(self.proposed)  # A legacy advertisement, or no DiscoverResult at all.
+            return self._agree_stateless(version, answer.result)
+        if answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
+            return self._follow_supported(supported)
+        # Never tied to one code: servers answer -32601, -32602, -32600, -32000 and others.
+        return self._initialize(self.proposed)
+
+    def _judge_handshake(self, answer: Result | Error) -> Step:
+        if isinstance(answer, Result):
+            # Some answer without a version; they mean the one they were asked for.
+            version = answer.result.get("protocolVersion", self.proposed)
+            if version not in HANDSHAKE_VERSIONS:
+                return self._fail(VersionError(self._server, [jsonrpc.in_words(version)], HANDSHAKE_VERSIONS))
+            return self._agree(version, None, answer.result.get("serverInfo"), answer.result)
+        if answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
+            return self._follow_supported(supported)
+        if answer.code in _REFUSED_VERSION_CODES and (older := self._older_version(answer)) is not None:
+            return self._initialize(older)
+        return self._fail(
+            PeerError(
+                self._server,
+                "initialize",
+                answer.code,
+                answer.message,
+                answer.data,
+                hint=f"see each step with: gaia mcp test-client {self._server}",
+            )
+        )
+
+    def _follow_supported(self, supported: list[str]) -> Step:
+        version = best_of(supported, STATELESS_VERSIONS)
+        # A handshake that was refused is only ever tried again with an older version.
+        legacy = best_of(supported, HANDSHAKE_VERSIONS if self.is_probing else self._older_versions())
+        if version is not None and self._probes < 2:
+            return self._discover(version)
+        if legacy is not None:
+            return self._initialize(legacy)
+        return self._fail(VersionError(self._server, supported, ALL_VERSIONS))
+
+    def _older_versions(self) -> tuple[str, ...]:
+        return HANDSHAKE_VERSIONS[HANDSHAKE_VERSIONS.index(self.proposed) + 1 :]
+
+    def _older_version(self, refusal: Error) -> str | None:
+        """The next version to propose: the newest older one that the refusal names, else simply the next older."""
+        rest = self._older_versions()
+        named = best_of([*_NAMED_VERSION.findall(refusal.message), *(_supported(refusal.data) or ())], rest)
+        return named or (rest[0] if rest else None)
+
+    # The end.
+
+    def _agree_stateless(self, version: str, found: dict[str, Any]) -> Agreed:
+        meta = found.get("_meta")
+        info = meta.get(SERVER_INFO_KEY) if isinstance(meta, dict) else None
+        return self._agree(version, self._envelope(version), info, found)
+
+    def _agree(self, version: str, meta: Fixed | None, info: object, found: dict[str, Any]) -> Agreed:
+        self._state = _State.OVER
+        capabilities, instructions = found.get("capabilities"), found.get("instructions")
+        peer = Peer(
+            version,
+            info if isinstance(info, dict) else {},
+            capabilities if isinstance(capabilities, dict) else {},
+            instructions if isinstance(instructions, str) else "",
+            (Era.HANDSHAKE if meta is None else Era.STATELESS).value,
+        )
+        return Agreed(peer, meta)
+
+    def _fail(self, error: PeerError | VersionError | RemoteProtocolError) -> OpeningFailed:
+        self._state = _State.OVER
+        return OpeningFailed(error)
+
+
+def _supported(data: Any) -> list[str] | None:
+    supported = data.get("supported") if isinstance(data, dict) else None
+    if not isinstance(supported, list):
+        return None
+    return [version for version in supported if isinstance(version, str)]

@@ -1,0 +1,1 @@
+"""Recorded conversations: written as a transcript, taken apart into requests and responses, and replayed. Pure."""

@@ -1,0 +1,1 @@
+"""An agent served over the standard input and output of this process."""

@@ -1,0 +1,124 @@
+"""The lock file `mcp.lock.json`: what the tools of chosen servers were when somebody approved them.
+
+Made to be kept in version control: sorted, one member a line, the same on every machine, what does not show written
+out. A file that is not as it was written, by hand or by an accident, is an error, and never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.redaction import masked_arguments, masked_url
+from gaia_mcp.storage.atomic import locked, read_bytes, standing_file, write_bytes
+from gaia_mcp.storage.json_files import parse_object
+from gaia_mcp.toolspec.contract import Contract, Undefinable, canonical_tool, fingerprint
+from gaia_mcp.toolspec.poisoning import UNUSUAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gaia_mcp.config.entries import ServerEntry
+
+LOCK_FILE = "mcp.lock.json"
+VERSION = 1
+# As of any file in a project; what it holds is no secret.
+NEW_MODE = 0o644
+# Whoever reviews a change of the file has to see all of it; and half of a surrogate pair has no UTF-8.
+_UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
+HINT = "take the file from version control again, or remove it and lock anew with: gaia mcp lock NAME..."
+
+
+class LockedServer(NamedTuple):
+    """A server as it was locked: what its entry was, without secrets, and its contract."""
+
+    entry: dict[str, Any]
+    contract: Contract
+
+
+def read_lock(path: Path) -> dict[str, LockedServer] | None:
+    """The locked servers by name, None if there is no such file.
+
+    Raises `ConfigFileError` for one that cannot be read, is from a newer version, or was changed by hand.
+    """
+    if path.is_fifo():
+        # It lies where anybody may have put it, and nobody may ever write to it.
+        raise ConfigFileError(path, "is no file", hint=HINT)
+    data = read_bytes(path)
+    if data is None:
+        return None
+    return _parsed(path, data)
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, LockedServer]:
+    try:
+        document = parse_object(data, path)
+    except ConfigFileError as error:
+        error.hint = HINT
+        raise
+    version, servers = document.get("version"), document.get("servers")
+    if isinstance(version, int) and version > VERSION:
+        problem = f"is of version {version}, and this program knows versions up to {VERSION}"
+        raise ConfigFileError(path, problem, hint="update gaia-mcp")
+    if version is True or version != VERSION or not isinstance(servers, dict):
+        raise ConfigFileError(path, 'is no lock file: "version" or "servers" is missing', hint=HINT)
+    return {name: _read_server(name, server, path, data) for name, server in servers.items()}
+
+
+def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
+    """Write these servers into the file; the others in it stay. Raises `ConfigFileError`, and the file is as it was."""
+    with locked(path):
+        standing = standing_file(path)
+        servers = {**(_parsed(path, standing.data) if standing.exists else {}), **changed}
+        document = {
+            "version": VERSION,
+            "servers": {name: _as_object(server) for name, server in sorted(servers.items())},
+        }
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        data = _UNSEEN.sub(lambda unseen: json.dumps(unseen[0])[1:-1], text).encode()
+        write_bytes(path, standing, data, standing.mode if standing.exists else NEW_MODE)
+
+
+def entry_of(entry: ServerEntry) -> dict[str, Any]:
+    """What an entry is, as it stands in its file, without secrets and without what makes no other server."""
+    if entry.url:
+        return {"url": masked_url(entry.url)}
+    shown: dict[str, Any] = {"command": entry.command}
+    if entry.args is None:
+        shown["command"] = " ".join(masked_arguments(entry.command.split(" ")))
+    else:
+        shown["args"] = masked_arguments(entry.args)
+    if entry.env:
+        shown["env"] = sorted(entry.env)
+    if entry.cwd:
+        shown["cwd"] = entry.cwd
+    return shown
+
+
+def _as_object(server: LockedServer) -> dict[str, Any]:
+    tools = {name: {"hash": fingerprint(tool), "definition": tool} for name, tool in sorted(server.contract.items())}
+    return {"entry": server.entry, "tools": tools}
+
+
+def _read_server(name: str, server: Any, path: Path, data: bytes) -> LockedServer:
+    tools = server.get("tools") if isinstance(server, dict) else None
+    if not isinstance(tools, dict):
+        raise ConfigFileError(path, f"server {name!r} has no tools, not even none", hint=HINT)
+    contract: Contract = {}
+    for tool, kept in tools.items():
+        definition = kept.get("definition") if isinstance(kept, dict) else None
+        if not isinstance(definition, dict) or not isinstance(kept.get("hash"), str) or definition.get("name") != tool:
+            raise ConfigFileError(path, f"tool {tool!r} of {name!r} has no definition, or no hash", hint=HINT)
+        try:
+            contract[tool] = canonical_tool(definition)
+        except Undefinable as cause:
+            raise ConfigFileError(path, f"tool {tool!r} of {name!r} is {cause}", hint=HINT) from cause
+        if fingerprint(contract[tool]) != kept["hash"]:
+            problem = f"tool {tool!r} of {name!r} was changed by hand: its hash does not fit its definition"
+            line = data.partition(json.dumps(kept["hash"]).encode())[0].count(b"\n") + 1
+            raise ConfigFileError(path, problem, line=line, column=1, hint=HINT)
+    entry = server.get("entry")
+    return LockedServer(entry if isinstance(entry, dict) else {}, contract)

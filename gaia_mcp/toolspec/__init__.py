@@ -1,0 +1,1 @@
+"""Rules about a tool's definition: schemas, arguments, contract, poisoned texts."""

@@ -1,0 +1,149 @@
+"""A call's arguments, from what was assigned to them in a shell to what a tool takes.
+
+A value becomes what the tool's schema says it is, and stays text where the schema does not say. Nothing is guessed:
+text that looks like a number is a number only for a parameter that is one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_json, strict_json
+from gaia_mcp.toolspec.schema import parts_of, properties_of, resolved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gaia_mcp.toolspec.assignments import Assignment
+
+_INTEGER = re.compile(r"^[+-]?\d{1,300}$")
+_NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+_UNIONS = ("anyOf", "oneOf", "allOf")
+# Text wins over everything else that it could be; a number wins over a boolean for "1".
+_PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "object")
+
+# A single value becomes a list in lists this deep, where a schema says so; one that contains itself says so for ever.
+MAX_NESTED_LISTS = 8
+
+
+def typed_arguments(
+    assignments: Sequence[Assignment],
+    schema: Any,
+    read_file: Callable[[str], str],
+    base: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The arguments of a call: `base`, and each assignment in the type that `schema` gives its key, over it.
+
+    A key that is given again becomes a list where the schema has one. `read_file` is given the FILE of `key=@FILE`.
+    Raises `ArgumentSyntaxError`.
+    """
+    known = properties_of(schema)
+    extra = resolved(schema, schema).get("additionalProperties")
+    arguments = dict(base or {})
+    given: set[str] = set()
+    for key, value, raw in assignments:
+        wanted = known.get(key, extra if isinstance(extra, dict) else {})
+        text = read_file(value[1:]) if value.startswith("@") and len(value) > 1 else value
+        typed: Any = read_json(text, key) if raw else typed_value(text, wanted, schema)
+        if key in given and _is_list(wanted, schema):
+            before = arguments[key] if isinstance(arguments[key], list) else [arguments[key]]
+            typed = [*before, *(typed if isinstance(typed, list) else [typed])]
+        elif key in given:
+            raise ArgumentSyntaxError(f"{key!r} is given twice")
+        given.add(key)
+        arguments[key] = typed
+    return arguments
+
+
+def typed_value(text: str, schema: Any, root: Any) -> Any:
+    """`text` as the schema wants it; unchanged where it cannot be that, so that the check can say so."""
+    return _typed(text, schema, root, MAX_NESTED_LISTS)
+
+
+_NOT = object()
+
+
+def _typed(text: str, schema: Any, root: Any, depth: int) -> Any:
+    parts = parts_of(schema, root, _UNIONS)
+    choices = [choice for part in parts for choice in _choices(part)]
+    if text in choices:
+        return text
+    is_free_text = any("string" in _kinds(part) for part in parts if not _choices(part))
+    if choices and not is_free_text and (chosen := _chosen(choices, text)) is not _NOT:
+        return chosen
+    kinds = _kinds(parts[0]) or [kind for part in parts for kind in _kinds(part)]
+    for kind in _PREFERENCE:
+        if kind in kinds:
+            typed = _as_kind(text, kind, parts, root, depth)
+            if typed is not _NOT:
+                return typed
+    return text
+
+
+def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth: int) -> Any:
+    if kind == "string":
+        return text
+    stripped = text.strip()
+    if kind == "integer":
+        return int(stripped) if _INTEGER.match(stripped) else _NOT
+    if kind == "number":
+        return _as_number(stripped)
+    if kind == "boolean":
+        folded = stripped.casefold()
+        return True if folded in _TRUE else False if folded in _FALSE else _NOT
+    if kind == "null":
+        return None if stripped == "null" else _NOT
+    opening = "[" if kind == "array" else "{"
+    if stripped.startswith(opening):
+        try:
+            return strict_json(stripped)
+        except (ValueError, RecursionError):
+            return _NOT
+    if kind == "object" or depth == 0:
+        return _NOT
+    items = next((part["items"] for part in parts if "items" in part), None)
+    return [_typed(text, items, root, depth - 1)]
+
+
+def _as_number(text: str) -> Any:
+    if _INTEGER.match(text):
+        return int(text)
+    if not _NUMBER.match(text):
+        return _NOT
+    number = float(text)
+    return number if math.isfinite(number) else _NOT
+
+
+def _kinds(part: dict[str, Any]) -> list[str]:
+    """The JSON types that a schema itself allows, as far as it says."""
+    kinds = part.get("type")
+    if isinstance(kinds, str):
+        return [kinds]
+    if isinstance(kinds, list):
+        return [kind for kind in kinds if isinstance(kind, str)]
+    return ["object"] if "properties" in part else []
+
+
+def _choices(part: dict[str, Any]) -> list[Any]:
+    if "const" in part:
+        return [part["const"]]
+    return part["enum"] if isinstance(part.get("enum"), list) else []
+
+
+def _chosen(choices: list[Any], text: str) -> Any:
+    """The choice that `text` is the JSON of."""
+    try:
+        value = strict_json(text)
+    except (ValueError, RecursionError):
+        return _NOT
+    # True equals 1 in Python, but not in JSON.
+    same = (choice for choice in choices if choice == value and isinstance(choice, bool) == isinstance(value, bool))
+    return next(same, _NOT)
+
+
+def _is_list(schema: Any, root: Any) -> bool:
+    return any("array" in _kinds(part) for part in parts_of(schema, root, _UNIONS))

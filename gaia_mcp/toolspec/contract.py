@@ -1,0 +1,209 @@
+"""What a server promises: the definitions of its tools in one canonical form, their hashes, how two promises differ.
+
+A contract holds what a model or a person is shown of a tool. The order of keys, `1` or `1.0`, a null member, icons and
+`_meta` are no part of it. Knows no file and no server.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from gaia_mcp.safetext import clean
+from gaia_mcp.toolspec.poisoning import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+# Canonical definitions by the tools' names.
+Contract: TypeAlias = dict[str, dict[str, Any]]
+
+# In the order in which differences are shown.
+PARTS = ("title", "description", "inputSchema", "outputSchema", "annotations")
+TEXTS = ("title", "description")
+# Deeper than people write schemas; below, two values are compared as a whole.
+MAX_DEPTH = 40
+# Longer texts are compared as a whole too: nobody reads so many lines, and comparing them would take minutes.
+MAX_TEXT_LINES = 500
+# A value on its own line, and one that is long enough to be compared word for word.
+SHOWN_CHARS, SHORT_CHARS = 120, 60
+
+
+class Undefinable(ValueError):  # noqa: N818 (it is caught where it is raised from, and never shown as an error)
+    """A definition that has no canonical form: nested too deeply, or no JSON."""
+
+
+class PartChange(NamedTuple):
+    """What has changed about one part of a tool, in lines to read."""
+
+    part: str
+    lines: tuple[str, ...]
+
+
+class ToolChange(NamedTuple):
+    """A tool that is no longer as it was: `kind` is "added", "removed" or "changed"."""
+
+    tool: str
+    kind: str
+    parts: tuple[PartChange, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind != "changed":
+            return f"'{_plain(self.tool)}' {self.kind}"
+        return f"'{_plain(self.tool)}' changed ({', '.join(change.part for change in self.parts)})"
+
+
+def canonical_tool(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a definition that count, in their canonical form. Raises `Undefinable`."""
+    kept = {part: definition[part] for part in ("name", *PARTS) if definition.get(part) is not None}
+    try:
+        text = json.dumps(kept, sort_keys=True, allow_nan=False)
+        found: dict[str, Any] = json.loads(text, parse_float=_number)
+    except (RecursionError, TypeError, ValueError) as cause:
+        raise Undefinable(str(cause) or "nested too deeply") from cause
+    return found
+
+
+def contract_of(definitions: Iterable[Mapping[str, Any]]) -> Contract:
+    """The contract of a server with these tools. Raises `Undefinable`."""
+    return {definition["name"]: canonical_tool(definition) for definition in definitions}
+
+
+def fingerprint(tool: Mapping[str, Any]) -> str:
+    """The hash of a canonical definition."""
+    text = json.dumps(tool, sort_keys=True, separators=(",", ":"))
+    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+
+
+def differences(then: Contract, now: Contract) -> list[ToolChange]:
+    """How `now` differs from `then`, by the tools' names."""
+    found = (tool_difference(name, then.get(name), now.get(name)) for name in sorted({*then, *now}))
+    return [change for change in found if change is not None]
+
+
+def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] | None) -> ToolChange | None:
+    """How one tool differs, None if it does not; None for a definition says that there is no such tool."""
+    if then is None or now is None:
+        return None if then is now else ToolChange(name, "added" if then is None else "removed")
+    parts = tuple(
+        PartChange(part, tuple(_part_lines(part, then.get(part), now.get(part))))
+        for part in PARTS
+        if not _same(then.get(part), now.get(part))
+    )
+    return ToolChange(name, "changed", parts) if parts else None
+
+
+def as_objects(changes: Sequence[ToolChange]) -> list[dict[str, Any]]:
+    """The changes as JSON shows them."""
+    return [
+        {
+            "tool": change.tool,
+            "kind": change.kind,
+            "parts": [{"part": part.part, "lines": list(part.lines)} for part in change.parts],
+        }
+        for change in changes
+    ]
+
+
+def worded(changes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What `as_objects` gives in lines to read, indented below the tool and the part that they are about."""
+    lines = []
+    for change in changes:
+        lines.append(f"{change['kind']} {_plain(change['tool'])}")
+        for part in change["parts"]:
+            lines += [f"  {part['part']}", *(f"    {line}" for line in part["lines"])]
+    return lines
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two canonical values are the same JSON: for Python `True` equals `1`."""
+    return one is other or (one == other and json.dumps(one) == json.dumps(other))
+
+
+def _part_lines(part: str, then: Any, now: Any) -> Iterator[str]:
+    if part in TEXTS and isinstance(then, str) and isinstance(now, str):
+        return _text_lines(then, now)
+    if not (isinstance(then, dict) and isinstance(now, dict)):
+        return iter(_whole(then, now))
+    return _value_lines("", then, now, 0)
+
+
+def _value_lines(where: str, then: Any, now: Any, depth: int) -> Iterator[str]:
+    """The places below `where` at which two values differ, each with what was and what is."""
+    if _same(then, now):
+        return
+    if depth < MAX_DEPTH and isinstance(then, dict) and isinstance(now, dict):
+        for key in sorted({*then, *now}):
+            inner = f"{where}.{_plain(key)}" if where else _plain(key)
+            if key not in then:
+                yield f"+ {inner}: {_shown(now[key])}"
+            elif key not in now:
+                yield f"- {inner}: {_shown(then[key])}"
+            else:
+                yield from _value_lines(inner, then[key], now[key], depth + 1)
+    elif depth < MAX_DEPTH and isinstance(then, list) and isinstance(now, list) and _is_deep(then, now):
+        for number, (old, new) in enumerate(zip(then, now, strict=True)):
+            yield from _value_lines(f"{where}[{number}]", old, new, depth + 1)
+    elif isinstance(then, str) and isinstance(now, str) and max(len(then), len(now)) > SHORT_CHARS:
+        yield f"~ {where}:"
+        for line in _text_lines(then, now):
+            yield f"  {line}"
+    else:
+        old, new = (_plain(json.dumps(value, ensure_ascii=False)) for value in (then, now))
+        # What they begin with in common is left out where it would leave no room for what differs.
+        shared = max(0, _common(old, new) - SHORT_CHARS)
+        yield f"~ {where}: {_cut(old, shared)} → {_cut(new, shared)}"
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _is_deep(then: list[Any], now: list[Any]) -> bool:
+    """Whether two lists are worth comparing item by item."""
+    return len(then) == len(now) and all(isinstance(item, dict) for item in [*then, *now])
+
+
+def _whole(then: Any, now: Any) -> list[str]:
+    lines = [] if then is None else [f"- {line}" for line in _lines(then)]
+    return lines + ([] if now is None else [f"+ {line}" for line in _lines(now)])
+
+
+def _lines(value: Any) -> list[str]:
+    return [_plain(line) for line in value.split("\n")] if isinstance(value, str) else [_shown(value)]
+
+
+def _text_lines(then: str, now: str) -> Iterator[str]:
+    """The lines of two texts that differ, with one around them, as `diff` shows them."""
+    old, new = ([_plain(line.rstrip()) for line in text.split("\n")] for text in (then, now))
+    if max(len(old), len(new)) > MAX_TEXT_LINES:
+        yield f"~ {len(old)} lines → {len(new)} lines, compared as a whole"
+        return
+    if old == new:
+        yield "~ only in what does not show, such as the ends of lines"
+        return
+    for line in list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]:
+        if not line.startswith("@@"):
+            yield f"{line[0]} {line[1:]}".rstrip()
+
+
+def _shown(value: Any) -> str:
+    return _cut(_plain(json.dumps(value, ensure_ascii=False)))
+
+
+def _plain(text: str) -> str:
+    """`text` in one line, with nothing in it that a terminal would obey or that would not show."""
+    return clean(visible(text)).replace("\n", "\\n")
+
+
+def _cut(text: str, start: int = 0) -> str:
+    lead = "…" if start else ""
+    return lead + (text[start:] if len(text) - start <= SHOWN_CHARS else f"{text[start : start + SHOWN_CHARS - 1]}…")

@@ -1,0 +1,237 @@
+"""`gaia mcp completion`: the scripts, and where they go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.completion.installing import BEGIN, END, install, places, start_files, uninstall
+from gaia_mcp.cli.completion.scripts import FILES, SHELLS, script
+from gaia_mcp.errors import ConfigFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import Gaia
+
+ROOT = Path(__file__).parents[3]
+BASH_FILES = [".local/share/bash-completion/completions/gaia", ".local/share/bash-completion/completions/gmcp"]
+FILES_OF = {
+    "bash": [*BASH_FILES, ".bashrc"],
+    "zsh": [".local/share/gaia-mcp/_gaia", ".zshrc"],
+    "fish": [".config/fish/conf.d/gaia-mcp.fish"],
+}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("name", "shell"), FILES.items())
+def test_the_committed_scripts_are_what_is_printed(gaia: Gaia, name: str, shell: str) -> None:
+    """Ours: one source."""
+    assert (ROOT / "completions" / name).read_text() == script(shell) == gaia("completion", shell).stdout
+
+
+def test_the_shell_is_found_by_itself(gaia: Gaia) -> None:
+    """Ours: by whom we were started, else by what the environment says."""
+    ran = subprocess.run(
+        ["bash", "-c", "gaia mcp completion; true"], capture_output=True, env=gaia.environ, text=True, check=True
+    )
+    assert ran.stdout == script("bash")
+    assert gaia("completion", "pwsh").stdout == script("powershell")
+
+
+@pytest.mark.parametrize("arguments", [("ksh",), ("fish", "--install", "--uninstall"), ("ksh", "--install")])
+def test_what_makes_no_sense_is_refused(gaia: Gaia, arguments: tuple[str, ...]) -> None:
+    """Ours."""
+    ran = gaia("completion", *arguments)
+
+    assert (ran.code, ran.stdout, len(ran.errors)) == (2, "", 2)
+    assert files_in(gaia.home) == {}
+
+
+@pytest.mark.parametrize("shell", FILES_OF)
+def test_it_is_installed_once_and_taken_away_again(gaia: Gaia, shell: str) -> None:
+    """Ours: only what is needed is written, and nothing of it stays."""
+    first = gaia("completion", shell, "--install")
+    assert first.code == 0
+    assert first.stdout.startswith("wrote ~/")
+    assert f"exec {shell}" in first.stdout
+    assert sorted(files_in(gaia.home)) == sorted(FILES_OF[shell])
+    installed = files_in(gaia.home)
+
+    again = gaia("completion", shell, "--install")
+    assert "already" in again.stdout
+    assert files_in(gaia.home) == installed
+
+    assert gaia("completion", shell, "--uninstall").stdout.startswith("took it out of ~/")
+    assert files_in(gaia.home) == {}
+    assert "not installed" in gaia("completion", shell, "--uninstall").stdout
+
+
+def test_as_json_it_says_what_has_changed(gaia: Gaia) -> None:
+    """Ours."""
+    ran = gaia("completion", "fish", "--install", "--json")
+
+    changed = [str(gaia.home / name) for name in FILES_OF["fish"]]
+    assert ran.json == {"shell": "fish", "changed": changed, "next": "exec fish"}
+    assert gaia("completion", "fish", "--json").json == {"shell": "fish", "script": script("fish")}
+
+
+@pytest.mark.parametrize("before", [b"", b"alias x=y\n", b"no end", b"\xff\r\nwindows\r\n"])
+def test_a_start_file_keeps_everything_else(gaia: Gaia, before: bytes) -> None:
+    """Ours: its mode, and that it is a symlink, too."""
+    real = gaia.cwd / "dotfiles"
+    real.write_bytes(before)
+    real.chmod(0o640)
+    start = gaia.home / ".zshrc"
+    start.symlink_to(real)
+
+    assert gaia("completion", "zsh", "--install").code == 0
+
+    assert start.is_symlink()
+    assert real.read_bytes().startswith(before)
+    assert real.stat().st_mode & 0o777 == 0o640
+    real.write_bytes(real.read_bytes() + b"later=1\n")
+    installed = real.read_bytes()
+    assert gaia("completion", "zsh", "--install").code == 0
+    assert real.read_bytes() == installed
+
+    assert gaia("completion", "zsh", "--uninstall").code == 0
+    assert start.is_symlink()
+    assert real.read_bytes() == (before + b"\n" if before == b"no end" else before) + b"later=1\n"
+
+
+def test_an_old_block_is_replaced(gaia: Gaia) -> None:
+    """Ours: there is never a second one."""
+    start = gaia.home / ".zshrc"
+    start.write_bytes(b"a=1\n" + BEGIN + b"source /old\n" + END + b"b=2\n" + BEGIN + b"source /older\n" + END)
+
+    assert gaia("completion", "zsh", "--install").code == 0
+
+    text = start.read_bytes()
+    assert text.startswith(b"a=1\nb=2\n")
+    assert text.count(BEGIN) == text.count(END) == 1
+    assert b"/old" not in text
+
+
+@pytest.mark.parametrize("rewritten", [lambda data: data[:-1], lambda data: data.replace(b"\n", b"\r\n")])
+def test_a_block_is_known_whatever_an_editor_does_to_line_ends(gaia: Gaia, rewritten: Callable[[bytes], bytes]) -> None:
+    """Ours: editors take the last one away, or write those of Windows."""
+    start = gaia.home / ".zshrc"
+    start.write_bytes(b"a=1\n")
+    assert gaia("completion", "zsh", "--install").code == 0
+    installed = start.read_bytes()
+    start.write_bytes(rewritten(installed))
+
+    assert gaia("completion", "zsh", "--install").code == 0
+    assert start.read_bytes().replace(b"\r", b"") == installed
+
+    start.write_bytes(rewritten(installed))
+    assert gaia("completion", "zsh", "--uninstall").code == 0
+    assert start.read_bytes().replace(b"\r", b"") == b"a=1\n"
+
+
+def test_half_a_block_is_left_alone(gaia: Gaia) -> None:
+    """Ours: nobody knows what belongs to it."""
+    start = gaia.home / ".zshrc"
+    start.write_bytes(BEGIN + b"a=1\n")
+
+    ran = gaia("completion", "zsh", "--install")
+
+    assert (ran.code, len(ran.errors)) == (3, 2)
+    assert start.read_bytes() == BEGIN + b"a=1\n"
+    assert gaia("completion", "zsh", "--uninstall").code == 3
+
+
+def test_a_file_of_another_program_is_left_alone(gaia: Gaia) -> None:
+    """Ours: there is more than one `gaia`."""
+    path = gaia.home / ".config" / "fish" / "conf.d" / "gaia-mcp.fish"
+    path.parent.mkdir(parents=True)
+    path.write_text("complete -c gmcp\n")
+
+    assert gaia("completion", "fish", "--install").code == 3
+    assert gaia("completion", "fish", "--uninstall").code == 3
+    assert files_in(gaia.home) == {".config/fish/conf.d/gaia-mcp.fish": b"complete -c gmcp\n"}
+
+
+def test_an_older_script_of_ours_is_replaced(gaia: Gaia) -> None:
+    """Ours: after an update."""
+    path = gaia.home / ".config" / "fish" / "conf.d" / "gaia-mcp.fish"
+    path.parent.mkdir(parents=True)
+    path.write_text("# Completion of gaia and gmcp for fish, version 0\n")
+
+    assert gaia("completion", "fish", "--install").code == 0
+    assert path.read_text() == script("fish")
+
+
+def test_what_cannot_be_written_is_an_error(gaia: Gaia) -> None:
+    """Ours: a folder where the file should be, and a start file that its owner protects."""
+    (gaia.home / ".config" / "fish" / "conf.d" / "gaia-mcp.fish").mkdir(parents=True)
+    assert gaia("completion", "fish", "--install").code == 3
+
+    (gaia.home / ".zshrc").write_text("x")
+    (gaia.home / ".zshrc").chmod(0o400)
+    assert gaia("completion", "zsh", "--install").code == 3
+    assert (gaia.home / ".zshrc").read_text() == "x"
+
+
+def test_bash_with_bash_completion_needs_no_start_file(tmp_path: Path) -> None:
+    """bash-completion: it reads that folder by itself, once the user's start file has loaded it."""
+    (tmp_path / ".bashrc").write_text("BASH_COMPLETION_VERSINFO=(2 11)\necho welcome\n")
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+    there = places("bash", environ)
+
+    assert there.start_file is None
+    assert install("bash", there) == [tmp_path / name for name in BASH_FILES]
+    # A block from before that is still found.
+    (tmp_path / ".bashrc").write_bytes(b"x=1\n" + BEGIN + b"y\n" + END)
+    assert uninstall(there, start_files("bash", there, environ))[0] == tmp_path / ".bashrc"
+    assert (tmp_path / ".bashrc").read_bytes() == b"x=1\n"
+
+
+def test_folders_that_the_environment_names_are_used(tmp_path: Path) -> None:
+    """XDG, zsh, bash-completion."""
+    environ = {
+        "HOME": "/nowhere",
+        "PATH": os.environ["PATH"],
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "ZDOTDIR": str(tmp_path / "z d"),
+        "BASH_COMPLETION_USER_DIR": str(tmp_path / "bash it's"),
+    }
+
+    assert places("bash", environ).scripts[0] == tmp_path / "bash it's" / "completions" / "gaia"
+    assert places("zsh", environ).start_file == tmp_path / "z d" / ".zshrc"
+    assert places("zsh", environ).scripts == [tmp_path / "data" / "gaia-mcp" / "_gaia"]
+    assert places("fish", environ).scripts == [tmp_path / "config" / "fish" / "conf.d" / "gaia-mcp.fish"]
+
+
+def test_powershell_says_itself_where_its_profile_is(tmp_path: Path) -> None:
+    """Ours: it lies elsewhere on every system. What is on PATH here only answers as it would."""
+    environ = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with pytest.raises(ConfigFileError):
+        places("powershell", {**environ, "PATH": str(tmp_path)})
+    profile = tmp_path / "it's" / "profile.ps1"
+    stand_in = tmp_path / "powershell"
+    stand_in.write_text(f'#!/bin/sh\necho "{profile}"\n')
+    stand_in.chmod(0o755)
+
+    there = places("powershell", environ)
+
+    assert there.start_file == profile
+    assert install("powershell", there) == [tmp_path / ".local/share/gaia-mcp/gaia.ps1", profile]
+    assert profile.read_bytes() == BEGIN + f". '{tmp_path}/.local/share/gaia-mcp/gaia.ps1'\n".encode() + END
+
+
+def test_every_shell_has_a_script() -> None:
+    """Ours: and no other has."""
+    assert set(FILES.values()) == set(SHELLS)
+    with pytest.raises(KeyError):
+        script("ksh")

@@ -1,0 +1,91 @@
+"""`gaia mcp generate`: the manual and the completion scripts, as the commands would have them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.commands.generate import generated
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Something that looks like a checkout, with nothing generated in it."""
+    folder = tmp_path / "checkout"
+    (folder / "gaia_mcp" / "cli").mkdir(parents=True)
+    return folder
+
+
+def test_what_is_committed_is_what_the_commands_say() -> None:
+    """Ours: byte for byte. After a change of a command: gaia mcp generate, and both are committed."""
+    wanted = generated()
+
+    assert {name: (ROOT / name).read_bytes() for name in wanted if (ROOT / name).exists()} == {
+        name: text.encode() for name, text in wanted.items()
+    }
+    assert {
+        f"{path.parent.name}/{path.name}" for part in ("man", "completions") for path in (ROOT / part).iterdir()
+    } == {*wanted}
+
+
+def test_the_files_are_written_and_then_are_as_they_should_be(gaia: Gaia, checkout: Path) -> None:
+    """Ours: what is right already is not written again."""
+    gaia.cwd = checkout
+
+    ran = gaia("generate", "--json")
+
+    assert (ran.code, ran.json) == (0, {"written": list(generated())})
+    assert gaia("generate", "--check", "--json").json == {"checked": list(generated())}
+    assert gaia("generate").stdout == "all files were as they should be\n"
+    assert gaia("generate", "--check").code == 0
+
+
+def test_a_check_names_what_differs_and_writes_nothing(gaia: Gaia, checkout: Path) -> None:
+    """Ours: exit code 1, for builds."""
+    assert gaia("generate", str(checkout)).code == 0
+    (checkout / "man" / "gaia-mcp.1").write_text("old")
+    (checkout / "man" / "gmcp.1").unlink()
+
+    ran = gaia("generate", "--check", str(checkout))
+
+    assert (ran.code, ran.stdout) == (1, "")
+    assert ran.errors == [
+        "error: not as the commands would have it: man/gaia-mcp.1, man/gmcp.1",
+        "hint: write them with: gaia mcp generate",
+    ]
+    assert (checkout / "man" / "gaia-mcp.1").read_text() == "old"
+    assert gaia("generate", str(checkout)).stdout == "wrote man/gaia-mcp.1, man/gmcp.1\n"
+
+
+def test_a_folder_that_is_no_checkout_is_left_alone(gaia: Gaia) -> None:
+    """Ours: nobody wants a manual in their home."""
+    ran = gaia("generate")
+
+    assert ran.code == 3
+    assert f"{gaia.cwd}: is no checkout" in ran.errors[0]
+    assert list(gaia.cwd.iterdir()) == []
+
+
+def test_it_is_the_same_in_every_terminal_and_language(gaia: Gaia, checkout: Path) -> None:
+    """Ours: or somebody's commit would be somebody else's change."""
+    assert gaia("generate", str(checkout), COLUMNS="30", LANG="de_DE.UTF-8", TERM="dumb", NO_COLOR="1").code == 0
+    first = {path: path.read_bytes() for path in checkout.rglob("*.*") if path.is_file()}
+    shutil.rmtree(checkout / "man")
+
+    assert gaia("generate", str(checkout), COLUMNS="200", LANG="C", TERM="xterm-256color").code == 0
+
+    assert {path: path.read_bytes() for path in first} == first
+
+
+def test_it_is_not_in_the_help(gaia: Gaia) -> None:
+    """Ours: whoever uses the program has no checkout."""
+    assert "generate" not in gaia("--help").stdout
+    assert "Example: gaia mcp generate" in gaia("generate", "--help").stdout

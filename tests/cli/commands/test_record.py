@@ -1,0 +1,421 @@
+"""`gaia mcp record` and `gaia mcp replay`: a server's double, and its recording in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.protocol.framing import LineBuffer
+from tests.cli.conftest import BIN, descendants, entry_of, run_on_terminal
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+INITIALIZE = (
+    b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", '
+    b'"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}\n'
+)
+
+
+def recorded(gaia: Gaia, name: str = "r.jsonl") -> list[dict[str, Any]]:
+    """The lines of a recording in the working folder, each whole."""
+    data = (gaia.cwd / name).read_bytes()
+    assert data.endswith(b"\n")
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def said(gaia: Gaia, sender: str) -> list[Any]:
+    return [row.get("message", row.get("text")) for row in recorded(gaia) if row.get("from") == sender]
+
+
+@pytest.fixture
+def double(gaia: Gaia) -> Gaia:
+    """The program, with servers of both eras, their doubles `rec-…`, which record, and `rep`, which replays that."""
+    own = str(BIN / "gaia")
+    servers = {name: entry_of(name) for name in ("good-handshake", "good-stateless")}
+    doubles = {f"rec-{name}": {"command": own, "args": ["mcp", "record", name, "--to", "r.jsonl"]} for name in servers}
+    gaia.write({**servers, **doubles, "rep": {"command": own, "args": ["mcp", "replay", "r.jsonl"]}})
+    return gaia
+
+
+@pytest.mark.parametrize("name", ["good-handshake", "good-stateless"])
+def test_a_double_is_the_server_and_its_recording_too(double: Gaia, name: str) -> None:
+    """Ours: in both eras; the real server is not needed any more."""
+    checked = double("test-client", f"rec-{name}")
+    called = double("call", f"rec-{name}", "echo", "text=grüß")
+    tools = double("tools", f"rec-{name}").stdout.splitlines()[1:]
+    assert (checked.code, called.code) == (0, 0), checked.stdout
+    servers = json.loads(double.config.read_text())["mcpServers"]
+    double.write({"rep": servers["rep"]})
+
+    assert double("call", "rep", "echo", "text=grüß").stdout == called.stdout
+    assert double("tools", "rep").stdout.splitlines()[1:] == tools
+    replayed = double("test-client", "rep")
+    assert replayed.code == 0, replayed.stdout
+    other = double("call", "rep", "echo", "text=other")
+    assert other.code == 6
+    assert "the recording has no tools/call with these params" in other.errors[0]
+
+
+def test_every_message_is_recorded_with_its_sender_and_time(double: Gaia) -> None:
+    """Ours: below a header that says what it is; nobody else may read it."""
+    double("call", "rec-good-handshake", "echo", "text=x")
+
+    header, *rows = recorded(double)
+
+    assert (header["format"], header["version"], header["server"]) == ("gaia-mcp-conversation", 1, "good-handshake")
+    assert [row["message"]["method"] for row in rows if row["from"] == "client"] == [
+        "server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"
+    ]  # fmt: skip
+    assert [row["ms"] for row in rows] == sorted(row["ms"] for row in rows)
+    assert (double.cwd / "r.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_each_start_adds_a_conversation(double: Gaia) -> None:
+    """Ours: so several commands are recorded into one file. What was cut off is cut away."""
+    double("call", "rec-good-handshake", "echo", "text=1")
+    with (double.cwd / "r.jsonl").open("ab") as file:
+        file.write(b'{"from": "cli')
+    double("call", "rec-good-handshake", "echo", "text=2")
+
+    assert len([row for row in recorded(double) if "format" in row]) == 2
+    replayed = [double("call", "rep", "echo", f"text={number}").stdout for number in (1, 2)]
+    assert [json.loads(text)["text"] for text in replayed] == ["1", "2"]
+
+
+def test_progress_logs_and_questions_are_replayed(double: Gaia) -> None:
+    """Spec: under the asker's token, with the answer waited for."""
+    for words in (("steps", "count:=2", "seconds:=0.01"), ("log",), ("roots",)):
+        assert double("call", "rec-good-handshake", *words).code == 0
+
+    assert double("call", "rep", "steps", "count:=2", "seconds:=0.01").stdout == "done"
+    assert "hot" in double("call", "rep", "log", "--debug").stderr
+    assert double("call", "rep", "roots").stdout == double("call", "good-handshake", "roots").stdout
+
+
+def test_bytes_pass_unchanged_and_at_once_in_both_directions(double: Gaia) -> None:
+    """Ours: also a line that is none, one that has not ended, and what comes before the first question."""
+    (double.cwd / "odd.py").write_text(
+        "import sys, os\n"
+        "os.write(1, b'ready \\xff\\r\\n')\n"
+        "data = os.read(0, 100)\n"
+        "os.write(1, data.upper() + b'no end')\n"
+        "os.read(0, 100)\n"
+        "sys.exit(7)\n"
+    )
+    double.write({"odd": {"command": "python3", "args": ["odd.py"]}})
+    process = double.popen("record", "odd", "--to", "r.jsonl")
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    assert os.read(process.stdout.fileno(), 100) == b"ready \xff\r\n"
+    os.write(process.stdin.fileno(), b'{"a":  1}')
+    answer = b""
+    while len(answer) < 15:
+        answer += os.read(process.stdout.fileno(), 100)
+    process.communicate(timeout=5)
+
+    assert answer == b'{"A":  1}no end'
+    assert process.returncode == 7
+    assert said(double, "server") == ["ready \ufffd", '{"A":  1}no end']
+    assert said(double, "client") == [{"a": 1}]
+
+
+def test_secrets_of_the_entry_are_left_out_of_the_recording_only(gaia: Gaia) -> None:
+    """Ours: the conversation itself is not touched."""
+    entry = entry_of("good-handshake", env={"API_TOKEN": "hunter22hunter"})
+    gaia.write({
+        "s": entry, "rec": {"command": str(BIN / "gaia"), "args": ["mcp", "record", "s", "--to", "r.jsonl"]}
+    })  # fmt: skip
+
+    ran = gaia("call", "rec", "environment")
+
+    assert json.loads(ran.stdout)["API_TOKEN"] == "hunter22hunter"
+    text = (gaia.cwd / "r.jsonl").read_text()
+    assert "hunter22hunter" not in text
+    assert "API_TOKEN" in text
+
+
+def test_stderr_is_passed_on_apart(double: Gaia) -> None:
+    """Ours: an error still shows a server's last words, and its exit status."""
+    ran = double("call", "rec-good-handshake", "die")
+
+    assert ran.code == 4
+    assert "exited with status 3" in ran.errors[0]
+    assert "told to die" in ran.errors[0]
+    assert "told to die" not in (double.cwd / "r.jsonl").read_text()
+    again = double("call", "rep", "die")
+    assert (again.code, "the recording ends before the answer" in again.errors[0]) == (6, True)
+
+
+def test_stderr_is_passed_on_without_secrets_however_it_comes(gaia: Gaia) -> None:
+    """Ours: whoever has started the recording may keep it; it is also kept as with every other command."""
+    letters = "import os; [os.write(2, letter.encode()) for letter in 'with ' + os.environ['KEY'] + '\\nlast']"
+    gaia.write({"s": {"command": "python3", "args": ["-S", "-c", letters], "env": {"KEY": "hunter2222"}}})
+
+    ran = gaia("record", "s", "--to", "r.jsonl")
+
+    assert ran.stderr == "with ****\nlast\n"
+    assert gaia("logs", "s").stdout.endswith("exit status 0]\nwith ****\nlast\n")
+
+
+def test_stderr_that_nobody_reads_ends_nothing() -> None:
+    """Ours: the conversation is worth more than what is said about it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    own = os.dup(2)
+    os.dup2(writing, 2)
+    try:
+        pass_stderr(b"x")
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+        os.close(writing)
+
+
+def test_a_server_ended_by_a_signal_is_told_as_a_shell_tells_it(gaia: Gaia) -> None:
+    """Ours: its double has the same end, as far as a status can say it."""
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    gaia.write({"s": {"command": "python3", "args": ["-S", "-c", crash]}})
+
+    assert gaia("record", "s", "--to", "r.jsonl").code == 128 + signal.SIGSEGV
+
+
+def test_the_last_words_of_a_server_that_has_ended_reach_a_client_that_is_slow_to_read(gaia: Gaia) -> None:
+    """Ours: more of them than fit into a pipe."""
+    talks = "import os; os.write(1, b'x' * 99_999 + b'\\n'); os.write(2, b'done\\n')"
+    gaia.write({"s": {"command": "python3", "args": ["-S", "-c", talks]}})
+    process = gaia.popen("record", "s", "--to", "r.jsonl", stdin=subprocess.DEVNULL)
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"done\n"
+    wait_until(lambda: not [command for command in descendants().values() if "99_999" in command])
+
+    out, _ = process.communicate(timeout=5)
+
+    assert (len(out), process.returncode) == (100_000, 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_double_that_is_ended_leaves_whole_lines_and_no_server(double: Gaia, number: signal.Signals) -> None:
+    """Ours: also when it cannot do anything about it any more: then its server's input ends."""
+    process = double.popen("record", "good-handshake", "--to", "r.jsonl")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(INITIALIZE)
+    process.stdin.flush()
+    process.stdout.readline()
+
+    process.send_signal(number)
+    process.wait(5)
+
+    assert [message["id"] for message in said(double, "server")] == [1]
+    wait_until(lambda: not [command for command in descendants().values() if "good_handshake" in command])
+
+
+def test_a_server_that_does_not_end_is_ended_with_its_client(gaia: Gaia) -> None:
+    """Ours: nothing is left running."""
+    gaia.use("stubborn", "ignores-eof")
+
+    for name in ("stubborn", "ignores-eof"):
+        process = gaia.popen("record", name, "--to", f"{name}.jsonl", stdin=subprocess.DEVNULL)
+        assert process.wait(20) == 0
+
+
+def test_a_client_that_reads_no_more_ends_it(double: Gaia) -> None:
+    """Ours."""
+    process = double.popen("record", "good-handshake", "--to", "r.jsonl")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdin.write(INITIALIZE)
+    process.stdin.flush()
+
+    assert process.wait(5) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("nobody", "--to", "r.jsonl"), 3),
+        (("missing", "--to", "r.jsonl"), 4),
+        (("far", "--to", "r.jsonl"), 3),
+        (("good-handshake",), 2),
+        (("good-handshake", "--to", "notes.txt"), 3),
+        (("good-handshake", "--to", "no/such/folder"), 3),
+        (("good-handshake", "--to", "/dev/null"), 3),
+    ],
+)
+def test_what_cannot_be_recorded_is_said_on_stderr(double: Gaia, words: tuple[str, ...], code: int) -> None:
+    """Ours: stdout is the client's. A file that is something else stays as it is."""
+    servers = json.loads(double.config.read_text())["mcpServers"]
+    double.write({**servers, "missing": {"command": "surely-not-there"}, "far": {"url": "https://example.com"}})
+    (double.cwd / "notes.txt").write_text("mine\n")
+
+    ran = double("record", *words)
+
+    assert (ran.code, ran.stdout, len(ran.errors)) == (code, "", 2)
+    assert (double.cwd / "notes.txt").read_text() == "mine\n"
+
+
+def test_two_cannot_record_to_one_file_at_once(double: Gaia) -> None:
+    """Ours: their conversations would be mixed. A double of itself ends in the same way."""
+    first = double.popen("record", "good-handshake", "--to", "r.jsonl")
+    assert first.stdin is not None
+    assert first.stdout is not None
+    first.stdin.write(INITIALIZE)
+    first.stdin.flush()
+    first.stdout.readline()
+
+    ran = double("record", "good-handshake", "--to", "r.jsonl")
+
+    assert ran.code == 3
+    assert "is being recorded to" in ran.errors[0]
+    first.communicate(timeout=5)
+    assert first.returncode == 0
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_conversation(double: Gaia) -> None:
+    """Ours: it is told, and the exit code says it too. Whole lines are kept."""
+    process = double.popen("record", "good-handshake", "--to", "r.jsonl", preexec_fn=_limit_files)
+
+    assert process.stdin is not None
+    out, err = process.communicate(INITIALIZE + b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n', timeout=10)
+
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [1, 2]
+    assert b"nothing more is recorded" in err
+    assert process.returncode == 1
+    assert [row.get("from") for row in recorded(double)] == [None]
+
+
+def _limit_files() -> None:
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+
+def test_a_message_is_in_the_file_before_it_is_passed_on(double: Gaia) -> None:
+    """Ours: so an answer never precedes its question, and nothing that somebody has heard is missing."""
+    relay = Relay(None, None, Recording(double.cwd / "r.jsonl", "s"))  # type: ignore[arg-type]
+    pieces = iter([b'{"id": 1}\n', b""])
+    found: list[Any] = []
+
+    relay._pass("client", lambda: next(pieces), lambda _: found.extend(said(double, "client")))
+
+    assert found == [{"id": 1}]
+
+
+def test_messages_are_written_one_at_a_time_with_the_time_of_their_writing(double: Gaia) -> None:
+    """Ours: lines that are mixed are lost, and no line has an earlier time than the one above it."""
+    recording = Recording(double.cwd / "r.jsonl", "s")
+    other = threading.Thread(target=recording.said, args=("server", b"2"))
+
+    def secrets() -> list[str]:
+        if not other.ident:
+            other.start()
+            other.join(0.05)
+        return []
+
+    recording.secrets = secrets
+    recording.said("client", b"1")
+    other.join()
+
+    _, first, second = recorded(double)
+    assert (first["message"], second["message"]) == (1, 2)
+    assert first["ms"] < second["ms"]
+
+
+def test_only_the_first_problem_is_told(double: Gaia, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: the others follow from it."""
+    recording = Recording(double.cwd / "r.jsonl", "s")
+
+    recording.fail("one")
+    recording.fail("two")
+
+    assert recording.problem == "one"
+    told = capsys.readouterr().err
+    assert told.endswith("nothing more is recorded: one\n")
+    assert told.count("\n") == 1
+
+
+def test_a_file_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
+    """Ours: whoever opens, closes."""
+    (tmp_path / "notes.txt").write_text("mine\n")
+    before = set(Path("/proc/self/fd").iterdir())
+
+    with pytest.raises(ConfigFileError):
+        Recording(tmp_path / "notes.txt", "s")
+
+    assert set(Path("/proc/self/fd").iterdir()) == before
+
+
+def test_a_line_without_end_ends_the_recording(double: Gaia) -> None:
+    """Ours: it is passed on all the same."""
+    recording = Recording(double.cwd / "r.jsonl", "s")
+    relay = Relay(None, None, recording)  # type: ignore[arg-type]
+
+    relay._record("server", LineBuffer(limit=10), b"x" * 11)
+    recording.said("server", b"{}")
+
+    assert recording.problem == "the server wrote a line of more than 10 bytes"
+    assert len(recorded(double)) == 1
+
+
+@pytest.mark.parametrize("text", [None, "", "mine\n"])
+def test_what_cannot_be_replayed_is_said(gaia: Gaia, text: str | None) -> None:
+    """Ours."""
+    if text is not None:
+        (gaia.cwd / "r.jsonl").write_text(text)
+
+    ran = gaia("replay", "r.jsonl")
+
+    assert (ran.code, ran.stdout, len(ran.errors)) == (3, "", 2)
+
+
+def test_a_replay_ends_with_its_client_and_says_what_was_cut_off(double: Gaia) -> None:
+    """Ours."""
+    double("call", "rec-good-handshake", "echo", "text=1")
+    with (double.cwd / "r.jsonl").open("ab") as file:
+        file.write(b'{"from": "cli')
+
+    ran = double("replay", "r.jsonl", stdin=INITIALIZE.decode())
+
+    assert (ran.code, json.loads(ran.stdout)["id"]) == (0, 1)
+    assert ran.stderr == "note: the last line of r.jsonl was cut off, and is left out\n"
+
+
+def test_a_replay_whose_client_has_gone_ends_quietly(double: Gaia) -> None:
+    """Ours."""
+    double("call", "rec-good-handshake", "echo", "text=1")
+    process = double.popen("replay", "r.jsonl")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stdin.write(INITIALIZE)
+    process.stdin.flush()
+
+    assert process.wait(5) == 0
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("words", [("record", "good-handshake", "--to", "r.jsonl"), ("replay", "old.jsonl")])
+def test_on_a_terminal_it_says_what_it_waits_for(double: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: as `serve` does."""
+    assert double("call", "rec-good-handshake", "echo", "text=1").code == 0
+    Path(double.cwd / "r.jsonl").rename(double.cwd / "old.jsonl")
+
+    shown, code = run_on_terminal(double, *words, typed=b"\x03", after=b"Ctrl-C ends it")
+
+    assert code == 130
+    assert "good-handshake" in shown

@@ -1,0 +1,143 @@
+"""`gaia mcp search`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.storage.tool_cache import ToolCache
+from tests.cli.conftest import BIN, entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+@pytest.fixture
+def known(gaia: Gaia) -> Gaia:
+    """The program, with two servers whose tools have been looked at, and one that nobody has asked."""
+    demo = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
+    gaia.write({"demo": demo, "hand": entry_of("good-handshake"), "new": entry_of("good-stateless")})
+    assert gaia("tools", "demo", "hand").code == 0
+    return gaia
+
+
+def names(gaia: Gaia, *words: str) -> list[str]:
+    ran = gaia("search", *words, "--json")
+    return [f"{tool['server']}.{tool['name']}" for tool in ran.json["tools"]] if ran.code == 0 else []
+
+
+def test_tools_are_found_by_words_without_connecting(known: Gaia) -> None:
+    """Ours: and what was not searched is said."""
+    known.environ["PATH"] = "/nowhere"
+
+    ran = known("search", "hello")
+
+    assert ran.code == 0
+    assert ran.stdout.splitlines()[0].startswith("demo greet(name: string, ")
+    assert ran.stderr.startswith("note: not known yet, and not searched: new; ")
+
+
+@pytest.mark.parametrize("look", [("tools",), ("test-client",), ("list", "--check")])
+def test_what_was_seen_stays_known_whatever_a_server_says_at_its_end(gaia: Gaia, look: tuple[str, ...]) -> None:
+    """Ours: the official SDK's ends a subscription with an error then, which says nothing about its tools."""
+    program = Path(__file__).parents[2] / "peers" / "programs" / "sdk_server.py"
+    gaia.write({"sdk": {"command": sys.executable, "args": [str(program)]}})
+
+    assert gaia(*look, *(() if look[0] == "list" else ("sdk",))).code == 0
+    assert names(gaia, "weather")
+
+
+def test_all_words_have_to_occur_and_the_best_comes_first(known: Gaia) -> None:
+    """Ours: in the name, the description, or the names of parameters, in this order."""
+    assert names(known, "two", "numbers") == ["demo.add"]
+    assert names(known, "TWO numbers") == ["demo.add"]
+    assert names(known, "two", "hello") == []
+    assert names(known, "echo") == ["hand.echo"]
+    assert names(known, "pic")[0] == "demo.picture"
+    assert names(known, "style") == ["demo.greet"]
+
+
+def test_a_whole_word_comes_before_a_part_of_one(gaia: Gaia) -> None:
+    """Ours: wherever it stands, but where it stands says more."""
+    gaia.environ["GAIA_HOME"] = str(gaia.home / ".gaia")
+    entry = {"command": "surely-not-installed"}
+    gaia.write({"s": entry})
+    tools = [
+        {"name": "a", "inputSchema": {"properties": {"personal": {}}}},
+        {"name": "b", "inputSchema": {"properties": {"other": {}, "the person": {}}}},
+        {"name": "c", "description": "Detects impersonation."},
+        {"name": "d", "description": "Save a Person."},
+        {"name": "e_persons"},
+        {"name": "f_person"},
+    ]
+    ToolCache(gaia.home / ".gaia" / "cache").keep(read_entry("s", entry), tools)
+
+    assert names(gaia, "Person") == ["s.f_person", "s.e_persons", "s.d", "s.c", "s.b", "s.a"]
+
+
+def test_the_tools_are_given_whole_as_json(known: Gaia) -> None:
+    """Ours."""
+    (tool,) = known("search", "echo", "--json").json["tools"]
+
+    assert tool["server"] == "hand"
+    assert tool["inputSchema"]["type"] == "object"
+
+
+def test_nothing_found_is_a_failure_that_scripts_see(known: Gaia) -> None:
+    """Ours: as grep does."""
+    ran = known("search", "surely-nothing")
+
+    assert (ran.code, ran.stdout) == (7, "")
+    assert "'surely-nothing'" in ran.errors[0]
+
+
+@pytest.mark.parametrize("command", [("add", "x", "--"), ("list", "--check"), ("test-client", "demo")])
+def test_every_command_that_looks_at_tools_remembers_them(gaia: Gaia, command: tuple[str, ...]) -> None:
+    """Ours."""
+    words = [str(BIN / "gaia"), "mcp", "serve", "demo"]
+    if command[0] == "add":
+        assert gaia(*command, *words).code == 0
+    else:
+        gaia.write({"demo": {"command": words[0], "args": words[1:]}})
+        assert gaia(*command).code == 0
+
+    assert "greet(" in gaia("search", "greet").stdout
+
+
+def test_a_server_of_another_entry_is_not_known_any_more(known: Gaia) -> None:
+    """Ours: what was seen says nothing about it."""
+    known.write({"demo": entry_of("good-handshake")})
+
+    ran = known("search", "greet")
+
+    assert ran.code == 7
+    assert "not known yet, and not searched: demo" in ran.stderr
+
+
+def test_a_corrupt_cache_is_only_not_known(known: Gaia) -> None:
+    """Ours: never an error of its own."""
+    (cache,) = known.home.rglob("tools/demo.json")
+    cache.write_bytes(b"{")
+
+    assert "not searched: demo, new" in known("search", "echo").stderr
+
+
+def test_what_a_server_calls_its_tools_cannot_touch_the_terminal(gaia: Gaia) -> None:
+    """Ours: also out of the cache."""
+    gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
+    assert gaia("tools").code == 0
+    (cache,) = gaia.home.rglob("tools/demo.json")
+    cache.write_text(cache.read_text().replace("Say hello", "\\u001b[2J Say hello"))
+    words = f"{BIN}/gaia mcp search hello"
+
+    ran = subprocess.run(
+        ["script", "-qec", words, "/dev/null"], capture_output=True, cwd=gaia.cwd, env=gaia.environ, check=False
+    )
+
+    assert b"\x1b[2J" not in ran.stdout
+    assert b"\\x1b[2J" in ran.stdout

@@ -1,0 +1,167 @@
+"""What a TAB would insert in a real PowerShell, the one for Windows, which runs under Wine."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.storage.tool_cache import ToolCache
+from tests.cli.conftest import BIN, Gaia
+from tests.peers.installing import install_powershell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCRIPT = Path(__file__).parents[3] / "completions" / "gaia.ps1"
+RUN_SECONDS = 120
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "loud": {"type": "boolean"},
+        "name": {"type": "string", "description": "Who is meant"},
+        "style": {"enum": ["plain", "very warm", "it's", "$HOME"]},
+        "two words": {"type": "string"},
+    },
+    "required": ["name"],
+}
+# What is typed, and what the line may be then.
+TYPED = {
+    "gaia ": ["gaia mcp"],
+    "gaia mcp ca": ["gaia mcp call"],
+    "gmcp ca": ["gmcp call"],
+    "gaia mcp list --ch": ["gaia mcp list --check"],
+    "gaia mcp call ": ["gaia mcp call demo"],
+    "gaia mcp call 'de": ["gaia mcp call demo"],
+    'gaia mcp call "de': ["gaia mcp call demo"],
+    "gaia mcp list | gaia mcp call de": ["gaia mcp list | gaia mcp call demo"],
+    "gaia mcp call demo ": ["gaia mcp call demo greet", "gaia mcp call demo add"],
+    "gaia mcp call 'demo' gr": ["gaia mcp call 'demo' greet"],
+    "gaia mcp call demo greet n": ["gaia mcp call demo greet name="],
+    "gaia mcp call demo greet t": ["gaia mcp call demo greet 'two words='"],
+    "gaia mcp call demo greet name=Ada l": ["gaia mcp call demo greet name=Ada loud="],
+    "gaia mcp call demo greet loud=": ["gaia mcp call demo greet loud=true", "gaia mcp call demo greet loud=false"],
+    "gaia mcp call demo greet style=v": ["gaia mcp call demo greet 'style=very warm'"],
+    "gaia mcp call demo greet 'style=v": ["gaia mcp call demo greet 'style=very warm'"],
+    "gaia mcp call demo greet style='v": ["gaia mcp call demo greet 'style=very warm'"],
+    "gaia mcp call demo greet 'style=it''": ["gaia mcp call demo greet 'style=it''s'"],
+    "gaia mcp call demo greet style=$": ["gaia mcp call demo greet 'style=$HOME'"],
+    "gaia mcp call demo greet name=@no": ["gaia mcp call demo greet 'name=@note.txt'"],
+    "gaia mcp export --to cursor x; gaia mcp export --to curs": [
+        "gaia mcp export --to cursor x; gaia mcp export --to cursor"
+    ],
+    "gaia mcp show surely-nobo": [],
+}
+# Of each line: what it may be completed to, and what is said of that.
+ASK = r"""
+. {script}
+$before = [Console]::OutputEncoding.WebName
+$found = [ordered]@{{}}
+foreach ($line in Get-Content -Encoding utf8 {lines} | ConvertFrom-Json) {{
+    $answer = TabExpansion2 -inputScript $line -cursorColumn $line.Length
+    $found[$line] = @($answer.CompletionMatches | ForEach-Object {{
+        @{{ line = $line.Substring(0, $answer.ReplacementIndex) + $_.CompletionText; tip = $_.ToolTip }}
+    }})
+}}
+$restored = [Console]::OutputEncoding.WebName -eq $before
+[IO.File]::WriteAllText({found}, (ConvertTo-Json -Depth 9 @{{ lines = $found; restored = $restored }}))
+"""
+# Windows programs cannot wait for those of the system below, but for a file of theirs. What `type` copies it also
+# translates, from the system's old code page into that of the console's output.
+COMMAND = r"""@echo off
+type {folder}\old >>{folder}\new
+del {folder}\done 2>nul
+{folder}\ask.exe {name} %*
+:wait
+if not exist {folder}\done goto wait
+type {folder}\answer
+"""
+
+
+@pytest.fixture(scope="module")
+def powershell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """The command, and the environment for it. What Wine has started ends with it."""
+    folder = tmp_path_factory.mktemp("powershell")
+    command = install_powershell(folder)
+    environ = {
+        "HOME": str(folder),
+        "PATH": "/usr/bin:/bin",
+        # Under Wine, .NET's garbage collection crashes now and then; with this many bytes (hexadecimal) there is none.
+        "DOTNET_GCgen0size": "20000000",
+        "TERM": "xterm",
+        "WINEARCH": "win64",
+        "WINEDEBUG": "-all",
+        "WINEPREFIX": str(folder / "wine"),
+    }
+    yield command, environ
+    subprocess.run(["wineserver", "--kill", "--wait"], env=environ, check=False, timeout=RUN_SECONDS)
+    shutil.rmtree(folder)  # Hundreds of megabytes.
+
+
+def on_windows(path: Path) -> str:
+    """The same path as Wine's programs know it."""
+    return "Z:" + str(path).replace("/", "\\")
+
+
+@pytest.fixture(scope="module")
+def found(powershell: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What PowerShell has found for each of `TYPED`."""
+    command, environ = powershell
+    folder = tmp_path_factory.mktemp("work")
+    gaia = Gaia(folder)
+    entry = {"command": "surely-not-installed"}
+    gaia.write({"demo": entry})
+    tools = [{"name": "greet", "inputSchema": SCHEMA, "description": "Say hello"}, {"name": "add"}]
+    ToolCache(gaia.home / ".gaia" / "cache").keep(read_entry("demo", entry), tools)
+    (gaia.cwd / "note.txt").touch()
+    words = " ".join(f"{name}={shlex.quote(value)}" for name, value in gaia.environ.items())
+    ask = folder / "ask.exe"
+    ask.write_text(
+        f'#!/bin/sh\nenv -i {words} GAIA_HOME={gaia.home}/.gaia {BIN}/"$@" >{folder}/answer\n: >{folder}/done\n'
+    )
+    ask.chmod(0o755)
+    for name in ("gaia", "gmcp"):
+        (folder / f"{name}.cmd").write_text(COMMAND.format(folder=on_windows(folder), name=name), newline="\r\n")
+    (folder / "old").write_bytes("\u00fc\r\n".encode("cp437"))
+    (folder / "lines").write_text(json.dumps(list(TYPED)))
+    names = {"lines": folder / "lines", "found": folder / "found", "script": SCRIPT}
+    (folder / "ask.ps1").write_text(ASK.format_map({name: f"'{on_windows(path)}'" for name, path in names.items()}))
+
+    options = ["-NoProfile", "-ExecutionPolicy", "Bypass", "-File", on_windows(folder / "ask.ps1")]
+    ran = subprocess.run(
+        ["script", "-qec", shlex.join([*command, *options]), "/dev/null"],
+        cwd=gaia.cwd,
+        env={**environ, "WINEPATH": on_windows(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=RUN_SECONDS,
+    )
+
+    assert (folder / "found").exists(), ran
+    told: dict[str, Any] = json.loads((folder / "found").read_text())
+    return {**told, "new": (folder / "new").read_bytes()}
+
+
+def test_a_tab_completes(found: dict[str, Any]) -> None:
+    """Ours: the lines that it offers, in their order."""
+    assert {typed: [one["line"] for one in offered] for typed, offered in found["lines"].items()} == TYPED
+
+
+def test_each_is_explained(found: dict[str, Any]) -> None:
+    """Ours: with its type, and what its server says of it."""
+    assert [one["tip"] for one in found["lines"]["gaia mcp call demo "]] == ["Say hello", "add"]
+    assert found["lines"]["gaia mcp call demo greet n"][0]["tip"] == "string, required: Who is meant"
+
+
+def test_what_it_reads_is_utf_8_and_the_console_is_as_before(found: dict[str, Any]) -> None:
+    """PowerShell: reads what programs write in the console's encoding, which on Windows is an old one."""
+    assert set(found["new"].splitlines()) == {"\u00fc".encode()}
+    assert found["restored"]

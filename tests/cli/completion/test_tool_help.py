@@ -1,0 +1,210 @@
+"""`gaia mcp call SERVER TOOL --help`: the page of one tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.storage.tool_cache import ToolCache
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+ENTRY = {"command": "surely-not-installed"}
+SCHEMA = {
+    "properties": {
+        "style": {"enum": ["plain", "warm"], "default": "plain", "description": "How\nto say it"},
+        "point": {"type": "object"},
+        "points": {"type": "array", "items": {"type": "object"}},
+        "count": {"type": "integer"},
+        "loud": {"type": "boolean"},
+        "full name": {"type": "string", "description": "Who"},
+    },
+    "required": ["full name", "count", "point", "points", "loud", "extra"],
+}
+TOOL = {"name": "greet", "description": "Say hello.\x1b[2J\n\nPolitely.", "inputSchema": SCHEMA}
+
+
+def know(gaia: Gaia, *tools: dict[str, Any], name: str = "s") -> None:
+    """Configure a server whose tools have been seen, and that cannot be started."""
+    gaia.write({name: ENTRY})
+    ToolCache(Path(gaia.environ["GAIA_HOME"]) / "cache").keep(read_entry(name, ENTRY), tools)
+
+
+@pytest.fixture(autouse=True)
+def home(gaia: Gaia) -> None:
+    """With a cache of its own, whatever the platform's is."""
+    gaia.environ["GAIA_HOME"] = str(gaia.home / ".gaia")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("s", "greet", "--help"),
+        ("s.greet", "--help"),
+        ("--help", "s", "greet"),
+        ("--json", "s", "--timeout", "3", "greet", "x=1", "--help"),
+    ],
+)
+def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: arguments as options would be, required first, without connecting."""
+    know(gaia, TOOL)
+
+    ran = gaia("call", *words, COLUMNS="100")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    usage, arguments = ran.stdout.partition("Arguments:\n")[::2]
+    assert usage.startswith("Usage: gaia mcp call s greet ")
+    assert "full name= count= point:= points:= loud= [style=] [OPTIONS]" in " ".join(usage.split())
+    assert "Say hello.\\x1b[2J" in usage
+    assert "Politely." in usage
+    assert [line.strip() for line in arguments.splitlines()[:6]] == [
+        "full name=  string. Who  [required]",
+        "count=      integer  [required]",
+        "point:=     object  [required]",
+        "points:=    array of object  [required]",
+        "loud=       boolean  [required]",
+        'style=      "plain" | "warm". How to say it  [default: "plain"]',
+    ]
+    assert "--output-dir DIR" in arguments
+    assert ran.stdout.splitlines()[-1] == (
+        "Example: gaia mcp call s greet 'full name=VALUE' count=1 point:='{}' points:='[]' loud=true extra=VALUE"
+    )
+
+
+def test_the_example_takes_a_value_that_fits(gaia: Gaia) -> None:
+    """Ours."""
+    schema = {"properties": {"mode": {"enum": ["very fast", "slow"]}}, "required": ["mode"]}
+    know(gaia, {"name": "it's", "inputSchema": schema})
+
+    last = gaia("call", "s", "it's", "--help").stdout.splitlines()[-1]
+
+    assert last == """Example: gaia mcp call s 'it'"'"'s' 'mode=very fast'"""
+
+
+@pytest.mark.parametrize(
+    ("items", "example"),
+    [
+        ({"type": "string"}, "xs=VALUE xs=VALUE"),
+        ({"type": "integer"}, "xs=1 xs=2"),
+        ({"type": "number"}, "xs=1.5 xs=2.5"),
+        ({"type": "boolean"}, "xs=true xs=false"),
+        ({}, "xs=VALUE xs=VALUE"),
+        ({"enum": ["a b", "c", "d"]}, "'xs=a b' xs=c"),
+        ({"const": "a"}, "xs=a"),
+        ({"type": "array", "items": {"type": "integer"}}, "xs:='[]'"),
+    ],
+)
+def test_the_example_shows_that_a_repeated_key_makes_a_list(gaia: Gaia, items: Any, example: str) -> None:
+    """Ours."""
+    xs = {"type": "array", "items": items, "default": ["a"]}
+    know(gaia, {"name": "sum", "inputSchema": {"properties": {"xs": xs}, "required": ["xs"]}})
+
+    assert gaia("call", "s", "sum", "--help").stdout.splitlines()[-1] == f"Example: gaia mcp call s sum {example}"
+
+
+def test_a_description_keeps_its_lines(gaia: Gaia) -> None:
+    """Ours: lists and the parts of a docstring are read by them; each that is too long is wrapped."""
+    lines = ["When to use:", "- Breaking", "- Planning " + "far " * 30, "", "Args:", "    x: one"]
+    know(gaia, {"name": "think", "description": "\n".join(lines)})
+
+    page = gaia("call", "s", "think", "--help", COLUMNS="80").stdout.splitlines()
+
+    start = page.index("  When to use:")
+    shown = [line.removeprefix("  ") for line in page[start : page.index("Options:") - 1]]
+    assert shown[:2] == lines[:2]
+    assert shown[-3:] == lines[-3:]
+    assert " ".join(shown[2:-3]) == lines[2].strip()
+    assert max(map(len, page[start:-1])) <= 80
+
+
+@pytest.mark.parametrize("schema", [None, "x", {}, {"properties": {"a": 7}}, {"properties": 7, "required": [7]}])
+def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> None:
+    """Ours: bad input."""
+    know(gaia, {"name": "odd", "inputSchema": schema, "description": 7})
+
+    ran = gaia("call", "s", "odd", "--help")
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines()[-1] == "Example: gaia mcp call s odd"
+
+
+def test_a_tool_that_has_not_been_seen_has_the_usual_page(gaia: Gaia) -> None:
+    """Ours: with what to do about it."""
+    know(gaia, TOOL)
+
+    for words, note in {
+        ("s", "other"): "s has no tool 'other'",
+        ("s.Greeet",): "s has no tool 'Greeet'; did you mean 'greet'?",
+        ("nobody", "greet"): "There is no server 'nobody'",
+        ("nobody.greet",): "There is no server 'nobody.greet'",
+        ("S", "greet"): "There is no server 'S'; did you mean 's'?",
+    }.items():
+        ran = gaia("call", *words, "--help")
+        assert ran.code == 0
+        assert "Example: gaia mcp call time" in ran.stdout
+        assert ran.stdout.splitlines()[-1] == note
+    for words in ((), ("s",)):
+        assert gaia("call", *words, "--help").stdout.splitlines()[-1].endswith("Show this message and exit.")
+
+
+@pytest.mark.parametrize("entry", [{"command": "changed"}, 7])
+def test_a_server_that_has_not_been_seen_is_to_be_looked_at(gaia: Gaia, entry: Any) -> None:
+    """Ours: whether it has the tool is not known."""
+    know(gaia, TOOL)
+    gaia.write({"s": entry})
+
+    assert gaia("call", "s", "other", "--help").stdout.splitlines()[-1] == (
+        "What other takes is not known; look once with: gaia mcp tools s"
+    )
+
+
+def test_a_corrupt_cache_or_configuration_leads_to_the_usual_page(gaia: Gaia) -> None:
+    """Ours: bad input."""
+    know(gaia, TOOL)
+    (gaia.home / ".gaia" / "cache" / "tools" / "s.json").write_text("{")
+    assert "Arguments:\n  NAME" in gaia("call", "s", "greet", "--help").stdout
+
+    gaia.config.write_text("{")
+    ran = gaia("call", "s", "greet", "--help")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert "Arguments:\n  NAME" in ran.stdout
+    assert "no server" not in ran.stdout
+
+
+def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:
+    """Ours."""
+    know(gaia, TOOL)
+
+    ran = gaia("call", "s", "greet", "--help", COLUMNS="50")
+
+    assert max(len(line) for line in ran.stdout.splitlines()[:-2]) <= 50
+
+
+def test_what_stands_in_an_object_is_told_too(gaia: Gaia) -> None:
+    """Ours: as deep as it can be read; a schema that refers to itself does not go on for ever."""
+    span = {"type": "object", "properties": {"start": {"type": "integer", "description": "First line"}, "end": {}}}
+    file = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "ranges": {"type": "array", "items": span}, "in": {"$ref": "#"}},
+        "required": ["path"],
+    }
+    schema = {"properties": {"files": {"type": "array", "items": {"anyOf": [file, {"type": "null"}]}}}}
+    know(gaia, {"name": "read", "inputSchema": schema})
+
+    ran = gaia("call", "s", "read", "--help", COLUMNS="100")
+
+    arguments = ran.stdout.partition("Arguments:\n")[2].partition("Options:")[0]
+    assert [" ".join(line.split()) for line in arguments.splitlines() if line.strip()] == [
+        "files= array of object | null",
+        "path string [required]",
+        "ranges array of object",
+        "start integer. First line",
+        "end any",
+        "in object",
+        "files array of object | null",
+    ]
+    assert arguments.index("  path") < arguments.index("    start")

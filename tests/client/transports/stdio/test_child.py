@@ -1,0 +1,541 @@
+from __future__ import annotations
+
+import _thread
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.stdio import child as module
+from gaia_mcp.client.transports.stdio.child import Child, CutError
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import NotConnectedError, SpawnError
+from tests.waiting import wait_until
+
+ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
+IGNORES_EOF = "import signal\nprint('up', flush=True)\nwhile True: signal.pause()"
+IGNORES_SIGTERM = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + IGNORES_EOF
+DOES_NOT_READ = IGNORES_EOF
+WAITS = "import signal; signal.pause()"
+LEAVES_OTHERS = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {other!r}], stdin=subprocess.DEVNULL, start_new_session={detached})
+sys.stdin.read()
+"""
+# More than any pipe holds.
+TOO_MUCH = b"x" * 4 * 1024 * 1024
+
+MakeChild = Callable[..., Child]
+
+
+class SlowToStart(Child):
+    """A child whose start takes until `may_spawn` is set."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.is_spawning, self.may_spawn = threading.Event(), threading.Event()
+
+    def _spawn(self) -> None:
+        self.is_spawning.set()
+        self.may_spawn.wait(5)
+        super()._spawn()
+
+
+@pytest.fixture
+def child(nothing_left: dict[str, str]) -> Iterator[MakeChild]:
+    """Makes children that run a Python text; they are stopped at the end."""
+    made: list[Child] = []
+
+    def make(
+        code: str,
+        *arguments: str,
+        start: bool = True,
+        kind: type[Child] = Child,
+        cwd: str | None = None,
+        **options: Any,
+    ) -> Child:
+        one = kind("s", sys.executable, ["-c", code, *arguments], environment=nothing_left, cwd=cwd, **options)
+        made.append(one)
+        if start:
+            one.start()
+        return one
+
+    yield make
+    for one in made:
+        one.stop(0.1)
+        read_all(one)
+
+
+def read_all(one: Child) -> bytes:
+    """Read to the end, which closes the pipe, as the reader of a transport does."""
+    assert one.wait(0) is not None or one.pid is None
+    said = b""
+    pipe = one._process.stdout if one._process is not None else None
+    while pipe is not None and not pipe.closed:
+        said += one.read()
+    return said
+
+
+def test_what_is_written_is_read(child: MakeChild) -> None:
+    """Ours."""
+    one = child(ECHO)
+
+    one.write(b"hello\n", Deadline(5))
+
+    assert one.read() == b"hello\n"
+    assert one.is_running()
+    assert one.pid is not None
+
+
+def test_a_child_that_somebody_else_has_reaped_runs_no_more(child: MakeChild) -> None:
+    """Ours: some programs wait for whatever child of theirs ends."""
+    one = child("")
+    assert one.pid is not None
+
+    os.waitpid(one.pid, 0)
+
+    assert not one.is_running()
+
+
+def test_where_writing_blocks_a_thread_does_it(child: MakeChild) -> None:
+    """Ours: Windows."""
+    one = child(ECHO)
+
+    one._write_in_thread(b"hello\n", Deadline(5))
+
+    assert one.read() == b"hello\n"
+
+
+def test_a_large_message_is_written_whole(child: MakeChild) -> None:
+    """Ours: in as many pieces as the pipe takes."""
+    one = child("import sys\nprint(len(sys.stdin.buffer.readline()), flush=True)")
+
+    one.write(TOO_MUCH + b"\n", Deadline(20))
+
+    assert one.read() == b"%d\n" % (len(TOO_MUCH) + 1)
+
+
+def test_messages_of_several_threads_do_not_mix(child: MakeChild) -> None:
+    """Spec, stdio: one message per line."""
+    one = child("import sys\nfor line in sys.stdin: print(len(set(line.strip())), flush=True)")
+    letters = [letter.encode() * 300_000 + b"\n" for letter in "abcdef"]
+    threads = [threading.Thread(target=one.write, args=(line, Deadline(20))) for line in letters]
+    for thread in threads:
+        thread.start()
+    said = b""
+    while said.count(b"\n") < len(letters):
+        said += one.read()
+    for thread in threads:
+        thread.join()
+
+    assert said == b"1\n" * len(letters)
+
+
+def _refused(pid: int) -> int:
+    raise PermissionError(pid)
+
+
+@pytest.mark.parametrize("pidfd_open", [getattr(os, "pidfd_open", None), None, _refused])
+def test_its_end_is_waited_for(
+    child: MakeChild, monkeypatch: pytest.MonkeyPatch, pidfd_open: Callable[[int], int] | None
+) -> None:
+    """Linux: has a descriptor to wait for, but not in every sandbox; other systems have none. Several may wait."""
+    monkeypatch.setattr(os, "pidfd_open", pidfd_open, raising=False)
+    if pidfd_open is None:
+        monkeypatch.delattr(os, "pidfd_open")
+    one = child("import sys; sys.stdin.read(); sys.exit(3)")
+    before = len(list(Path("/dev/fd").iterdir()))
+    ends: list[int | None] = []
+    waiting = [threading.Thread(target=lambda: ends.append(one.wait(20))) for _ in range(4)]
+
+    assert one.wait(0.05) is None
+    for thread in waiting:
+        thread.start()
+    one.close_stdin()
+    for thread in waiting:
+        thread.join()
+
+    assert ends == [3, 3, 3, 3]
+    assert one.wait(0) == 3
+    assert len(list(Path("/dev/fd").iterdir())) < before
+
+
+def test_an_ended_child_cannot_be_written_to(child: MakeChild) -> None:
+    """Ours."""
+    one = child("pass")
+    assert one.wait(5) == 0
+
+    with pytest.raises(BrokenPipeError):
+        one.write(b"hello\n", Deadline(5))
+
+
+def test_a_child_that_was_told_the_end_cannot_be_written_to(child: MakeChild) -> None:
+    """Ours."""
+    one = child(IGNORES_EOF)
+    one.close_stdin()
+
+    assert one.is_closing
+    with pytest.raises(BrokenPipeError):
+        one.write(b"hello\n", Deadline(5))
+
+
+def test_a_message_that_was_cut_makes_the_child_useless(child: MakeChild) -> None:
+    """Ours: what followed half a message could not be understood."""
+    one = child(DOES_NOT_READ)
+
+    with pytest.raises(CutError):
+        one.write(TOO_MUCH, Deadline(0.2))
+    with pytest.raises(BrokenPipeError):
+        one.write(b"hello\n", Deadline(5))
+
+
+def test_a_message_of_which_nothing_is_out_can_be_followed_by_another(child: MakeChild) -> None:
+    """Ours: the stream is whole, so that the child may yet read on."""
+    one = child(DOES_NOT_READ)
+    fill(one)
+
+    with pytest.raises(TimeoutError) as caught:
+        one.write(b"never\n", Deadline(0.05))
+
+    assert not isinstance(caught.value, CutError)
+    assert not one._is_cut
+
+
+def fill(one: Child) -> None:
+    """Fill the pipe to the brim, with nothing cut."""
+    try:
+        while True:
+            os.write(one._stdin, b" " * 65536)
+    except BlockingIOError:
+        pass
+    try:
+        while True:
+            os.write(one._stdin, b" ")
+    except BlockingIOError:
+        pass
+
+
+def test_waiting_for_another_writer_ends_with_the_deadline(child: MakeChild) -> None:
+    """Ours: every wait has a deadline, also that for one's turn."""
+    one = child(DOES_NOT_READ)
+    one._stdin_lock.acquire()
+    try:
+        with pytest.raises(TimeoutError) as caught:
+            one.write(b"hello\n", Deadline(0.05))
+    finally:
+        one._stdin_lock.release()
+
+    assert not isinstance(caught.value, CutError)
+
+
+def test_closing_frees_a_writer_that_waits(child: MakeChild) -> None:
+    """Ours: disconnecting must not wait for a server that does not read."""
+    one = child(DOES_NOT_READ)
+    caught: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            one.write(TOO_MUCH, Deadline(60))
+        except OSError as error:
+            caught.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    one.close_stdin()
+    writer.join(5)
+
+    assert not writer.is_alive()
+    assert isinstance(caught[0], BrokenPipeError)
+
+
+def test_what_it_writes_to_stderr_is_kept_and_passed_on(child: MakeChild) -> None:
+    """Ours: for its last words, and for a person who watches. How much of a flood is kept, `Drain` decides."""
+    heard: list[bytes] = []
+    one = child("import sys\nsys.stderr.write('flood of secrets ' * 500_000 + 'last words')", on_stderr=heard.append)
+
+    assert one.wait(20) == 0
+    one.settle_stderr(5)
+
+    assert b"".join(heard) == b"flood of secrets " * 500_000 + b"last words"
+    assert one.stderr_tail().endswith("secrets last words")
+    assert one.stderr_tail(["secrets"]).endswith("**** last words")
+
+
+@pytest.mark.parametrize("grace", [0.1, 5])
+def test_whoever_listens_may_stop_it(child: MakeChild, grace: float) -> None:
+    """Ours: `stop` never raises, in whatever thread."""
+    stopped: list[Any] = []
+    one = child(
+        "import sys\nsys.stderr.write('no use')\nsys.stderr.flush()\nsys.stdin.read()",
+        start=False,
+        on_stderr=lambda _: stopped.append(one.stop(grace)),
+    )
+
+    one.start()
+    wait_until(lambda: stopped)
+
+    assert stopped == [one.stop()]
+    assert not one.is_running()
+
+
+def test_a_child_runs_in_its_folder_with_its_environment_alone(child: MakeChild, tmp_path: Path) -> None:
+    """Ours."""
+    one = child("import os; print(os.getcwd(), sorted(set(os.environ) - {'LC_CTYPE'}))", cwd=str(tmp_path))
+    one.wait(5)
+
+    assert read_all(one).decode() == f"{tmp_path} ['MARK']\n"
+
+
+def test_a_child_leads_a_group_of_its_own(child: MakeChild) -> None:
+    """Ours: Ctrl-C in our terminal is ours to handle."""
+    one = child(IGNORES_EOF)
+    assert one.pid is not None
+
+    assert os.getpgid(one.pid) == one.pid != os.getpgid(0)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "cwd", "reason"),
+    [
+        ("no-such-program", [], None, "was not found on PATH"),
+        (sys.executable, [], "/no/such/folder", "has no working folder '/no/such/folder'"),
+        (sys.executable, ["a\0b"], None, "cannot be run: embedded null byte"),
+    ],
+)
+def test_what_cannot_be_started_is_an_error_that_says_why(
+    command: str, arguments: list[str], cwd: str | None, reason: str
+) -> None:
+    """Ours."""
+    one = Child("s", command, arguments, environment={"PATH": "/nowhere"}, cwd=cwd)
+
+    with pytest.raises(SpawnError) as caught:
+        one.start()
+
+    assert caught.value.reason == reason
+    assert one.stop().returncode is None
+
+
+def test_a_file_that_is_no_program_is_an_error_that_says_why(tmp_path: Path) -> None:
+    """Ours: the system's own words."""
+    (tmp_path / "data").write_bytes(b"\x7fELF nothing")
+    (tmp_path / "data").chmod(0o755)
+
+    with pytest.raises(SpawnError) as caught:
+        Child("s", str(tmp_path / "data"), [], environment={}, cwd=None).start()
+
+    assert caught.value.reason == "cannot be run: Exec format error"
+
+
+def test_a_script_whose_interpreter_is_missing_is_told_apart_from_one_that_is_missing(tmp_path: Path) -> None:
+    """Ours: the system says "No such file" about a file that is there."""
+    script = tmp_path / "server"
+    script.write_text("#!/nowhere/python\n")
+    script.chmod(0o755)
+
+    with pytest.raises(SpawnError) as caught:
+        Child("s", str(script), [], environment={}, cwd=None).start()
+
+    assert "interpreter" in caught.value.reason
+    assert str(script) in caught.value.hint
+
+
+def test_a_child_that_was_stopped_before_it_started_never_starts(child: MakeChild) -> None:
+    """Ours: who disconnects while a server is being started must not leave one behind."""
+    one = child(IGNORES_EOF, start=False)
+
+    assert one.stop().how == "by itself"
+    with pytest.raises(NotConnectedError):
+        one.start()
+    assert one.pid is None
+
+
+def test_stopping_waits_for_a_start_that_is_under_way(child: MakeChild) -> None:
+    """Ours: a process that nobody knows of would stay for ever."""
+    one = child(ECHO, start=False, kind=SlowToStart)
+    assert isinstance(one, SlowToStart)
+    starter, stopper = threading.Thread(target=one.start), threading.Thread(target=one.stop)
+    starter.start()
+    assert one.is_spawning.wait(5)
+    stopper.start()
+    one.may_spawn.set()
+    starter.join(5)
+    stopper.join(5)
+
+    assert one.pid is not None
+    assert not one.is_running()
+
+
+def test_a_child_that_has_not_been_started_is_nothing_yet(child: MakeChild) -> None:
+    """Ours."""
+    one = child(ECHO, start=False)
+
+    assert (one.pid, one.is_running(), one.wait(0), one.stderr_tail()) == (None, False, None, "")
+    one.settle_stderr(0)
+    one.close_stdin()
+
+
+@pytest.mark.parametrize(
+    ("code", "how", "returncode"),
+    [
+        (ECHO, "on closed input", 0),
+        (IGNORES_EOF, "on SIGTERM", -signal.SIGTERM),
+        (IGNORES_SIGTERM, "on SIGKILL", -signal.SIGKILL),
+    ],
+)
+def test_a_child_is_ended_with_as_little_force_as_it_takes(
+    child: MakeChild, code: str, how: str, returncode: int
+) -> None:
+    """Spec, stdio shutdown: close its input, wait, SIGTERM, wait, SIGKILL."""
+    one = child(code)
+    if code is not ECHO:
+        assert one.read() == b"up\n"
+
+    stopped = one.stop(0.2 if code is not ECHO else 5)
+
+    assert (stopped.how, stopped.returncode, stopped.left_others) == (how, returncode, False)
+    assert stopped.seconds >= 0
+
+
+def test_a_child_that_has_ended_was_not_ended_by_us(child: MakeChild) -> None:
+    """Ours: its own exit status."""
+    one = child("raise SystemExit(3)")
+    one.wait(5)
+
+    stopped = one.stop()
+
+    assert (stopped.how, stopped.returncode) == ("by itself", 3)
+
+
+def test_stopping_twice_changes_nothing(child: MakeChild) -> None:
+    """Ours: may be called again."""
+    one = child(ECHO)
+
+    assert one.stop() is one.stop()
+
+
+def test_what_a_child_leaves_behind_is_ended_too(child: MakeChild) -> None:
+    """Ours: wrappers such as npx start the real server as a process of their own."""
+    one = child(LEAVES_OTHERS.format(other=IGNORES_EOF, detached=False))
+    assert one.read() == b"up\n"
+
+    stopped = one.stop(5)
+
+    assert (stopped.how, stopped.left_others) == ("on closed input", True)
+
+
+def test_what_has_left_the_group_of_a_child_does_not_hold_us_up(child: MakeChild) -> None:
+    """Ours: its pipes may stay open for ever, and our threads must not."""
+    one = child(LEAVES_OTHERS.format(other="import os; print(os.getpid(), flush=True);" + WAITS, detached=True))
+    other = int(one.read())
+    try:
+        stopped = one.stop(5)
+
+        assert not stopped.left_others
+        assert one._stderr._thread is not None
+        assert not one._stderr._thread.is_alive()
+    finally:
+        os.kill(other, signal.SIGKILL)
+
+
+def test_a_writer_that_cannot_be_stopped_does_not_hold_us_up(child: MakeChild, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: Windows, where a child that does not read holds whoever writes to it."""
+    one = child(DOES_NOT_READ)
+    assert one.read() == b"up\n"
+    os.set_blocking(one._stdin, True)
+    monkeypatch.setattr(module, "WRITER_GRACE_SECONDS", 0.1)
+    with pytest.raises(CutError):
+        one._write_in_thread(TOO_MUCH, Deadline(0.1))
+    stopper = threading.Thread(target=one.stop, args=(60,), daemon=True)
+
+    stopper.start()
+    stopper.join(5)
+
+    assert one._process is not None
+    assert one._process.stdin is not None
+    assert (one.stop().how, one._process.stdin.closed) == ("on SIGTERM", True)
+
+
+def test_what_waits_for_a_stuck_writer_is_not_written_any_more(child: MakeChild) -> None:
+    """Ours: by then the descriptor may be that of another file."""
+    one = child(DOES_NOT_READ)
+    one.close_stdin()
+
+    with pytest.raises(BrokenPipeError):
+        one._write_in_thread(b"hello\n", Deadline(5))
+
+
+def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
+    """Ours: a second Ctrl-C means no more patience, but nothing is left behind either."""
+    one = child(IGNORES_SIGTERM)
+    one.read()
+
+    def interrupt() -> None:
+        wait_until(lambda: one.is_closing)
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        one.stop(60)
+
+    assert one.wait(0) == -signal.SIGKILL
+
+
+def test_the_graces_are_the_specifications() -> None:
+    """Spec's SDKs: two seconds for each step."""
+    assert (module.CLOSE_GRACE_SECONDS, module.TERMINATE_GRACE_SECONDS) == (2.0, 2.0)
+
+
+def test_a_start_called_again_says_what_came_of_the_first(child: MakeChild, nothing_left: dict[str, str]) -> None:
+    """Ours: whoever has begun to start it early, and whoever needs it, may both ask."""
+    one = child(ECHO)
+    pid = one.pid
+
+    one.start()
+
+    assert one.pid == pid
+    bad = Child("s", "no-such-program-anywhere", [], environment=nothing_left, cwd=None)
+    for _ in range(2):
+        with pytest.raises(SpawnError):
+            bad.start()
+    bad.stop(0.1)
+
+
+def test_a_configured_command_becomes_a_child(nothing_left: dict[str, str]) -> None:
+    """Ours: the short inherited list, and the entry's own variables over it."""
+    line = f"{sys.executable} -c 'import os; print(sorted(os.environ))'"
+    one = Child.of("s", line, None, env={**nothing_left, "MINE": "1"}, cwd=None)
+    one.start()
+
+    assert one.stop(5).returncode == 0
+    said = read_all(one)
+
+    assert b"'MINE'" in said
+    assert b"'PATH'" in said
+    assert b"PYTEST" not in said
+
+
+def test_a_forked_process_does_not_end_what_its_parent_has_started(tmp_path: Path) -> None:
+    """Ours: a worker that tidies up at its end must not take the server from everybody."""
+    program = (
+        "import os, sys\n"
+        "from gaia_mcp.client.transports.stdio.child import Child\n"
+        "child = Child('s', sys.executable, ['-c', 'import sys; sys.stdin.read()'], environment={}, cwd=None)\n"
+        "child.start()\n"
+        "worker = os.fork()\n"
+        "if worker == 0:\n"
+        "    child.stop(0.1)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(worker, 0)\n"
+        "print(child.wait(0), child.stop().how)\n"
+    )
+
+    words = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+
+    assert (done.stdout, done.stderr) == ("None on closed input\n", "")

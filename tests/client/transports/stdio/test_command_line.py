@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.command_line import (
+    INHERITED_POSIX,
+    child_environment,
+    command_for_system,
+    command_words,
+    find_program,
+    split_command_line,
+)
+from gaia_mcp.errors import EntryError, SpawnError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def program(path: Path, mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("npx -y @scope/server /tmp", ["npx", "-y", "@scope/server", "/tmp"]),
+        ("  python   -m  server ", ["python", "-m", "server"]),
+        ('python "my server.py" \'a b\' c\\ d ""', ["python", "my server.py", "a b", "c d", ""]),
+        ("server --url=http://h/?a=1&b=2 --expr=x;y", ["server", "--url=http://h/?a=1&b=2", "--expr=x;y"]),
+        ("server --filter=a|b 'x > y'", ["server", "--filter=a|b", "x > y"]),
+    ],
+)
+def test_a_command_line_is_split_as_a_shell_would(line: str, words: list[str]) -> None:
+    """Ours, for GAIA's from_command: words and quotes, nothing more."""
+    assert split_command_line("s", line) == words
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "server | tee log", "server || true", "server & other", "server && other", "server ; other", "server; other",
+        "server > log", "server >> log", "server < in", "server << end", "server 2> log", "server 2>&1",
+        "server 2>/dev/null", "server $(date)", "server --at=$(date)", "server `date`",
+    ],
+)  # fmt: skip
+def test_shell_syntax_is_refused(line: str) -> None:
+    """Ours: without a shell it would be passed on as arguments and not do what it seems to."""
+    with pytest.raises(EntryError) as caught:
+        split_command_line("s", line)
+
+    assert caught.value.server == "s"
+    assert "sh -c" in caught.value.hint
+
+
+@pytest.mark.parametrize("line", ["", "   ", "server 'open", 'server "open', "server \\"])
+def test_a_line_that_is_no_command_is_refused(line: str) -> None:
+    """Ours."""
+    with pytest.raises(EntryError):
+        split_command_line("s", line)
+
+
+def test_a_server_inherits_a_short_list_and_its_own_variables() -> None:
+    """Ours, as the specification's SDKs do: a server must not read the secrets of the shell it was started from."""
+    environ = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "AWS_SECRET": "x", "GITHUB_TOKEN": "y"}
+
+    inherited = child_environment({"TOKEN": "own"}, environ)
+
+    assert inherited == {"PATH": "/bin", "HOME": "/h", "LANG": "C", "TOKEN": "own"}
+
+
+def test_a_servers_own_variables_win() -> None:
+    """Ours."""
+    assert child_environment({"PATH": "/mine"}, {"PATH": "/bin"}) == {"PATH": "/mine"}
+
+
+def test_functions_exported_by_old_shells_are_not_inherited() -> None:
+    """Spec's SDKs: they are code, not values."""
+    assert child_environment({}, {"HOME": "() { :; }; echo", "USER": "ada"}) == {"USER": "ada"}
+
+
+def test_what_is_inherited_holds_no_secret() -> None:
+    """Ours: the list itself."""
+    assert {"PATH", "HOME", "LANG", "TMPDIR"} < set(INHERITED_POSIX)
+    assert not [name for name in INHERITED_POSIX if "KEY" in name or "TOKEN" in name]
+
+
+def test_a_bare_command_is_looked_up_on_the_servers_own_path(tmp_path: Path) -> None:
+    """Ours: an entry may bring its own PATH."""
+    there = program(tmp_path / "bin" / "server")
+
+    assert find_program("s", "server", {"PATH": f"/nowhere:{tmp_path}/bin"}, None) == str(there)
+
+
+def test_a_command_with_a_folder_is_found_from_the_working_folder(tmp_path: Path) -> None:
+    """Ours: relative to the entry's cwd, where the server will run."""
+    there = program(tmp_path / "bin" / "server")
+
+    assert find_program("s", "./bin/server", {}, str(tmp_path)) == str(there)
+    assert find_program("s", str(there), {}, "/") == str(there)
+
+
+def test_a_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: no shell does it for us."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    there = program(tmp_path / "server")
+
+    assert find_program("s", "~/server", {}, None) == str(there)
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """Ours: the interpreter of a virtual environment is a link, and knows its environment by where the link lies."""
+    real = program(tmp_path / "real" / "python3")
+    link = tmp_path / "venv" / "python"
+    link.parent.mkdir()
+    link.symlink_to(real)
+
+    assert find_program("s", str(link), {}, None) == str(link)
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [("npx", "Node.js"), ("npx.cmd", "Node.js"), ("uvx", "pip install uv"), ("uvx.exe", "pip install uv"),
+     ("python", "python3"), ("docker", "Docker"), ("frobnicate", "full path")],
+)  # fmt: skip
+def test_a_command_that_is_not_on_the_path_is_reported_with_what_to_do(command: str, hint: str) -> None:
+    """Ours: the commonest failure of all."""
+    with pytest.raises(SpawnError) as caught:
+        find_program("s", command, {"PATH": "/nowhere"}, None)
+
+    assert (caught.value.server, caught.value.command, caught.value.reason) == ("s", command, "was not found on PATH")
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("./absent", "does not exist"), ("./folder/", "is a folder"), ("./plain", "is not executable"),
+     ("~nobody-of-this-name/server", "does not exist")],
+)  # fmt: skip
+def test_a_path_that_cannot_be_run_is_reported_with_why(tmp_path: Path, command: str, reason: str) -> None:
+    """Ours."""
+    (tmp_path / "folder").mkdir()
+    program(tmp_path / "plain", 0o644)
+
+    with pytest.raises(SpawnError) as caught:
+        find_program("s", command, {}, str(tmp_path))
+
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("cwd", [None, "."])
+def test_a_path_in_the_working_folder_is_never_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: str | None
+) -> None:
+    """Ours: "./git" is not the git on PATH."""
+    program(tmp_path / "here" / "git")
+    program(tmp_path / "bin" / "git")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    assert find_program("s", "./git", {}, cwd) == str(tmp_path / "here" / "git")
+
+
+def test_a_program_is_started_with_its_arguments_as_they_are() -> None:
+    """Ours: no shell between us and a server."""
+    arguments = ["a b", '"', "%PATH%", "$HOME", ""]
+
+    assert command_for_system("/bin/server", arguments, "posix") == ["/bin/server", *arguments]
+    assert command_for_system("C:\\x\\server.exe", arguments, "nt") == ["C:\\x\\server.exe", *arguments]
+    assert command_for_system("/bin/server.cmd", arguments, "posix") == ["/bin/server.cmd", *arguments]
+
+
+@pytest.mark.parametrize(
+    ("argument", "quoted"),
+    [
+        ("plain", '^"plain^"'),
+        ("a b", '^"a b^"'),
+        ("", '^"^"'),
+        ("%PATH%", '^"^%PATH^%^"'),
+        ("a&b|c<d>e^f", '^"a^&b^|c^<d^>e^^f^"'),
+        ("(x)!", '^"^(x^)^!^"'),
+        ('say "hi"', '^"say \\^"hi\\^"^"'),
+        ('a\\"b', '^"a\\\\\\^"b^"'),
+        ("C:\\dir\\", '^"C:\\dir\\\\^"'),
+    ],
+)
+def test_an_argument_of_a_batch_file_stays_an_argument(argument: str, quoted: str) -> None:
+    """Ours: cmd.exe reads its own syntax inside arguments, so each special character is escaped for it."""
+    line = command_for_system("C:\\n\\npx.CMD", [argument], "nt")
+
+    assert line == f'cmd.exe /d /s /c "^"C:\\n\\npx.CMD^" {quoted}"'
+
+
+def test_a_path_with_a_space_is_a_program(tmp_path: Path) -> None:
+    """Ours: not a command line."""
+    program = tmp_path / "my server"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    assert command_words("s", str(program), None) == (str(program), [])
+    assert command_words("s", str(program), ["a b"]) == (str(program), ["a b"])
+    assert command_words("s", "prog 'a b' c", None) == ("prog", ["a b", "c"])
+
+
+@pytest.mark.parametrize("line", ["uvx 'srv --token sk-AAAABBBB1111", "uvx --token sk-AAAABBBB1111;"])
+def test_what_is_wrong_with_a_command_line_is_said_without_its_secrets(line: str) -> None:
+    """Ours: errors end in the logs of builds."""
+    with pytest.raises(EntryError) as caught:
+        split_command_line("s", line)
+
+    assert "****" in caught.value.message
+    assert "AAAABBBB" not in str(caught.value)
+
+
+def test_a_variable_before_the_command_is_known_for_what_it_is(tmp_path: Path) -> None:
+    """Ours: shells take it so, and nothing else does."""
+    with pytest.raises(SpawnError) as caught:
+        find_program("s", "TOKEN=sk-AAAABBBB1111", {"PATH": str(tmp_path)}, None)
+
+    assert "'TOKEN=****' was not found on PATH" in caught.value.message
+    assert caught.value.hint.endswith("gaia mcp edit s --env TOKEN=…")

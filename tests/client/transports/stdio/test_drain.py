@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.drain import KEPT_BYTES, Drain
+from tests.waiting import wait_until
+
+
+class Drained:
+    """A pipe that is being drained."""
+
+    def __init__(self, on_data: Callable[[bytes], None] | None = None) -> None:
+        source, self.sink = os.pipe()
+        self.pipe = os.fdopen(source, "rb", buffering=0)
+        self.drain = Drain("s", on_data)
+        self.drain.start(self.pipe)
+
+    @property
+    def thread(self) -> threading.Thread:
+        assert self.drain._thread is not None
+        return self.drain._thread
+
+    def say(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self.sink, data) :]
+
+    def close(self) -> None:
+        if self.sink >= 0:
+            os.close(self.sink)
+            self.sink = -1
+
+
+Make = Callable[..., Drained]
+
+
+@pytest.fixture
+def drained() -> Iterator[Make]:
+    """Makes pipes that are drained; at the end nothing of them may be left."""
+    before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    made: list[Drained] = []
+
+    def make(on_data: Callable[[bytes], None] | None = None) -> Drained:
+        made.append(Drained(on_data))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+        one.thread.join(5)
+        assert not one.thread.is_alive()
+        assert one.pipe.closed
+    assert set(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
+
+
+def test_what_comes_is_kept_and_passed_on(drained: Make) -> None:
+    """Ours: for the last words, and for a person who watches."""
+    heard: list[bytes] = []
+    one = drained(heard.append)
+
+    one.say(b"caf\xe9")
+    one.close()
+    one.drain.settle(5)
+
+    assert b"".join(heard) == b"caf\xe9"
+    assert one.drain.tail() == "caf\ufffd"
+
+
+def test_of_a_flood_the_end_is_kept(drained: Make) -> None:
+    """Ours: enough for the last words, however much there was before them."""
+    one = drained()
+
+    one.say(b"flood " * 200_000 + b"last words")
+    one.close()
+    one.drain.settle(20)
+
+    assert one.drain.tail().endswith("flood last words")
+    assert KEPT_BYTES <= len(one.drain.tail()) < 2 * KEPT_BYTES
+    assert one.drain._size < 2 * KEPT_BYTES
+
+
+def test_the_end_of_a_flood_begins_with_a_whole_line(drained: Make) -> None:
+    """Ours: half a line says nothing. A log that was not cut is whole."""
+    one, other = drained(), drained()
+
+    one.say("größer\n".encode() * 50_000)
+    other.say(b"half\nwhole\n")
+    for each in (one, other):
+        each.close()
+        each.drain.settle(20)
+
+    assert set(one.drain.tail().splitlines()) == {"größer"}
+    assert other.drain.tail() == "half\nwhole\n"
+
+
+@pytest.mark.parametrize("secret", ["hunter2-correct", "first line\nsecond line\nthird line", "ключ-от-дома!"])
+def test_the_end_of_a_flood_holds_no_part_of_a_secret(drained: Make, secret: str) -> None:
+    """Ours: never a secret in an error, and the end may begin within one."""
+    one = drained()
+
+    one.say(secret.encode() * 20_000)
+    one.close()
+    one.drain.settle(20)
+
+    assert one.drain._is_cut
+    assert set(one.drain.tail([secret, "x"])) == {"*"}
+
+
+def test_a_listener_that_fails_is_told_no_more(drained: Make) -> None:
+    """Ours: an undrained pipe would hold the child up for ever."""
+    heard: list[bytes] = []
+
+    def fails(data: bytes) -> None:
+        heard.append(data)
+        raise ValueError("mine")
+
+    one = drained(fails)
+    one.say(b"first" + b"x" * 1_000_000 + b"last")
+    one.close()
+    one.drain.settle(20)
+
+    assert len(heard) == 1
+    assert one.drain.tail().endswith("last")
+
+
+def test_a_pipe_that_others_hold_open_can_be_let_go_of(drained: Make) -> None:
+    """Ours: a process that has left the group of its server keeps the pipe for as long as it likes."""
+    one = drained()
+    one.say(b"last words")
+
+    one.drain.stop(5)
+    one.drain.stop(5)
+
+    assert not one.thread.is_alive()
+    assert one.pipe.closed
+    assert one.drain.tail() == "last words"
+
+
+def test_what_has_come_is_taken_before_the_end_is_made(drained: Make) -> None:
+    """Ours: last words that a listener has kept waiting count."""
+    may_go_on = threading.Event()
+    heard: list[bytes] = []
+
+    def slow(data: bytes) -> None:
+        heard.append(data)
+        may_go_on.wait(5)
+
+    one = drained(slow)
+    one.say(b"first")
+    wait_until(lambda: heard)
+    one.say(b"last")
+    one.drain.stop(0)
+    may_go_on.set()
+    one.thread.join(5)
+
+    assert heard == [b"first", b"last"]
+
+
+def test_a_listener_may_make_the_end(drained: Make) -> None:
+    """Ours: whoever reads in a log that the server is of no use disconnects."""
+    raised: list[BaseException] = []
+
+    def ends(_: bytes) -> None:
+        try:
+            one.drain.settle(5)
+            one.drain.stop(5)
+        except BaseException as problem:
+            raised.append(problem)
+
+    one = drained(ends)
+    one.say(b"no use")
+    one.thread.join(5)
+
+    assert not one.thread.is_alive()
+    assert raised == []
+
+
+def test_where_pipes_cannot_be_polled_it_is_drained_to_the_end(monkeypatch: pytest.MonkeyPatch, drained: Make) -> None:
+    """Ours: Windows."""
+    monkeypatch.delattr("select.poll")
+    one = drained()
+
+    one.say(b"hello")
+    wait_until(lambda: one.drain.tail() == "hello")
+    one.drain.stop(0)
+    one.say(b" again")
+    one.close()
+    one.drain.settle(5)
+
+    assert one.drain.tail() == "hello again"
+
+
+def test_what_has_not_begun_can_be_ended() -> None:
+    """Ours."""
+    drain = Drain("s")
+
+    drain.settle(0)
+    drain.stop(0)
+
+    assert drain.tail(["secret"]) == ""

@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, TurnReader
+from gaia_mcp.deadline import Deadline
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Read:
+    """A pipe with a reader in turns: what was read, in which thread, and how it ended."""
+
+    def __init__(self) -> None:
+        self.source, self.sink = os.pipe()
+        self.taken: list[tuple[bytes, str]] = []
+        self.ended_in: list[str] = []
+        self.fails: BaseException | None = None
+        self.is_taking, self.may_take = threading.Event(), threading.Event()
+        self.may_take.set()
+        self.turns = TurnReader(self.source, self._read, self._take, self._end)
+        self.thread = threading.Thread(target=self._run, name="own")
+        self.raised: list[BaseException] = []
+
+    def _read(self) -> bytes:
+        return os.read(self.source, 4096)
+
+    def _take(self, data: bytes) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.is_taking.set()
+        self.may_take.wait(5)
+        self.taken.append((data, threading.current_thread().name))
+
+    def _end(self) -> None:
+        self.ended_in.append(threading.current_thread().name)
+
+    def _run(self) -> None:
+        try:
+            self.turns.run()
+        except BaseException as problem:
+            self.raised.append(problem)
+
+    def say(self, data: bytes) -> None:
+        os.write(self.sink, data)
+
+    def has(self, data: bytes) -> Callable[[], bool]:
+        return lambda: any(taken == data for taken, _ in self.taken)
+
+    def close(self) -> None:
+        if self.sink >= 0:
+            os.close(self.sink)
+            self.sink = -1
+
+
+@pytest.fixture
+def pipe() -> Iterator[Read]:
+    made = Read()
+    made.thread.start()
+    yield made
+    made.close()
+    made.turns.call_back()
+    made.thread.join(5)
+    assert not made.thread.is_alive()
+    os.close(made.source)
+
+
+def test_its_own_thread_reads_when_nobody_else_does(pipe: Read) -> None:
+    """Ours: what a server says unasked arrives all the same."""
+    pipe.say(b"hello")
+
+    wait_until(pipe.has(b"hello"))
+    assert pipe.taken == [(b"hello", "own")]
+
+
+def test_whoever_waits_reads_in_its_own_thread(pipe: Read) -> None:
+    """Ours: no other thread has to be woken for an answer."""
+    name = threading.current_thread().name
+    timer = threading.Timer(0.05, pipe.say, [b"answer"])
+    timer.start()
+
+    assert pipe.turns.read_here(pipe.has(b"answer"), Deadline(5))
+
+    assert pipe.taken == [(b"answer", name)]
+    timer.join()
+    # The thread is out of the way for the next one, which need not wake it.
+    pipe.say(b"next")
+    assert pipe.turns.read_here(pipe.has(b"next"), Deadline(5))
+    assert pipe.taken[1] == (b"next", name)
+
+
+def test_the_thread_takes_over_when_the_callers_have_gone(pipe: Read) -> None:
+    """Ours: after a while by itself, at once when it is called back."""
+    for word in (b"a", b"b"):
+        pipe.say(word)
+        pipe.turns.read_here(pipe.has(word), Deadline(5))
+    pipe.say(b"unasked")
+
+    wait_until(pipe.has(b"unasked"))
+    assert pipe.taken[-1] == (b"unasked", "own")
+    pipe.say(b"c")
+    pipe.turns.read_here(pipe.has(b"c"), Deadline(5))
+    pipe.turns.call_back()
+    pipe.say(b"d")
+    wait_until(pipe.has(b"d"))
+
+
+def reading(pipe: Read) -> tuple[threading.Thread, threading.Event]:
+    """A thread that has its turn, and what to set when it is to be done."""
+    has_turn, done = threading.Event(), threading.Event()
+
+    def is_done() -> bool:
+        has_turn.set()
+        return done.is_set()
+
+    def read() -> None:
+        while not has_turn.is_set():
+            pipe.turns.read_here(is_done, Deadline(5))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert has_turn.wait(5)
+    return thread, done
+
+
+def test_only_one_reads_at_a_time(pipe: Read) -> None:
+    """Ours: the second caller hears that somebody else is reading."""
+    first, done = reading(pipe)
+
+    assert not pipe.turns.read_here(lambda: False, Deadline(5))
+
+    done.set()
+    pipe.say(b"x")
+    first.join(5)
+
+
+def test_a_deadline_ends_the_reading(pipe: Read) -> None:
+    """Ours: every wait has a deadline."""
+    deadline = Deadline(0.1)
+
+    assert pipe.turns.read_here(lambda: False, deadline)
+
+    assert deadline.expired
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_the_end_is_told_once_by_whoever_meets_it(pipe: Read, here: bool) -> None:
+    """Ours: and then both stop reading."""
+    if here:
+        timer = threading.Timer(0.05, pipe.close)
+        timer.start()
+        assert pipe.turns.read_here(lambda: False, Deadline(5))
+        timer.join()
+    else:
+        pipe.close()
+
+    pipe.thread.join(5)
+    assert pipe.ended_in == [threading.current_thread().name if here else "own"]
+    assert pipe.turns.read_here(lambda: False, Deadline(5))
+    assert len(pipe.ended_in) == 1
+
+
+def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
+    """Ours: a Ctrl-C between reading and taking loses a part, and what follows could not be understood."""
+    pipe.fails = KeyboardInterrupt()
+    pipe.turns.read_here(lambda: True, Deadline(5))
+    pipe.say(b"lost")
+
+    with pytest.raises(KeyboardInterrupt):
+        pipe.turns.read_here(lambda: False, Deadline(5))
+
+    pipe.thread.join(5)
+    assert len(pipe.ended_in) == 1
+    assert pipe.raised == []
+
+
+def test_a_turn_that_came_together_with_an_interruption_is_given_back(pipe: Read) -> None:
+    """Ours: after a Ctrl-C the next answer has to be read all the same."""
+
+    class Watched(Deadline):
+        """A deadline that tells when somebody is about to wait for it."""
+
+        def remaining(self) -> float:
+            is_waiting.set()
+            return super().remaining()
+
+    def press() -> None:
+        is_waiting.wait(5)
+        _thread.interrupt_main()
+        pipe.may_take.set()
+
+    is_waiting = threading.Event()
+    pipe.may_take.clear()
+    pipe.say(b"first")
+    assert pipe.is_taking.wait(5)
+    presser = threading.Thread(target=press)
+    presser.start()
+
+    with pytest.raises(KeyboardInterrupt):
+        pipe.turns.read_here(lambda: False, Watched(5))
+
+    presser.join(5)
+    pipe.say(b"second")
+    wait_until(pipe.has(b"second"))
+
+
+def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: Windows."""
+    monkeypatch.delattr("select.poll")
+    pipe = Read()
+    pipe.thread.start()
+
+    pipe.say(b"hello")
+
+    wait_until(pipe.has(b"hello"))
+    assert not pipe.turns.read_here(lambda: False, Deadline(5))
+    pipe.close()
+    pipe.thread.join(5)
+    assert pipe.ended_in == ["own"]
+    os.close(pipe.source)
+
+
+def test_many_callers_in_turn_lose_nothing(pipe: Read) -> None:
+    """Ours: whoever reads, every byte is taken once, in order."""
+    words = [str(number).encode() + b"\n" for number in range(500)]
+
+    for number, word in enumerate(words):
+        pipe.say(word)
+        if number % 7 == 0:
+            pipe.turns.call_back()
+        if number % 3 == 0:
+            pipe.turns.read_here(lambda: True, Deadline(1))
+
+    wait_until(lambda: sum(len(data) for data, _ in pipe.taken) == sum(map(len, words)))
+    assert b"".join(data for data, _ in pipe.taken) == b"".join(words)
+
+
+@pytest.mark.parametrize("processors", [{0}, {0, 1}])
+def test_an_answer_is_read_with_one_processor_and_with_several(
+    monkeypatch: pytest.MonkeyPatch, processors: set[int]
+) -> None:
+    """Ours: looking before sleeping changes nothing but the time."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: processors)
+    pipe = Read()
+    pipe.thread.start()
+    wait_until(lambda: pipe.turns._is_polling)
+
+    pipe.say(b"there")
+    assert pipe.turns.read_here(pipe.has(b"there"), Deadline(5))
+    timer = threading.Timer(0.05, pipe.say, [b"later"])
+    timer.start()
+    assert pipe.turns.read_here(pipe.has(b"later"), Deadline(5))
+
+    timer.join()
+    pipe.close()
+    pipe.turns.call_back()
+    pipe.thread.join(5)
+    os.close(pipe.source)
+
+
+def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a slow server costs no processor, and one that shares ours gets it."""
+    yields: list[None] = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_yield", lambda: yields.append(None))
+    pipe = Read()
+    looked = []
+
+    for number in range(ANSWERS_WITHOUT_LOOK + 2):
+        answer = b"%d;" % number
+        yields.clear()
+        timer = threading.Timer(0.02, pipe.say, [answer])
+        timer.start()
+        assert pipe.turns.read_here(pipe.has(answer), Deadline(5))
+        timer.join()
+        looked.append(bool(yields))
+
+    assert looked == [True, *[False] * ANSWERS_WITHOUT_LOOK, True]
+    pipe.close()
+    pipe.turns.run()
+    os.close(pipe.source)
+
+
+@pytest.mark.parametrize("is_reading", [False, True])
+def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, is_reading: bool) -> None:
+    """Ours: a process that has left the group of its server keeps the pipe for as long as it likes."""
+    if is_reading:
+        wait_until(lambda: pipe.turns._is_polling)
+    else:
+        pipe.say(b"answer")
+        pipe.turns.read_here(pipe.has(b"answer"), Deadline(5))
+    pipe.turns.stop()
+    pipe.turns.stop()
+    pipe.thread.join(5)
+
+    assert not pipe.thread.is_alive()
+    assert pipe.ended_in == ["own"]
+    assert pipe.turns.read_here(lambda: False, Deadline(5))
+
+
+def test_stopping_lets_whoever_reads_finish_first(pipe: Read) -> None:
+    """Ours: never two at once, also at the end."""
+    first, done = reading(pipe)
+
+    pipe.turns.stop()
+    pipe.say(b"late")
+    wait_until(pipe.has(b"late"))
+    assert pipe.ended_in == []
+    done.set()
+    first.join(5)
+    pipe.thread.join(5)
+
+    assert pipe.ended_in == ["own"]
+
+
+def test_stopped_before_it_began_it_reads_nothing() -> None:
+    """Ours: whoever stops a child may come before anything has been read from it."""
+    pipe = Read()
+    pipe.say(b"never")
+
+    pipe.turns.stop()
+    pipe.turns.run()
+
+    assert pipe.taken == []
+    assert len(pipe.ended_in) == 1
+    pipe.close()
+    os.close(pipe.source)

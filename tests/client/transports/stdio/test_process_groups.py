@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.transports.stdio import process_groups as groups
+from gaia_mcp.client.transports.stdio.process_groups import _lives, _states, end_group, signal_group
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# A leader that starts one other process in its group, says its id and ends when its input does.
+LEADER = """
+import subprocess, sys
+other = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stderr=subprocess.DEVNULL)
+sys.stdin.read(1)
+print(other.pid, flush=True)
+"""
+STAYS = "import signal; print('up', flush=True); signal.pause()"
+IGNORES_SIGTERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + STAYS
+# A process that makes another in a group of its own, which ends, and is not told so.
+NEGLECTS = """
+import os, sys
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print(child, flush=True)
+sys.stdin.read()
+"""
+PR_SET_CHILD_SUBREAPER = 36
+
+Left = tuple[int, int]
+
+
+@pytest.fixture
+def left(nothing_left: dict[str, str]) -> Iterator[Callable[[str], Left]]:
+    """Leaves a process behind that runs a Python text: its group, whose leader has been reaped, and its id."""
+    pids: list[int] = []
+
+    def leave(code: str) -> Left:
+        with subprocess.Popen(
+            [sys.executable, "-c", LEADER, code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=nothing_left,
+            start_new_session=True,
+        ) as leader:
+            assert leader.stdin is not None
+            assert leader.stdout is not None
+            assert leader.stdout.readline() == b"up\n"
+            leader.stdin.write(b".")
+            leader.stdin.flush()
+            other = int(leader.stdout.readline())
+            pids.append(leader.pid)
+        return leader.pid, other
+
+    yield leave
+    for pid in pids:
+        signal_group(pid, force=True)
+
+
+@pytest.fixture
+def heir() -> Iterator[None]:
+    """Orphans of our children are handed over to us, as to the first process of a container."""
+    prctl = ctypes.CDLL(None).prctl
+    assert prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    yield
+    prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def ended(pid: int) -> Callable[[], bool]:
+    """Whether a process has ended, reaped or not."""
+    return lambda: not Path(f"/proc/{pid}/stat").exists() or b") Z " in Path(f"/proc/{pid}/stat").read_bytes()
+
+
+@pytest.mark.parametrize("code", [STAYS, IGNORES_SIGTERM])
+def test_what_a_leader_left_behind_is_ended(left: Callable[[str], Left], code: str) -> None:
+    """Ours: by SIGTERM, and by SIGKILL if it does not listen."""
+    group, other = left(code)
+
+    assert end_group(group, 0.3)
+
+    assert ended(other)()
+
+
+def test_nothing_left_behind_is_nothing_to_end(nothing_left: dict[str, str]) -> None:
+    """Ours."""
+    leader = subprocess.Popen([sys.executable, "-c", ""], env=nothing_left, start_new_session=True)
+    leader.wait(5)
+
+    assert not end_group(leader.pid, 5)
+    signal_group(leader.pid, force=True)
+
+
+def test_who_leaves_soon_after_the_leader_was_not_left_behind(
+    left: Callable[[str], Left], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a process that notices the end of its leader needs a moment."""
+    monkeypatch.setattr(groups, "FOLLOW_SECONDS", 5)
+    group, other = left(STAYS)
+    leaving = threading.Timer(0.05, os.kill, [other, signal.SIGKILL])
+    leaving.start()
+
+    assert not end_group(group, 5)
+
+    leaving.join()
+
+
+def test_zombies_of_others_are_gone(nothing_left: dict[str, str]) -> None:
+    """Ours: whoever they were handed to may be slow, or never reap them at all."""
+    with subprocess.Popen(
+        [sys.executable, "-c", NEGLECTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=nothing_left
+    ) as neglects:
+        assert neglects.stdout is not None
+        group = int(neglects.stdout.readline())
+        os.killpg(group, 0)
+
+        assert not _lives(group)
+        assert not end_group(group, 5)
+
+
+def test_orphans_that_were_handed_over_are_reaped(heir: None, left: Callable[[str], Left]) -> None:
+    """Ours: the first process of a container must not collect zombies."""
+    group, other = left(STAYS)
+    os.kill(other, signal.SIGTERM)
+    wait_until(ended(other))
+
+    assert not end_group(group, 5)
+
+    assert not Path(f"/proc/{other}").exists()
+
+
+def test_where_no_state_can_be_seen_what_answers_is_alive(left: Callable[[str], Left], tmp_path: Path) -> None:
+    """Ours: not every system has a folder of its processes."""
+    group, _ = left(STAYS)
+
+    assert _lives(group, tmp_path / "none")
+
+
+def test_states_are_read_whatever_a_program_is_called(tmp_path: Path) -> None:
+    """Linux, proc_pid_stat: the name is in brackets, and may hold brackets and spaces."""
+    for pid, stat in {
+        "7": "7 (plain) S 1 7 7 0", "8": "8 (odd) S 1 9) Z 1 7 7 0", "9": "9 (of others) S 1 9 9 0",
+        "self": "7 (again) S 1 7 7 0",
+    }.items():  # fmt: skip
+        (tmp_path / pid).mkdir()
+        (tmp_path / pid / "stat").write_text(stat)
+    (tmp_path / "10").mkdir()
+    (tmp_path / "10" / "stat").mkdir()
+
+    assert sorted(_states(7, tmp_path)) == ["S", "Z"]

@@ -1,0 +1,697 @@
+from __future__ import annotations
+
+import _thread
+import json
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    DeadlineError,
+    EntryError,
+    MCPError,
+    NotConnectedError,
+    PeerError,
+    RemoteProtocolError,
+    ServerExitedError,
+    SpawnError,
+    VersionError,
+)
+from gaia_mcp.protocol import framing as lines
+from tests.client.conftest import SERVERS, Started
+from tests.processes import living_with
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def called(started: Started, server: str, *arguments: str, **options: Any) -> Any:
+    """The text with which a server's `echo` answers."""
+    client = started(server, *arguments, **options)
+    return client.call("echo", {"a": 1})["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "good_handshake", "good_stateless", "exits_on_probe", "silent_on_probe", "answers_32022", "prints_banner",
+        "json_log_lines", "floods_stderr", "floods_stdout", "invalid_utf8", "long_line", "refuses_version",
+        "only_stateless", "ignores_eof", "leaves_grandchild", "empty_cursor_is_end", "bad_tools", "slow_start",
+    ],
+)  # fmt: skip
+def test_a_server_with_an_oddity_works_all_the_same(start_server: Started, server: str) -> None:
+    """Ours: none of these is a reason to fail. Which oddity it is stands in the server's docstring."""
+    # Silence costs half of the time before the handshake is tried.
+    assert json.loads(called(start_server, server, timeout=3 if server == "silent_on_probe" else 20)) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("server", "version", "era"),
+    [
+        ("good_stateless", "2026-07-28", "stateless"),
+        ("good_handshake", "2025-11-25", "handshake"),
+        ("answers_32022", "2025-06-18", "handshake"),
+        ("refuses_version", "2024-11-05", "handshake"),
+        ("exits_on_probe", "2025-11-25", "handshake"),
+    ],
+)
+def test_both_sides_agree_on_a_version(start_server: Started, server: str, version: str, era: str) -> None:
+    """Spec, compatibility."""
+    peer = start_server(server).peer
+
+    assert peer is not None
+    assert (peer.version, peer.era) == (version, era)
+
+
+def test_a_server_that_exits_on_the_probe_is_started_again_with_initialize_first(start_server: Started) -> None:
+    """Spec, stdio detection, and the servers in the wild that end on anything else."""
+    start_server("exits_on_probe")
+
+    wait_until(lambda: len(start_server.notes("exits_on_probe")) == 3)
+    assert start_server.notes("exits_on_probe") == ["server/discover", "initialize", "notifications/initialized"]
+
+
+def test_a_server_that_exits_at_once_is_reported_with_its_last_words(start_server: Started) -> None:
+    """Ours: the person needs the exit status and the end of stderr to act."""
+    client = start_server("exits_at_once", is_open=False)
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.open()
+
+    error = caught.value
+    assert (error.server, error.stage, error.returncode) == ("exits_at_once", "at its start", 3)
+    assert error.stderr_tail == "starting\nno configuration found\n"
+    assert "no configuration found" in error.message
+    assert not client.is_connected()
+
+
+def test_a_server_that_dies_in_a_call_is_reported_with_its_last_words(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("dies_in_call")
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {})
+
+    error = caught.value
+    assert (error.server, error.returncode) == ("dies_in_call", 3)
+    assert error.stage == "while answering tools/call 'echo'"
+    assert "out of memory" in error.stderr_tail
+    assert not client.is_connected()
+
+
+def test_a_server_that_dies_in_the_middle_of_its_answer_is_reported_with_its_last_words(start_server: Started) -> None:
+    """Ours: that half of an answer is no JSON is not what is wrong."""
+    client = start_server("dies_mid_answer")
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {})
+
+    assert (caught.value.returncode, caught.value.stderr_tail) == (3, "out of memory\n")
+    assert client.host.strays == []
+
+
+def test_a_last_line_that_was_never_meant_as_an_answer_is_kept_for_the_error(nothing_left: dict[str, str]) -> None:
+    """Ours: some servers say on stdout why they end."""
+    code = "print('no [configuration] found', end='')"
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
+
+    with pytest.raises(ServerExitedError, match=r"'no \[configuration\] found'"):
+        transport.open(probe=False, deadline=Deadline(20))
+
+
+def test_a_server_that_closes_its_output_is_reported_though_it_runs(start_server: Started) -> None:
+    """Ours: nobody waits for the deadline when nothing can come any more."""
+    client = start_server("closes_stdout")
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {})
+
+    assert caught.value.returncode is None
+    assert "closed its output" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ("wrong_id", "4711"), ("garbage_answer", "not valid JSON"), ("answers_array", "no JSON-RPC message"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_reported_as_the_servers_mistake(
+    start_server: Started, server: str, words: str
+) -> None:
+    """Ours: at once, and what is wrong with it; the next request goes its way."""
+    client = start_server(server)
+
+    with pytest.raises(RemoteProtocolError, match=words) as caught:
+        client.call("echo", {})
+
+    assert caught.value.server == server
+    client.check_alive()
+
+
+def test_an_answer_in_invalid_utf8_is_reported_as_the_servers_mistake(start_server: Started) -> None:
+    """Spec, stdio: UTF-8."""
+    with pytest.raises(RemoteProtocolError):
+        start_server("invalid_utf8").call("inside", {})
+
+
+@pytest.mark.parametrize(
+    ("server", "kind"),
+    [("string_ids", RemoteProtocolError), ("content_length", RemoteProtocolError), ("wrong_version", VersionError)],
+)
+def test_a_server_that_cannot_be_understood_is_let_go_of(
+    start_server: Started, server: str, kind: type[MCPError]
+) -> None:
+    """Ours: typed, named, and nothing left running."""
+    client = start_server(server, is_open=False)
+
+    with pytest.raises(kind) as caught:
+        client.open()
+
+    assert caught.value.server == server
+    assert client.transport.pid is None  # type: ignore[attr-defined]
+
+
+def test_language_server_framing_is_named(start_server: Started) -> None:
+    """Ours: never part of MCP, and its author has to know."""
+    with pytest.raises(RemoteProtocolError, match="Content-Length"):
+        start_server("content_length")
+
+
+def test_a_server_that_never_answers_ends_in_a_deadline(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("hangs_at_start", is_open=False, timeout=0.3)
+
+    with pytest.raises(DeadlineError) as caught:
+        client.open()
+
+    assert (caught.value.server, caught.value.stage, caught.value.seconds) == ("hangs_at_start", "at its start", 0.3)
+    assert client.transport.stopped is not None  # type: ignore[attr-defined]
+
+
+def test_a_line_without_end_ends_the_conversation(start_server: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: input has limits."""
+    monkeypatch.setattr(lines.LineBuffer.__init__, "__defaults__", (100_000,))
+    client = start_server("huge_result", "1")
+
+    with pytest.raises(RemoteProtocolError, match="more than 100000 bytes"):
+        client.call("echo", {})
+    assert not client.is_connected()
+
+
+def test_a_huge_result_arrives_whole(start_server: Started) -> None:
+    """Ours: a picture or a video as base64."""
+    assert len(called(start_server, "huge_result", "8")) == 8 * 1024 * 1024
+
+
+def test_stray_output_is_kept_for_the_error(start_server: Started) -> None:
+    """Ours: a line on stdout is the commonest reason for a server that does not answer."""
+    client = start_server("prints_banner")
+    client.call("echo", {})
+
+    assert client.host.strays[0] == "Welcome to the server!"
+    assert "lines to stdout that are not MCP, the first: 'Welcome to the server!'" in client.transport._noise()  # type: ignore[attr-defined]
+
+
+def test_a_write_to_a_server_that_does_not_read_ends_in_a_deadline(start_server: Started) -> None:
+    """Ours: every wait has a deadline, also that for room in a pipe."""
+    client = start_server("does_not_read")
+
+    with pytest.raises(DeadlineError, match="does not read its input") as caught:
+        client.call("echo", {"text": "x" * 1_000_000}, Deadline(0.3))
+
+    assert (caught.value.server, caught.value.seconds) == ("does_not_read", 0.3)
+    assert not client.is_connected(), "a message was cut, and nothing that followed could be understood"
+
+
+def test_last_words_are_shown_without_the_secrets_that_were_given(start_server: Started) -> None:
+    """Ours: never a secret in an error."""
+    client = start_server("exits_at_once", is_open=False, env={"WORD": "configuration"})
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.open()
+
+    assert caught.value.stderr_tail == "starting\nno **** found\n"
+    assert "configuration" not in caught.value.message
+
+
+def test_a_flood_that_was_cut_within_a_secret_shows_no_part_of_it(nothing_left: dict[str, str]) -> None:
+    """Ours: never a secret in an error."""
+    code = "import os, sys; sys.stderr.write(os.environ['WORD'] * 20_000)"
+    env = {**nothing_left, "WORD": "hunter2-correct"}
+    transport = StdioTransport(sys.executable, ["-c", code], env, name="s")
+
+    with pytest.raises(ServerExitedError) as caught:
+        transport.open(probe=False, deadline=Deadline(20))
+
+    assert set(caught.value.stderr_tail) == {"*"}
+
+
+def test_the_log_of_a_running_server_can_be_read(start_server: Started) -> None:
+    """Ours: its end, for a person who watches."""
+    heard: list[bytes] = []
+    client = start_server("floods_stderr", on_stderr=heard.append)
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+
+    wait_until(lambda: b"that was all" in b"".join(heard))
+    wait_until(lambda: "again and again" in transport.stderr_tail())
+    transport.close(5)
+    assert transport.stderr_tail() == ""
+
+
+@pytest.mark.parametrize(
+    ("server", "how", "returncode"),
+    [
+        ("good_handshake", "on closed input", 0),
+        ("ignores_eof", "on SIGTERM", -signal.SIGTERM),
+        ("ignores_sigterm", "on SIGKILL", -signal.SIGKILL),
+        ("does_not_read", "on SIGTERM", -signal.SIGTERM),
+    ],
+)
+def test_how_a_server_was_stopped_is_told(start_server: Started, server: str, how: str, returncode: int) -> None:
+    """Spec, stdio shutdown: with as little force as it takes."""
+    transport = start_server(server).transport
+    assert isinstance(transport, StdioTransport)
+
+    transport.close(5 if how == "on closed input" else 0.2)
+
+    assert transport.stopped is not None
+    assert (transport.stopped.how, transport.stopped.returncode) == (how, returncode)
+
+
+def test_what_a_server_started_is_ended_with_it(start_server: Started) -> None:
+    """Ours: wrappers start the real server as a process of their own."""
+    client = start_server("leaves_grandchild")
+    pid = int(start_server.notes("leaves_grandchild")[0])
+    os.kill(pid, 0)
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+
+    transport.close(0.5)
+
+    assert transport.stopped is not None
+    assert transport.stopped.left_others
+    wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_nothing_of_ours_stays_for_what_a_server_left_behind(start_server: Started) -> None:
+    """Ours: no thread and no descriptor, though somebody holds the pipes of the server open."""
+    transport = start_server.transport("leaves_daemon", timeout=20)
+    threads = set(threading.enumerate())
+    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    try:
+        for _ in range(3):
+            transport.open(probe=True, deadline=Deadline(20))
+            transport.disconnect()
+
+        wait_until(lambda: set(threading.enumerate()) <= threads)
+        wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)  # noqa: PTH208
+    finally:
+        for note in start_server.notes("leaves_daemon"):
+            if note.startswith("daemon "):
+                os.kill(int(note.removeprefix("daemon ")), signal.SIGKILL)
+
+
+def test_an_answer_without_a_line_end_counts_when_the_server_has_ended(start_server: Started) -> None:
+    """Ours: it is all there."""
+    assert json.loads(called(start_server, "no_last_newline")) == {"a": 1}
+
+
+def test_a_server_that_was_not_probed_is_not_started_twice(start_server: Started) -> None:
+    """Ours: the probe cannot have been the reason."""
+    transport = start_server.transport("exits_at_once")
+
+    with pytest.raises(ServerExitedError) as caught:
+        transport.open(probe=False, deadline=Deadline(20))
+
+    assert (caught.value.stage, caught.value.returncode) == ("at its start", 3)
+
+
+def test_no_time_at_all_starts_nothing_that_stays(start_server: Started) -> None:
+    """Ours: also a process that is only being made when time is over is let go of."""
+    for _ in range(5):
+        with pytest.raises(DeadlineError):
+            start_server.transport("ignores_sigterm").open(probe=True, deadline=Deadline(0))
+
+    wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_disconnecting_twice_is_once(start_server: Started) -> None:
+    """GAIA's documents: safe to call multiple times."""
+    transport = start_server("good_handshake").transport
+    assert isinstance(transport, StdioTransport)
+
+    assert transport.close(5) is not None
+    assert transport.close(5) is None
+    transport.disconnect()
+    assert (transport.is_connected(), transport.pid) == (False, None)
+
+
+def test_a_transport_that_was_never_connected_can_be_disconnected() -> None:
+    """GAIA's documents."""
+    transport = StdioTransport("server")
+
+    transport.disconnect()
+
+    assert (transport.is_connected(), transport.pid, transport.stopped, transport.stderr_tail()) == (
+        False, None, None, "",
+    )  # fmt: skip
+
+
+def test_a_transport_can_be_used_by_itself(start_server: Started) -> None:
+    """GAIA's documents: connect, send_request, send_notification, disconnect."""
+    transport = start_server.transport("good_handshake", timeout=20)
+
+    assert transport.connect() is True
+    pid = transport.pid
+    assert transport.connect() is True
+    assert transport.pid == pid, "connected already"
+    response = transport.send_request("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}})
+    transport.send_notification("notifications/initialized")
+    tools = transport.send_request("tools/list")
+    transport.disconnect()
+
+    assert response["result"]["protocolVersion"] == "2025-11-25"
+    assert tools["result"]["tools"][0]["name"] == "echo"
+    with pytest.raises(RuntimeError, match="Not connected"):
+        transport.send_request("tools/list")
+
+
+def test_a_transport_tells_its_state() -> None:
+    """Ours: for a debugger and a log."""
+    assert repr(StdioTransport("uvx")) == "<StdioTransport 'uvx', not connected>"
+
+
+def test_opening_twice_is_once(start_server: Started) -> None:
+    """GAIA's documents: True without starting a new process if already connected."""
+    client = start_server("good_handshake")
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+    pid = transport.pid
+
+    assert client.open() == client.peer
+    assert transport.pid == pid
+    assert client.connect() is True
+
+
+@pytest.mark.parametrize("server", ["good_handshake", "good_stateless"])
+def test_a_transport_can_be_opened_again(start_server: Started, server: str) -> None:
+    """Ours: a fresh process."""
+    transport = start_server.transport(server, timeout=20)
+    pids = []
+    for _ in range(2):
+        transport.open(probe=True, deadline=Deadline(20))
+        pids.append(transport.pid)
+        transport.close(5)
+
+    assert len(set(pids)) == 2
+
+
+def test_a_command_that_does_not_exist_is_an_error() -> None:
+    """Ours: named, with nothing left running."""
+    transport = StdioTransport("no-such-program", [], name="s")
+
+    with pytest.raises(SpawnError):
+        transport.open(probe=True, deadline=Deadline(5))
+    with pytest.raises(SpawnError):
+        transport.connect()
+    assert transport.is_connected() is False
+
+
+def test_a_command_line_is_split(tmp_path: Path, start_server: Started) -> None:
+    """GAIA's documents, from_command."""
+    path = start_server.transport("good_handshake").args
+    assert path is not None
+    transport = StdioTransport(f"{sys.executable} '{path[0]}'", env={"NOTES": str(tmp_path / "x")})
+
+    transport.open(probe=True, deadline=Deadline(20))
+    transport.close(5)
+
+    assert transport.stopped is not None
+    assert transport.stopped.returncode == 0
+
+
+def test_shell_syntax_is_refused() -> None:
+    """Ours: no shell between us and a server's command."""
+    with pytest.raises(EntryError):
+        StdioTransport("server | tee log").open(probe=True, deadline=Deadline(5))
+
+
+def interrupting(true: Callable[[], Any]) -> threading.Thread:
+    """Presses Ctrl-C when something has become true."""
+
+    def press() -> None:
+        wait_until(true)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_while_opening_leaves_nothing_running(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("hangs_at_start", is_open=False)
+    presser = interrupting(lambda: start_server.notes("hangs_at_start"))
+
+    with pytest.raises(KeyboardInterrupt):
+        client.open()
+    presser.join(5)
+
+    assert not client.is_connected()
+    wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_ctrl_c_at_the_very_start_leaves_nothing_running(start_server: Started) -> None:
+    """Ours: also while the process is only being made."""
+    for _ in range(5):
+        client = start_server("hangs_at_start", is_open=False)
+        transport = client.transport
+        assert isinstance(transport, StdioTransport)
+        presser = interrupting(lambda transport=transport: transport._exchange is not None)
+        with pytest.raises(KeyboardInterrupt):
+            client.open()
+        presser.join(5)
+
+        wait_until(lambda: not living_with(str(start_server.folder)))
+
+
+def test_ctrl_c_in_a_call_cancels_it_and_the_server_can_be_let_go_of(start_server: Started) -> None:
+    """Ours: the server learns that nobody waits any more, and goes on."""
+    client = start_server("good_handshake")
+    presser = interrupting(lambda: "tools/call slow" in start_server.notes("good_handshake"))
+
+    with pytest.raises(KeyboardInterrupt):
+        client.call("slow", {})
+    presser.join(5)
+
+    wait_until(lambda: "cancelled slow" in start_server.notes("good_handshake"))
+    assert client.is_connected()
+
+
+def test_disconnecting_frees_who_waits_in_another_thread(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("hangs_in_call")
+    outcomes: list[Any] = []
+
+    def call() -> None:
+        try:
+            client.call("echo", {})
+        except MCPError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    wait_until(lambda: "tools/call echo" in start_server.notes("hangs_in_call"))
+    client.disconnect()
+    thread.join(5)
+
+    assert isinstance(outcomes[0], NotConnectedError)
+
+
+def test_disconnecting_frees_who_is_opening_in_another_thread(start_server: Started) -> None:
+    """Ours: and no server is left behind."""
+    client = start_server("hangs_at_start", is_open=False)
+    outcomes: list[Any] = []
+
+    def work() -> None:
+        try:
+            client.open()
+        except MCPError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: start_server.notes("hangs_at_start"))
+    client.disconnect()
+    thread.join(5)
+
+    assert isinstance(outcomes[0], NotConnectedError)
+    assert not client.is_connected()
+
+
+def in_thread(outcomes: list[Any], work: Callable[[], Any]) -> threading.Thread:
+    """Does `work` in a thread of its own; what comes of it is put with the `outcomes`."""
+
+    def do() -> None:
+        try:
+            outcomes.append(work())
+        except MCPError as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=do)
+    thread.start()
+    return thread
+
+
+def test_threads_that_open_at_once_share_one_connection(start_server: Started) -> None:
+    """Ours: all methods may be called from several threads, and nobody is left behind."""
+    transport = start_server.transport("good_handshake", timeout=20)
+    outcomes: list[Any] = []
+    openings = [lambda: transport.open(probe=True, deadline=Deadline(20))] * 4
+    for thread in [in_thread(outcomes, work) for work in [*openings, transport.connect]]:
+        thread.join(20)
+
+    peer = transport.peer
+    transport.disconnect()
+
+    assert peer is not None
+    assert sorted(outcomes, key=repr) == [peer] * 4 + [True]
+    assert start_server.notes("good_handshake").count("initialize") == 1
+
+
+class Watched(Deadline):
+    """A deadline that tells when somebody waits for it."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.is_waited_for = threading.Event()
+
+    def remaining(self) -> float:
+        self.is_waited_for.set()
+        return super().remaining()
+
+
+def test_whoever_waits_for_another_to_open_does_so_until_the_deadline(start_server: Started) -> None:
+    """Ours: every wait has a deadline; the other goes on."""
+    transport = start_server.transport("hangs_at_start")
+    outcomes: list[Any] = []
+    first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(20)))
+    wait_until(lambda: start_server.notes("hangs_at_start"))
+    pid = transport.pid
+
+    with pytest.raises(DeadlineError) as caught:
+        transport.open(probe=True, deadline=Deadline(0.05))
+
+    assert (caught.value.stage, caught.value.seconds) == ("at its start", 0.05)
+    assert transport.pid == pid is not None
+    transport.disconnect()
+    first.join(5)
+
+
+def test_disconnecting_frees_also_who_waits_for_another_to_open(start_server: Started) -> None:
+    """Ours: whoever has disconnected would not expect to find a server running."""
+    transport = start_server.transport("hangs_at_start")
+    outcomes: list[Any] = []
+    first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(20)))
+    wait_until(lambda: start_server.notes("hangs_at_start"))
+    deadline = Watched(20)
+    second = in_thread(outcomes, lambda: transport.open(probe=True, deadline=deadline))
+    assert deadline.is_waited_for.wait(5)
+
+    transport.disconnect()
+    first.join(5)
+    second.join(5)
+
+    assert [type(outcome) for outcome in outcomes] == [NotConnectedError] * 2
+    assert transport.pid is None
+
+
+def test_disconnecting_between_two_starts_prevents_the_second(start_server: Started) -> None:
+    """Ours: at that moment there is nothing that could be ended."""
+    transport = start_server.transport("exits_on_probe")
+
+    class Disconnecting(Host):
+        """A host that disconnects when the second conversation begins."""
+
+        begun = 0
+
+        def capabilities(self) -> dict[str, Any]:
+            self.begun += 1
+            if self.begun == 2:
+                transport.disconnect()
+            return super().capabilities()
+
+    transport.host = Disconnecting()
+
+    with pytest.raises(NotConnectedError):
+        transport.open(probe=True, deadline=Deadline(20))
+
+    assert transport.pid is None
+    assert start_server.notes("exits_on_probe") == ["server/discover"]
+
+
+def test_who_reads_the_log_may_disconnect(nothing_left: dict[str, str]) -> None:
+    """Ours: some words in it say that the server is of no use. Whoever waits hears that it was us."""
+    code = "import sys; sys.stderr.write('no use'); sys.stderr.flush(); sys.stdin.read()"
+    raised: list[BaseException] = []
+
+    def disconnect(_: bytes) -> None:
+        try:
+            transport.disconnect()
+        except BaseException as problem:
+            raised.append(problem)
+
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s", on_stderr=disconnect)
+
+    with pytest.raises(NotConnectedError):
+        transport.open(probe=False, deadline=Deadline(20))
+
+    assert (transport.pid, raised) == (None, [])
+
+
+def test_a_message_that_comes_too_late_says_who_has_disconnected(start_server: Started) -> None:
+    """Ours: the server has not gone by itself."""
+    transport = start_server("good_handshake").transport
+    assert isinstance(transport, StdioTransport)
+    assert transport._child is not None
+    transport._child.close_stdin()
+
+    with pytest.raises(NotConnectedError):
+        transport.send_request("tools/list")
+
+
+def test_an_error_response_is_raised(start_server: Started) -> None:
+    """JSON-RPC."""
+    with pytest.raises(PeerError) as caught:
+        start_server("good_handshake").call("refuse", {})
+
+    assert (caught.value.code, caught.value.text, caught.value.data) == (-32602, "no such luck", {"why": "x"})
+
+
+def test_a_child_that_was_started_early_is_used_first(nothing_left: dict[str, str]) -> None:
+    """Ours: the first connection takes it, the next one starts anew."""
+    command, args = sys.executable, [str(SERVERS / "good_handshake.py")]
+    child = Child.of("s", command, args, env=nothing_left, cwd=None)
+    child.start()
+    transport = StdioTransport(command, args, nothing_left, name="s", child=child)
+
+    transport.open(probe=True, deadline=Deadline(10))
+    first = transport.pid
+    transport.disconnect()
+    transport.open(probe=True, deadline=Deadline(10))
+
+    assert first == child.pid
+    assert transport.pid not in (None, first)
+    transport.disconnect()

@@ -1,0 +1,138 @@
+"""TOML: changed in one table."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.hosts.toml_text import parse, with_table
+from tests.protocol_support import steady
+
+OLD = '''# top
+model = "x" # m
+note = """
+[mcp_servers.a]
+"""
+matrix = [
+  [1],
+]
+
+# about a
+[mcp_servers.a] # hi
+command = "u"
+args = [
+  "x",
+]
+
+[mcp_servers.a.env]
+K = "v"
+
+# about next
+[profile.z]
+q = 1
+
+[[rules]]
+r = 1
+# end
+'''
+NEW = '[mcp_servers.a]\ncommand = "n"\n\n[mcp_servers.a.env]\nZ = "1"\n'
+VALUE = {"command": "n", "env": {"Z": "1"}}
+
+
+def test_a_table_is_replaced_with_all_that_is_below_it() -> None:
+    """Ours: what only looks like a table, in a text or a list, is none; comments about others stay."""
+    start, end = OLD.index("[mcp_servers.a] # hi"), OLD.index("\n# about next")
+    assert with_table(OLD, ("mcp_servers", "a"), VALUE) == OLD[:start] + NEW + OLD[end:]
+
+
+@pytest.mark.parametrize(
+    ("old", "before"), [("", ""), ("\n", "\n"), ("a = 1\n", "a = 1\n\n"), ("a = 1", "a = 1\n\n"), (OLD[:20], None)]
+)
+def test_a_new_table_comes_last(old: str, before: str | None) -> None:
+    """Ours."""
+    new = with_table(old, ("mcp_servers", "a"), VALUE)
+    assert new.startswith(old)
+    assert new.endswith(NEW)
+    if before is not None:
+        assert new == before + NEW
+
+
+def test_line_ends_are_those_of_the_file() -> None:
+    """Ours."""
+    old = OLD.replace("\n", "\r\n")
+    assert with_table(old, ("mcp_servers", "a"), VALUE) == with_table(OLD, ("mcp_servers", "a"), VALUE).replace(
+        "\n", "\r\n"
+    )
+
+
+def test_parts_that_stand_apart_become_one_and_what_is_between_stays() -> None:
+    """Ours."""
+    old = "[s.a]\nx = 1\n[other]\ny = 2\n\n[s.a.env]\nz = 3"
+    new = with_table(old, ("s", "a"), {"n": 1})
+    assert new == "[s.a]\nn = 1\n[other]\ny = 2\n\n"
+    old = "[s.a]\nx = 1\n[b]\ny = 2\n[s.a.env]\nz = 3\n[c]\ny = 4\n[s.a.more]\nz = 5\n[d]\n"
+    assert with_table(old, ("s", "a"), {"n": 1}) == "[s.a]\nn = 1\n[b]\ny = 2\n[c]\ny = 4\n[d]\n"
+
+
+def test_a_table_is_found_however_it_is_indented() -> None:
+    """TOML: white space before a header says nothing."""
+    old = "[b]\ny = 2\n  [s.a]\n  x = 1\n\t[c]\n\ty = 4\n"
+    assert with_table(old, ("s", "a"), {"n": 1}) == "[b]\ny = 2\n[s.a]\nn = 1\n\t[c]\n\ty = 4\n"
+
+
+def test_a_last_line_without_an_end_stays_so() -> None:
+    """Ours."""
+    assert with_table("[s.a]\nx = 1", ("s", "a"), {"n": 1}) == "[s.a]\nn = 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "place"),
+    [
+        ("a = 1\nb =\n", "invalid value", (2, 4)),
+        ("[a\n", "expected", (1, 3)),
+        ('a = "x', "unterminated", None),
+        ("a = " + "[" * 100_000, "nested too deeply", None),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str, place: tuple[int, int] | None) -> None:
+    """Ours."""
+    with pytest.raises(TextProblemError, match=words) as caught:
+        parse(text)
+    if place is not None:
+        assert (caught.value.line, caught.value.column) == place
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=12)
+
+
+@steady
+@given(
+    entries=st.dictionaries(
+        NAMES, st.fixed_dictionaries({"command": TEXTS, "args": st.lists(TEXTS, max_size=3)}), max_size=4
+    ),
+    name=NAMES,
+    value=st.fixed_dictionaries({"command": TEXTS, "env": st.dictionaries(NAMES, TEXTS, min_size=1, max_size=2)}),
+    newline=st.sampled_from(["\n", "\r\n"]),
+)
+def test_whatever_surrounds_it_survives(
+    entries: dict[str, Any], name: str, value: dict[str, Any], newline: str
+) -> None:
+    """Ours: every other table is there again, character for character."""
+    import tomli_w
+
+    chunks = {key: tomli_w.dumps({"s": {key: held}}).replace("\n", newline) for key, held in entries.items()}
+    note = f"# {newline}"
+    text = note.join(chunks.values())
+
+    new = with_table(text, ("s", name), value)
+
+    assert tomllib.loads(new) == {"s": {**entries, name: value}}
+    assert all(chunk.strip() in new for key, chunk in chunks.items() if key != name)
+    assert new.count(note) >= max(len(entries) - 1, 0)

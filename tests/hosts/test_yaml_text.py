@@ -1,0 +1,218 @@
+"""YAML: changed in one item."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.hosts.yaml_text import parse, with_item
+from tests.protocol_support import steady
+
+OLD = """# top
+GOOSE: x
+extensions:
+  dev:   # d
+    enabled: true
+    text: |
+      hello
+
+  # about two
+  two:
+    a: [1, 2]
+    b: "x"   # t
+
+# end
+other: 1
+list:
+- name: x
+  k: v
+-   name: z
+# last
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("dev", "  dev:", "\n  # about two"),
+        ("two", "  two:", "\n# end"),
+    ],
+)
+def test_an_item_is_replaced_by_its_lines(name: str, start: str, end: str) -> None:
+    """Ours: what stands before and behind it stays, to the last blank line."""
+    before, behind = OLD[: OLD.index(start)], OLD[OLD.index(end) :]
+    new = with_item(OLD, "extensions", name, {"cmd": "u"}, listed=False)
+    assert new == f"{before}  {name}:\n    cmd: u\n{behind}"
+
+
+def test_an_item_ends_behind_the_bracket_of_its_last_list() -> None:
+    """Ours: such a list may go on over several lines."""
+    old = "s:\n  b:\n    args: [a,\n      b\n    ]\n  d: {}\n"
+    assert with_item(old, "s", "b", {"c": 1}, listed=False) == "s:\n  b:\n    c: 1\n  d: {}\n"
+
+
+def test_what_is_empty_stays_what_it_is() -> None:
+    """Ours: a list and a mapping of nothing, and no null."""
+    value: dict[str, Any] = {"args": [], "env": {}}
+    assert parse(with_item("", "s", "b", value, listed=False)) == {"s": {"b": value}}
+
+
+def test_a_new_item_comes_behind_the_others() -> None:
+    """Ours: in a mapping and in a list."""
+    at = OLD.index("\n# end")
+    new = with_item(
+        OLD, "extensions", "b c", {"args": ["-y", "yes", "1.5", ""], "on": True, "e": {"K": "a: b #"}}, listed=False
+    )
+    lines = '  b c:\n    args:\n      - "-y"\n      - "yes"\n      - "1.5"\n      - ""\n'
+    lines += '    "on": true\n    e:\n      K: "a: b #"\n'
+    assert new == OLD[:at] + lines + OLD[at:]
+    at = OLD.index("# last")
+    new = with_item(OLD, "list", "new", {"name": "new", "args": ["a"], "env": {}}, listed=True)
+    assert new == OLD[:at] + "- name: new\n  args:\n    - a\n  env: {}\n" + OLD[at:]
+
+
+def test_an_item_of_a_list_is_found_by_its_name() -> None:
+    """Ours."""
+    new = with_item(OLD, "list", "x", {"name": "x", "new": 1}, listed=True)
+    assert new == OLD.replace("- name: x\n  k: v\n", "- name: x\n  new: 1\n")
+    new = with_item("list:\n- just text\n- name: x\n", "list", "x", {"name": "x", "new": 1}, listed=True)
+    assert new == "list:\n- just text\n- name: x\n  new: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", "s:\n  b:\n    c: 1\n"),
+        ("# only this\n", "# only this\ns:\n  b:\n    c: 1\n"),
+        ("a: 1", "a: 1\ns:\n  b:\n    c: 1\n"),
+        ("a: 1\r\n", "a: 1\r\ns:\r\n  b:\r\n    c: 1\r\n"),
+        ("s: {} # x\na: 1\n", "s: # x\n  b:\n    c: 1\na: 1\n"),
+        ("s:\na: 1\n", "s:\n  b:\n    c: 1\na: 1\n"),
+        ("s: null", "s:\n  b:\n    c: 1\n"),
+        ("s: ~\n", "s:\n  b:\n    c: 1\n"),
+        ("s:\n    a: 1", "s:\n    a: 1\n    b:\n      c: 1\n"),
+    ],
+)
+def test_every_form_of_a_mapping_takes_an_item(old: str, new: str) -> None:
+    """Ours."""
+    changed = with_item(old, "s", "b", {"c": 1}, listed=False)
+    assert [line.rstrip() for line in changed.splitlines()] == [line.rstrip() for line in new.splitlines()]
+    assert ("\r\n" in changed) == ("\r\n" in old)
+    assert parse(changed)["s"]["b"] == {"c": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- a\n", "does not hold a mapping"),
+        ("s: 5\n", "is not a mapping"),
+        ("s: [1]\n", "is not a mapping"),
+        ("s: {a: 1}\n", "within brackets"),
+        ("s: [\n", "not YAML"),
+    ],
+)
+def test_what_cannot_be_changed_is_said(text: str, words: str) -> None:
+    """Ours."""
+    with pytest.raises(TextProblemError, match=words):
+        with_item(text, "s", "b", {"c": 1}, listed=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "place"),
+    [
+        ("a: [1", "not YAML: expected", (1, 6)),
+        ("a: 1\n b: 2", "not YAML: mapping values", (2, 3)),
+        ("a: 1\na: 2", "not YAML: found duplicate key", (2, 1)),
+        ("x: *q", "not YAML: found undefined alias", (1, 4)),
+        ("a: 1\n---\nb: 2", "another document", (2, 1)),
+        ("a: \x07", "not YAML", (0, 0)),
+        ("- " * 5000 + "a", "nested too deeply", (0, 0)),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str, place: tuple[int, int]) -> None:
+    """Ours."""
+    with pytest.raises(TextProblemError, match=words) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("s: &e\n  x: *e\n", (1, 4)),
+        ("s:\n  y: &e\n    a: *e\n", (2, 6)),
+        ("s:\n  b: &e\n    a: [{c: *e}]\n", (2, 6)),
+        ("x: &e\n  a: *e\ns: {}\n", (1, 4)),
+        ("s: &e\n  <<: *e\n", (1, 4)),
+        ("s: &e\n- *e\n", (1, 4)),
+        ("&e\ns: *e\n", (1, 1)),
+    ],
+)
+def test_what_holds_itself_is_refused_at_once(text: str, place: tuple[int, int]) -> None:
+    """Ours: nobody gets to its end. It may stand anywhere: the whole is read again after a change."""
+    for act in (lambda: parse(text), lambda: with_item(text, "s", "b", {"c": 1}, listed=False)):
+        with pytest.raises(TextProblemError, match="'e' refers to itself") as caught:
+            act()
+        told = caught.value.placed(text)
+        assert (told.line, told.column) == place
+
+
+def test_an_anchor_that_is_used_several_times_does_no_harm() -> None:
+    """Ours: it refers to what is done, however often, and in whatever depth."""
+    old = "x: &e {a: 1}\ny: &f [*e, *e]\nz: [*f, *f, *e]\ns:\n  a:\n    <<: *e\n    b: 2\n"
+    new = with_item(old, "s", "b", {"c": 1}, listed=False)
+    assert new == old + "  b:\n    c: 1\n"
+    assert parse(new) == {**parse(old), "s": {"a": {"a": 1, "b": 2}, "b": {"c": 1}}}
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=12)
+NAMES = TEXTS.filter(bool)
+# What JSON, in which the old items are written here, and YAML escape alike.
+PLAIN = st.text(st.characters(codec="latin-1"), max_size=8)
+
+
+@steady
+@given(
+    entries=st.dictionaries(
+        PLAIN.filter(bool), st.fixed_dictionaries({"cmd": PLAIN, "args": st.lists(PLAIN, max_size=3)}), max_size=3
+    ),
+    name=NAMES,
+    value=st.fixed_dictionaries({"cmd": TEXTS, "n": st.integers(), "e": st.dictionaries(NAMES, TEXTS, max_size=2)}),
+    listed=st.booleans(),
+)
+def test_whatever_surrounds_it_survives(
+    entries: dict[str, Any], name: str, value: dict[str, Any], listed: bool
+) -> None:
+    """Ours: every other item is there again, character for character."""
+    before, behind = "a: 1 # c\ns:\n", "\n# end\nz: 2\n"
+    if listed:
+        value = {"name": name, **value}
+        entries = {key: {"name": key, **held} for key, held in entries.items()}
+    chunks = {
+        key: ("- " if listed else f"  {json.dumps(key)}: ") + json.dumps(held) + " # mine\n"
+        for key, held in entries.items()
+    }
+    text = before + "".join(chunks.values()) + behind
+
+    new = with_item(text, "s", name, value, listed=listed)
+
+    found = parse(new)
+    merged = {**entries, name: value}
+    assert found["s"] == (list(merged.values()) if listed else merged)
+    assert new.startswith(before)
+    assert new.endswith(behind)
+    assert all(chunk in new for key, chunk in chunks.items() if key != name)
+
+
+def test_what_json_has_no_word_for_stays_or_is_noticed() -> None:
+    """YAML: a date is no text. What cannot be written as it was is text, and the caller sees the difference."""
+    value = {"day": date(2024, 1, 2), "time": datetime(2024, 1, 2, 3, 4, 5), "set": {"a"}}
+    new = parse(with_item("", "s", "b", value, listed=False))["s"]["b"]
+    assert (new["day"], new["time"], new["set"]) == (value["day"], value["time"], "{'a'}")

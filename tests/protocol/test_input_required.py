@@ -1,0 +1,124 @@
+"""Multi-round-trip requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.protocol.input_required import (
+    MAX_ROUNDS,
+    InputRequired,
+    input_required,
+    pause_before,
+    retried,
+    type_problem,
+)
+
+QUESTION = {"method": "elicitation/create", "params": {"message": "Sure?"}}
+
+
+@pytest.mark.parametrize("result", [{}, {"resultType": "complete"}, {"content": [], "resultType": "complete"}])
+def test_a_complete_result_wants_nothing(result: dict[str, Any]) -> None:
+    """Spec 2026-07-28, MC-2: a missing resultType means complete."""
+    assert input_required(result) is None
+
+
+def test_questions_and_state_are_read() -> None:
+    """Spec 2026-07-28: roots/list has no params."""
+    questions = {"q": QUESTION, "roots": {"method": "roots/list"}}
+
+    assert input_required(
+        {"resultType": "input_required", "inputRequests": questions, "requestState": "s"}
+    ) == InputRequired(questions, "s")
+
+
+def test_questions_or_state_alone_are_enough() -> None:
+    """Spec 2026-07-28, MS-8: at least one of the two; an empty state is a state."""
+    assert input_required({"resultType": "input_required", "inputRequests": {"q": QUESTION}}) == InputRequired(
+        {"q": QUESTION}, None
+    )
+    assert input_required({"resultType": "input_required", "requestState": ""}) == InputRequired({}, "")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"resultType": "task"},
+        {"resultType": None},
+        {"resultType": ["complete"]},
+        {"resultType": "input_required"},
+        {"resultType": "input_required", "inputRequests": {}},
+        {"resultType": "input_required", "inputRequests": []},
+        {"resultType": "input_required", "inputRequests": {"q": "Sure?"}},
+        {"resultType": "input_required", "inputRequests": {"q": {"params": {}}}},
+        {"resultType": "input_required", "inputRequests": {"q": {"method": 5}}},
+        {"resultType": "input_required", "inputRequests": {"q": {"method": "m", "params": []}}},
+        {"resultType": "input_required", "inputRequests": {"q": QUESTION}, "requestState": 5},
+    ],
+)
+def test_a_result_that_makes_no_sense_is_told_in_words(result: dict[str, Any]) -> None:
+    """Spec 2026-07-28, MC-2 and MS-8: an unknown type is an invalid response."""
+    assert isinstance(input_required(result), str)
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read", "tools/list"])
+@pytest.mark.parametrize("result", [{}, {"resultType": "complete"}])
+def test_every_request_may_be_answered_completely(method: str, result: dict[str, Any]) -> None:
+    """Spec 2026-07-28, MC-2."""
+    assert type_problem(method, result) is None
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
+def test_three_requests_may_be_answered_with_questions(method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests."""
+    assert type_problem(method, {"resultType": "input_required"}) is None
+
+
+@pytest.mark.parametrize("method", ["tools/list", "completion/complete", "server/discover", "com.example/own"])
+def test_no_other_request_may_be_answered_with_questions(method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests."""
+    assert type_problem(method, {"resultType": "input_required"}) is not None
+
+
+@pytest.mark.parametrize("kind", ["task", "", None, 5, ["complete"]])
+def test_no_request_may_be_answered_with_a_result_of_an_unknown_type(kind: object) -> None:
+    """Spec 2026-07-28, MC-2."""
+    for method in ("tools/call", "tools/list"):
+        problem = type_problem(method, {"resultType": kind})
+        assert problem is not None
+        assert repr(str(kind)) in problem
+
+
+def test_the_next_round_is_the_same_request_with_answers_and_state() -> None:
+    """Spec 2026-07-28, MC-5 and MC-6: the state goes back byte for byte."""
+    params = {"name": "deploy", "arguments": {"env": "prod"}}
+
+    again = retried(params, InputRequired({"q": QUESTION}, "\u0000ü =="), {"q": {"action": "decline"}})
+
+    assert again == {**params, "inputResponses": {"q": {"action": "decline"}}, "requestState": "\u0000ü =="}
+    assert params == {"name": "deploy", "arguments": {"env": "prod"}}
+
+
+def test_a_state_that_was_not_given_is_not_sent() -> None:
+    """Spec 2026-07-28, MC-5, also when an earlier round had one."""
+    before = {"name": "x", "requestState": "old", "inputResponses": {"old": {}}}
+
+    assert retried(before, InputRequired({"q": QUESTION}, None), {"q": {}}) == {
+        "name": "x",
+        "inputResponses": {"q": {}},
+    }
+
+
+def test_answers_that_were_not_asked_for_are_not_sent() -> None:
+    """Spec 2026-07-28, MC-6."""
+    before = {"name": "x", "inputResponses": {"old": {}}}
+
+    assert retried(before, InputRequired({}, "s"), {}) == {"name": "x", "requestState": "s"}
+
+
+def test_pauses_double_up_to_a_quarter_of_a_second() -> None:
+    """The official SDKs: 50 ms doubling to 250 ms, for ten rounds."""
+    pauses = [pause_before(number) for number in range(1, MAX_ROUNDS + 1)]
+
+    assert pauses == [0.05, 0.1, 0.2, *[0.25] * 7]

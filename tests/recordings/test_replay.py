@@ -1,0 +1,369 @@
+"""Recorded conversations, taken apart and played back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from gaia_mcp.recordings.replay import Player
+from gaia_mcp.recordings.transcript import CLIENT, SERVER, Said, Transcript
+
+META = "io.modelcontextprotocol/"
+
+
+def asked(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+def told(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+def answered(request_id: Any, **result: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def progress(token: Any, number: int) -> dict[str, Any]:
+    return told("notifications/progress", progressToken=token, progress=number)
+
+
+class Recorded:
+    """A conversation, written down message by message."""
+
+    def __init__(self) -> None:
+        self.transcript = Transcript("s", "", [])
+
+    def client(self, *messages: Any) -> Recorded:
+        self.transcript.said.extend(Said(CLIENT, message, None, 0) for message in messages)
+        return self
+
+    def server(self, *messages: Any) -> Recorded:
+        self.transcript.said.extend(
+            Said(SERVER, None, message, 0) if isinstance(message, str) else Said(SERVER, message, None, 0)
+            for message in messages
+        )
+        return self
+
+
+def said_by(player: Player, *messages: Any) -> list[Any]:
+    """What the player says to each of these."""
+    lines = [line for message in messages for line in player.receive(json.dumps(message).encode())]
+    assert all(line.endswith(b"\n") for line in lines)
+    return [json.loads(line) if line.startswith((b"{", b"[")) else line.decode().rstrip() for line in lines]
+
+
+def player_of(*recorded: Recorded) -> Player:
+    return Player([one.transcript for one in recorded])
+
+
+def test_a_request_is_answered_as_it_was_with_the_id_of_now() -> None:
+    """Ours: whatever stands in _meta, in whatever order; 1 and 1.0 are one number."""
+    recorded = Recorded().client(asked(7, "tools/call", name="add", arguments={"a": 1, "b": 2}, _meta={"x": 1}))
+    player = player_of(recorded.server(answered(7, sum=3)))
+
+    question = asked("q", "tools/call", arguments={"b": 2.0, "a": 1}, name="add", _meta={"progressToken": 1})
+
+    assert said_by(player, question) == [answered("q", sum=3)]
+
+
+def test_errors_are_answers_too() -> None:
+    """Ours."""
+    failure = {"code": -32000, "message": "no", "data": [1]}
+    recorded = Recorded().client(asked(1, "x")).server({"jsonrpc": "2.0", "id": 1, "error": failure})
+
+    assert said_by(player_of(recorded), asked(2, "x")) == [{"jsonrpc": "2.0", "id": 2, "error": failure}]
+
+
+def test_several_recordings_are_answered_in_order_and_the_last_again_and_again() -> None:
+    """Ours."""
+    recorded = Recorded()
+    for number in range(3):
+        recorded.client(asked(number, "next")).server(answered(number, n=number))
+
+    found = said_by(player_of(recorded), *(asked(9, "next") for _ in range(5)))
+
+    assert [one["result"]["n"] for one in found] == [0, 1, 2, 2, 2]
+
+
+def test_a_later_conversation_comes_instead_of_an_earlier_one() -> None:
+    """Ours: so a request is recorded anew by asking it again; what was not asked again is still there."""
+    first = Recorded().client(asked(1, "a")).server(answered(1, n=1)).client(asked(2, "b")).server(answered(2, n=2))
+    second = Recorded().client(asked(1, "a")).server(answered(1, n=3))
+
+    found = said_by(player_of(first, second), asked(1, "a"), asked(2, "b"))
+
+    assert [one["result"]["n"] for one in found] == [3, 2]
+
+
+def test_answers_that_came_out_of_order_belong_to_their_requests() -> None:
+    """Spec, JSON-RPC: an answer names its request."""
+    recorded = Recorded().client(asked(1, "a"), asked(2, "b")).server(answered(2, n=2), answered(1, n=1))
+
+    assert said_by(player_of(recorded), asked(5, "a"), asked(6, "b")) == [answered(5, n=1), answered(6, n=2)]
+
+
+def test_progress_comes_again_under_the_askers_token() -> None:
+    """Spec, progress: only to who has asked for it, under the token given."""
+    recorded = Recorded().client(
+        asked(1, "a", _meta={"progressToken": "t1"}), asked(2, "b", _meta={"progressToken": "t2"})
+    )
+    recorded.server(progress("t1", 1), progress("t2", 5), progress("t1", 2), progress("old", 9))
+    player = player_of(recorded.server(answered(2), answered(1)))
+
+    assert said_by(player, asked(8, "a", _meta={"progressToken": 80})) == [
+        progress(80, 1),
+        progress(80, 2),
+        answered(8),
+    ]
+    assert said_by(player, asked(9, "b")) == [answered(9)]
+
+
+def test_what_names_no_request_comes_with_the_one_that_was_open() -> None:
+    """Ours: log messages, changes of lists, and rubbish on stdout; before the answer or behind it."""
+    log, change = told("notifications/message", level="info", data="x"), told("notifications/tools/list_changed")
+    recorded = Recorded().server("Listening").client(asked(1, "a")).server(log, "oops", answered(1), change)
+    player = player_of(recorded)
+
+    assert player.opening() == [b"Listening\n"]
+    assert said_by(player, asked(2, "a")) == [log, "oops", answered(2), change]
+
+
+def test_a_text_that_no_pipe_can_carry_is_written_out() -> None:
+    """Ours: whoever wrote the file by hand hears of it as it stands there."""
+    assert player_of(Recorded().server("a \ud800")).opening() == [b"a \\ud800\n"]
+
+
+def test_a_question_of_the_server_is_asked_again_and_the_answer_waited_for() -> None:
+    """Spec 2025-11-25, elicitation: the ids are the server's own; the answer may be another one."""
+    recorded = Recorded().client(asked(1, "a")).server(asked(1, "elicitation/create", message="City?"))
+    recorded.client(answered(1, action="accept")).server(answered(1, done=True))
+    player = player_of(recorded)
+
+    first = said_by(player, asked(5, "a"))
+    second = said_by(player, asked(6, "a"))
+
+    assert first == [asked("replay-1", "elicitation/create", message="City?")]
+    assert second == [asked("replay-2", "elicitation/create", message="City?")]
+    refusal = {"jsonrpc": "2.0", "id": "replay-2", "error": {"code": -1, "message": "no"}}
+    assert said_by(player, refusal) == [answered(6, done=True)]
+    assert said_by(player, answered("replay-1", action="decline")) == [answered(5, done=True)]
+    assert said_by(player, answered("replay-1"), answered("never")) == []
+
+
+def test_several_questions_are_waited_for_whatever_comes_first() -> None:
+    """Ours."""
+    recorded = Recorded().client(asked(1, "a")).server(asked("x", "roots/list"), asked("y", "roots/list"))
+    recorded.client(answered("x"), answered("y")).server(answered(1))
+    player = player_of(recorded)
+
+    said_by(player, asked(5, "a"))
+
+    assert said_by(player, answered("replay-2")) == []
+    assert said_by(player, answered("replay-1")) == [answered(5)]
+
+
+def test_a_question_whose_answer_came_late_holds_nobody_up() -> None:
+    """Ours: it was not waited for then."""
+    recorded = Recorded().client(told("notifications/initialized")).client(asked(1, "tools/list"))
+    recorded.server(asked(0, "roots/list"), answered(1)).client(answered(0))
+    player = player_of(recorded)
+
+    assert said_by(player, told("notifications/initialized")) == []
+    assert said_by(player, asked(3, "tools/list")) == [
+        asked(
+            "replay-1",
+            "roots/list",
+        ),
+        answered(3),
+    ]
+    assert said_by(player, answered("replay-1")) == []
+
+
+def test_what_the_server_did_about_a_notification_is_done_again() -> None:
+    """Spec 2025-11-25, lifecycle: `initialized` is when a server begins to ask."""
+    recorded = Recorded().client(told("notifications/initialized")).server(asked(0, "roots/list"))
+
+    assert said_by(player_of(recorded), told("notifications/initialized"), told("notifications/other")) == [
+        asked("replay-1", "roots/list")
+    ]
+
+
+def test_the_server_may_take_a_question_back() -> None:
+    """Spec, cancellation: by the id that it has now."""
+    recorded = Recorded().client(asked(1, "a")).server(asked("x", "roots/list"))
+    recorded.server(told("notifications/cancelled", requestId="x"), answered(1))
+
+    assert said_by(player_of(recorded), asked(2, "a"))[1:] == [
+        told("notifications/cancelled", requestId="replay-1"),
+        answered(2),
+    ]
+
+
+@pytest.mark.parametrize("odd", [None, [1], {}, 77])
+def test_a_question_taken_back_that_was_never_asked_comes_as_it_is(odd: Any) -> None:
+    """Ours: a server's mistake is part of what it did."""
+    taken_back = told("notifications/cancelled", requestId=odd)
+    recorded = Recorded().client(asked(1, "a")).server(taken_back, answered(1))
+
+    assert said_by(player_of(recorded), asked(2, "a")) == [taken_back, answered(2)]
+
+
+def test_initialize_is_known_by_its_version_or_at_all() -> None:
+    """Ours: another client has another name and other capabilities, and may propose another version."""
+    recorded = Recorded()
+    for number, version in enumerate(("2025-11-25", "2025-06-18")):
+        recorded.client(asked(number, "initialize", protocolVersion=version, clientInfo={"name": "a"}))
+        recorded.server(answered(number, protocolVersion=version))
+    player = player_of(recorded)
+
+    for proposed, expected in (("2025-06-18", "2025-06-18"), ("2024-11-05", "2025-11-25")):
+        (found,) = said_by(player, asked(1, "initialize", protocolVersion=proposed, capabilities={"roots": {}}))
+        assert found["result"]["protocolVersion"] == expected
+
+
+def test_a_stateless_conversation_is_played_by_whatever_client() -> None:
+    """Spec 2026-07-28: who asks, and at which level it wants logs, stands in `_meta` of every request."""
+    mine, yours = ({f"{META}protocolVersion": "2026-07-28", f"{META}clientInfo": {"name": name}} for name in "ab")
+    recorded = Recorded().client(asked("discover-1", "server/discover", _meta=mine))
+    recorded.server(answered("discover-1", supportedVersions=["2026-07-28"]))
+
+    found = said_by(player_of(recorded), asked(1, "server/discover", _meta=yours))
+
+    assert found == [answered(1, supportedVersions=["2026-07-28"])]
+
+
+def test_another_answer_to_a_round_is_as_good_and_the_same_one_better() -> None:
+    """Spec 2026-07-28, input required: the request comes again with what was asked for."""
+    recorded = Recorded().client(asked(1, "a", x=1)).server(answered(1, resultType="input_required"))
+    for number, city in enumerate(("Oslo", "Rome"), 2):
+        recorded.client(asked(number, "a", x=1, inputResponses={"q": city})).server(answered(number, city=city))
+    player = player_of(recorded)
+
+    for city, expected in (("Rome", "Rome"), ("Oslo", "Oslo"), ("Bonn", "Oslo")):
+        found = said_by(player, asked(5, "a", x=1), asked(6, "a", x=1, inputResponses={"q": city}))
+        assert found == [answered(5, resultType="input_required"), answered(6, city=expected)]
+
+
+def test_a_subscription_has_the_id_of_now() -> None:
+    """Spec 2026-07-28, subscriptions: every message of one names it. Without an end it stays open."""
+
+    def of(subscription: Any) -> dict[str, Any]:
+        return {"_meta": {f"{META}subscriptionId": subscription}}
+
+    recorded = Recorded().client(asked("sub", "subscriptions/listen", notifications={}), asked(2, "a"))
+    recorded.server(told("notifications/subscriptions/acknowledged", **of("sub")), answered(2))
+    recorded.server(told("notifications/tools/list_changed", **of("sub")))
+    player = player_of(recorded)
+
+    assert said_by(player, asked(9, "subscriptions/listen", notifications={})) == [
+        told("notifications/subscriptions/acknowledged", **of(9)),
+        told("notifications/tools/list_changed", **of(9)),
+    ]
+    assert said_by(player, told("notifications/cancelled", requestId=9)) == []
+    ended = player_of(recorded.server(answered("sub", **of("sub"))))
+    assert said_by(ended, asked(9, "subscriptions/listen", notifications={}))[-1] == answered(9, **of(9))
+
+
+def test_what_was_given_up_is_left_open_again() -> None:
+    """Spec, cancellation: no answer is expected; one that came all the same is not given again."""
+    recorded = Recorded().client(asked(1, "a", _meta={"progressToken": 1})).server(progress(1, 1))
+    recorded.client(told("notifications/cancelled", requestId=1)).server(answered(1))
+    player = player_of(recorded)
+
+    assert said_by(player, asked(2, "a", _meta={"progressToken": 3})) == [progress(3, 1)]
+
+
+def test_a_request_that_is_given_up_now_is_not_gone_on_with() -> None:
+    """Spec, cancellation."""
+    recorded = Recorded().client(asked(1, "a")).server(asked(5, "roots/list")).client(answered(5)).server(answered(1))
+    player = player_of(recorded)
+    said_by(player, asked(2, "a"))
+
+    assert said_by(player, told("notifications/cancelled", requestId=2), answered("replay-1")) == []
+
+
+def test_a_recording_that_ends_before_the_answer_says_so() -> None:
+    """Ours: nobody is to wait for what never comes. It is said once."""
+    player = player_of(Recorded().client(asked(1, "a")).server(asked(5, "roots/list")))
+
+    _, found = said_by(player, asked(2, "a"))
+
+    assert (found["id"], found["error"]["code"]) == (2, INTERNAL_ERROR)
+    assert "ends before the answer" in found["error"]["message"]
+    assert said_by(player, answered("replay-1")) == []
+
+
+def test_an_unknown_request_is_told_what_there_is() -> None:
+    """Ours: the methods, or the params of those of its method, a few and shortened."""
+    recorded = Recorded()
+    for number in range(7):
+        recorded.client(asked(number, "tools/call", name=f"t{number}", x="y" * 500, _meta={})).server(answered(number))
+    player = player_of(recorded.client(told("n")))
+
+    other, same = said_by(player, asked(1, "prompts/list"), asked(2, "tools/call", name="t9"))
+
+    assert other["error"] == {
+        "code": METHOD_NOT_FOUND, "message": "the recording has no prompts/list; it has tools/call"
+    }  # fmt: skip
+    assert same["error"]["code"] == INVALID_PARAMS
+    assert '; it has {"name": "t0", "x": "yyy' in same["error"]["message"]
+    assert same["error"]["message"].endswith("…; and 2 more")
+    assert len(same["error"]["message"]) < 1200
+    assert [params["name"] for params in same["error"]["data"]["recorded"]] == ["t0", "t1", "t2", "t3", "t4"]
+    (empty,) = said_by(player_of(Recorded()), asked(1, "a"))
+    assert empty["error"]["message"] == "the recording has no a; it has nothing"
+    assert Player([]).opening() == []
+
+
+def test_as_many_as_an_error_names_are_all_named() -> None:
+    """Ours: nobody is told of none more."""
+    recorded = Recorded()
+    for number in range(5):
+        recorded.client(asked(number, "a", n=number)).server(answered(number))
+
+    (found,) = said_by(player_of(recorded), asked(1, "a", n=9))
+
+    assert found["error"]["message"].endswith('; {"n": 3}; {"n": 4}')
+
+
+def test_a_ping_and_a_log_level_need_no_recording() -> None:
+    """Spec 2025-11-25: every server answers these so. A recorded answer comes first."""
+    player = player_of(Recorded())
+    assert said_by(player, asked(1, "ping"), asked(2, "logging/setLevel", level="debug")) == [answered(1), answered(2)]
+
+    recorded = (
+        Recorded().client(asked(1, "ping")).server({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": ""}})
+    )
+    assert "error" in said_by(player_of(recorded), asked(1, "ping"))[0]
+
+
+def test_arrays_are_taken_apart() -> None:
+    """Spec 2025-03-26, batches: each request in one is known for itself."""
+    recorded = Recorded().client([asked(1, "a"), asked(2, "b")]).server([answered(2, n=2), answered(1, n=1)])
+    player = player_of(recorded)
+
+    assert said_by(player, [asked(5, "b"), asked(6, "a")]) == [answered(5, n=2), answered(6, n=1)]
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [(b"{", PARSE_ERROR), (b'{"id": 1}', INVALID_REQUEST), (b'{"jsonrpc": "2.0", "method": 7}', 0), (b"7", 0)],
+)
+def test_what_is_no_message_is_answered_as_by_any_server(record: bytes, code: int) -> None:
+    """Spec, JSON-RPC: with an error, if there is anybody to be answered."""
+    found = player_of(Recorded()).receive(record)
+
+    assert [json.loads(line)["error"]["code"] for line in found] == ([code] if code else [])
+
+
+def test_what_was_no_message_in_the_recording_comes_again_or_is_passed_over() -> None:
+    """Ours: a server's rubbish is part of what it did; a client's is not."""
+    odd, lost = {"id": 1, "result": {}}, {"jsonrpc": "2.0", "error": {"code": 1, "message": "who?"}}
+    recorded = Recorded().client(7, {"id": 1}, answered("nobody"), asked(1, "a"), told("notifications/cancelled"))
+    recorded.transcript.said.append(Said(CLIENT, None, "rubbish", 0))
+    player = player_of(recorded.server(odd, answered(77), lost))
+
+    assert said_by(player, asked(2, "a")) == [odd, lost]

@@ -1,0 +1,155 @@
+"""Recorded conversations as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from gaia_mcp.recordings.replay import Player
+from gaia_mcp.recordings.transcript import (
+    CLIENT,
+    SERVER,
+    Said,
+    Transcript,
+    TranscriptError,
+    header_line,
+    read_transcripts,
+    said_line,
+)
+
+HEADER = header_line("time", "2026-11-21T08:00:00+00:00")
+
+
+def unmasked(value: Any) -> Any:
+    return value
+
+
+def test_what_is_written_is_read_again() -> None:
+    """Ours: messages, arrays of them, and what is none."""
+    written = HEADER + b"".join([
+        said_line(CLIENT, b'{"id": 1, "x": "gr\xc3\xbc\xc3\x9f"}', 0, unmasked),
+        said_line(SERVER, b'[{"id":1}]', 5, unmasked),
+        said_line(SERVER, b"Listening \xff", 7, unmasked),
+        said_line(SERVER, b'{"a": NaN}', 8, unmasked),
+    ])  # fmt: skip
+
+    found, is_cut = read_transcripts(written)
+
+    assert not is_cut
+    assert found == [
+        Transcript(
+            "time",
+            "2026-11-21T08:00:00+00:00",
+            [
+                Said(CLIENT, {"id": 1, "x": "grüß"}, None, 0),
+                Said(SERVER, [{"id": 1}], None, 5),
+                Said(SERVER, None, "Listening \ufffd", 7),
+                Said(SERVER, None, '{"a": NaN}', 8),
+            ],
+        )
+    ]
+
+
+def test_each_line_is_one_json_object_in_ascii() -> None:
+    """Ours: other programs read it, too."""
+    line = said_line(SERVER, '{"a": "\u2028ü"}'.encode(), 3, unmasked)
+
+    assert line.count(b"\n") == 1
+    assert line.isascii()
+    assert json.loads(line) == {"from": "server", "message": {"a": "\u2028ü"}, "ms": 3}
+    assert list(json.loads(HEADER)) == ["format", "version", "server", "date"]
+
+
+def test_secrets_are_taken_out_of_values_and_of_texts() -> None:
+    """Ours: whatever they are part of."""
+
+    def mask(value: Any) -> Any:
+        return "masked " + type(value).__name__
+
+    assert json.loads(said_line(CLIENT, b'{"a": 1}', 0, mask))["message"] == "masked dict"
+    assert json.loads(said_line(CLIENT, b"{", 0, mask))["text"] == "masked str"
+
+
+def test_a_file_may_hold_several_conversations() -> None:
+    """Ours: one for each start of the server. Blank lines are nothing."""
+    said = said_line(CLIENT, b"{}", 0, unmasked)
+
+    found, _ = read_transcripts(HEADER + said + b"\n" + HEADER + HEADER + said + said)
+
+    assert [len(one.said) for one in found] == [1, 0, 2]
+
+
+def test_a_last_line_that_was_cut_off_is_left_out() -> None:
+    """Ours: whoever wrote it was killed."""
+    found, is_cut = read_transcripts(HEADER + said_line(CLIENT, b"{}", 0, unmasked)[:-3])
+
+    assert (found[0].said, is_cut) == ([], True)
+
+
+def test_blanks_at_the_end_are_no_line_that_was_cut_off() -> None:
+    """Ours: an editor may leave some."""
+    assert read_transcripts(HEADER + b"  ")[1] is False
+
+
+def test_a_message_with_a_text_beside_it_is_a_message() -> None:
+    """Ours: a text stands where there is none."""
+    (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": {}, "text": "x"}\n')
+
+    assert found.said == [Said(CLIENT, {}, None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"", 1),
+        (HEADER[:-1], 1),
+        (b"{\n", 1),
+        (b"[]\n", 1),
+        (b'{"from": "client", "message": {}}\n', 1),
+        (b'{"format": "other", "version": 1}\n', 1),
+        (b'{"format": "gaia-mcp-conversation", "version": "1"}\n', 1),
+        (b'{"format": "gaia-mcp-conversation", "version": 2}\n', 1),
+        (HEADER + b"x\n", 2),
+        (HEADER + b'\n{"from": "nobody", "message": {}}\n', 3),
+        (HEADER + b'{"from": "client"}\n', 2),
+        (HEADER + b'{"from": "client", "text": 7}\n', 2),
+    ],
+)
+def test_what_is_no_conversation_is_an_error_that_says_where(data: bytes, line: int) -> None:
+    """Ours."""
+    with pytest.raises(TranscriptError) as caught:
+        read_transcripts(data)
+
+    assert caught.value.line == line
+
+
+def test_a_time_that_is_none_counts_as_the_beginning() -> None:
+    """Ours: nothing depends on it."""
+    (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": 1, "ms": "x"}\n')
+
+    assert found.said == [Said(CLIENT, 1, None, 0)]
+
+
+def test_what_is_nested_as_deeply_as_can_be_read_at_all_is_recorded_and_played() -> None:
+    """Ours: between what we can read and what we can write there is a small gap, which must end no conversation."""
+
+    def passes() -> None:
+        for depth in range(900, 1100):
+            record = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":%s}}' % (b"[" * depth + b"]" * depth)
+            try:
+                (found,), _ = read_transcripts(HEADER + said_line(CLIENT, record, 1, unmasked))
+            except TranscriptError:
+                continue
+            Player([found]).receive(record)
+            passed.append(depth)
+
+    # In a thread, as in the program: how deep one may go depends on where one stands.
+    passed: list[int] = []
+    thread = threading.Thread(target=passes)
+    thread.start()
+    thread.join()
+
+    assert passed[-1] == 1099

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, plain, stateless, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Start = Callable[..., Process]
+
+LOUD = """
+import os, subprocess, sys, threading
+from gaia_mcp import current_call
+
+print("printed at import")
+os.write(1, b"written at import\\n")
+subprocess.run([sys.executable, "-c", "print('child at import')"])
+sys.__stdout__.write("to the real stdout\\n")
+
+class Loud:
+    def __init__(self):
+        print("printed when made")
+
+    def get_mcp_tool_definitions(self):
+        print("printed in the list")
+        return [{"name": name} for name in ("shout", "hang", "spin", "leave", "read", "work")]
+
+    def execute_mcp_tool(self, name, arguments):
+        return getattr(self, name)()
+
+    def shout(self):
+        print("printed in a call", flush=True)
+        os.write(1, b"written in a call\\n")
+        subprocess.run([sys.executable, "-c", "print('child in a call')"])
+        return "shouted"
+
+    def hang(self):
+        print("hanging", file=sys.stderr, flush=True)
+        threading.Event().wait()
+
+    def spin(self):
+        print("spinning", file=sys.stderr, flush=True)
+        while True:
+            print("x" * 100)
+            print("y" * 100, file=sys.stderr)
+
+    def leave(self):
+        sys.exit(3)
+
+    def read(self):
+        return repr((sys.stdin.read(), os.read(0, 10)))
+
+    def work(self):
+        current_call().progress(1, 2, "half")
+        current_call().log("warning", "careful")
+        return "worked"
+"""
+
+
+@pytest.fixture
+def loud(start_process: Start, tmp_path: Path) -> Process:
+    """An agent that writes to stdout in every way, served."""
+    (tmp_path / "loud.py").write_text(LOUD)
+    return start_process("loud.py", cwd=tmp_path)
+
+
+def test_an_agent_is_served_and_ends_with_its_input(start_process: Start) -> None:
+    """Spec, IO-6: the server exits when its input ends; ours: with status 0."""
+    talk = start_process("demo")
+    assert talk.result(DISCOVER)["supportedVersions"] == ["2026-07-28"]
+    assert talk.result(call(1, "greet", {"name": "Ada"}))["content"][0]["text"] == "Hello, Ada!"
+
+    assert talk.close() == 0
+    assert talk.stderr == ""
+
+
+def test_nothing_that_an_agent_writes_gets_into_the_protocol(loud: Process) -> None:
+    """Spec, IO-2: only messages on stdout. Prints, raw writes and child processes, at import, when made, in calls."""
+    loud.result(DISCOVER)
+    loud.result(stateless(1, "tools/list"))
+    assert loud.result(call(2, "shout"))["content"][0]["text"] == "shouted"
+
+    assert loud.close() == 0
+
+    for words in ("printed at import", "written at import", "child at import", "to the real stdout",
+                  "printed when made", "printed in the list",
+                  "printed in a call", "written in a call", "child in a call"):  # fmt: skip
+        assert words in loud.stderr
+    assert [message["id"] for message in loud.seen] == ["discover", 1, 2]
+
+
+def test_an_agent_that_reads_stdin_gets_nothing_of_the_protocol(loud: Process) -> None:
+    """Ours: what the client sends is not for the agent."""
+    loud.send(call(1, "read"), plain(2, "ping"))
+
+    assert loud.answer(1)["result"]["content"][0]["text"] == repr(("", b""))
+    assert loud.answer(2)["result"] == {}
+
+
+def test_progress_and_log_leave_while_the_call_runs(loud: Process) -> None:
+    """Spec: both before the answer."""
+    loud.send(call(1, "work", progressToken=1, **{"io.modelcontextprotocol/logLevel": "info"}))
+
+    assert loud.next()["params"]["message"] == "half"
+    assert loud.next()["params"]["data"] == "careful"
+    assert loud.next()["id"] == 1
+
+
+def test_a_tool_that_exits_leaves_the_server_running(loud: Process) -> None:
+    """Ours: it is the tool's failure."""
+    assert loud.result(call(1, "leave"))["isError"] is True
+    assert loud.result(plain(2, "ping")) == {}
+    assert loud.close() == 0
+
+
+@pytest.mark.parametrize("tool", ["hang", "spin"])
+def test_a_tool_that_never_ends_does_not_keep_the_process(loud: Process, tool: str) -> None:
+    """Spec, IO-6: after the end of input the calls get their second, then the process ends, with status 0."""
+    loud.send(call(1, tool))
+    loud.wait_for_stderr("ing\n")
+
+    assert loud.close() == 0
+    assert "Fatal Python error" not in loud.stderr
+
+
+def test_a_call_that_runs_at_the_end_of_input_is_still_answered(start_process: Start) -> None:
+    """Ours: a script may write its requests, close, and read the answers."""
+    talk = start_process("demo")
+    talk.result(DISCOVER)
+    talk.send(call(1, "countdown", {"steps": 1, "seconds": 0.1}))
+
+    assert talk.close() == 0
+
+    assert talk.answer(1)["result"]["isError"] is False
+
+
+def test_a_cancelled_call_is_not_answered(start_process: Start) -> None:
+    """Spec, MS-18."""
+    talk = start_process("demo")
+    talk.send(call(1, "countdown", {"seconds": 30}), cancel(1), call(2, "greet", {"name": "Ada"}))
+    talk.answer(2)
+
+    assert talk.close() == 0
+    assert [message["id"] for message in talk.seen] == [2]
+
+
+def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_path: Path) -> None:
+    """Ours: discover is answered without the agent, and calls once it has loaded."""
+    (tmp_path / "slow.py").write_text(
+        "import pathlib, threading\n"
+        "pause = threading.Event()\n"
+        "while not pathlib.Path('go').exists():\n"
+        "    pause.wait(0.01)\n" + LOUD
+    )
+    talk = start_process("slow.py", cwd=tmp_path)
+
+    assert talk.result(DISCOVER)["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "slow.py"
+    assert talk.result(initialize())["serverInfo"]["name"] == "slow.py"
+    talk.send(call(1, "shout"))
+    (tmp_path / "go").touch()
+    assert talk.answer(1)["result"]["isError"] is False
+
+
+def test_the_end_of_input_ends_a_process_that_still_imports(start_process: Start, tmp_path: Path) -> None:
+    """Spec, IO-6: an import cannot be called off, but nobody waits for it any more."""
+    (tmp_path / "endless.py").write_text(
+        "import atexit, pathlib, sys, threading\n"
+        "atexit.register(pathlib.Path('done').touch)\n"
+        "sys.stderr.write('begun')\n"
+        "threading.Event().wait()\n"
+    )
+    talk = start_process("endless.py", cwd=tmp_path)
+    talk.wait_for_stderr("begun")
+
+    assert talk.close() == 0
+    assert (tmp_path / "done").exists()
+
+
+def test_an_agent_that_cannot_be_imported_ends_the_process(start_process: Start, tmp_path: Path) -> None:
+    """Ours: the client sees the end of the stream, the person the reason."""
+    (tmp_path / "broken.py").write_text("raise RuntimeError('no luck')\n")
+    talk = start_process("broken.py", cwd=tmp_path)
+    talk.send(DISCOVER)
+
+    assert talk.wait() == 1
+    assert "no luck" in talk.stderr
+
+
+def test_a_client_that_closes_the_end_it_reads_from_ends_the_process(start_process: Start) -> None:
+    """Ours: with status 0 and without a traceback, also while its input is still open."""
+    process = subprocess.Popen(
+        [sys.executable, str(SERVE), "demo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    process.stdin.flush()
+
+    assert process.wait(5) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.stdin.close()
+
+
+def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
+    """Ours: node hands sockets to its children, and other parents leave them without blocking."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    process = subprocess.Popen(
+        [sys.executable, str(SERVE), "demo"], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE
+    )
+    theirs.close()
+    ours.settimeout(5)
+    assert process.stderr is not None
+    stream = ours.makefile("rb")
+
+    # More than the socket holds, read only afterwards: its writing has to wait.
+    for _ in range(2):
+        ours.sendall(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+        assert b"error" in stream.readline()
+    ours.sendall(b'{"jsonrpc":"2.0","id":"' + b"x" * 3_000_000 + b'","method":"ping"}\n')
+    assert len(stream.readline()) > 3_000_000
+    # Closed with something unread on the way: a reset, which is an end like any other.
+    ours.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n' * 100)
+    stream.close()
+    ours.close()
+
+    assert process.wait(5) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("at_exit", ["pathlib.Path('done').touch()", "threading.Event().wait()", "1 / 0"])
+def test_what_an_agent_leaves_for_its_exit_is_done_and_never_keeps_the_process(
+    start_process: Start, tmp_path: Path, at_exit: str
+) -> None:
+    """Ours: whoever ends the process at once afterwards must not lose it, and one that hangs gets a second."""
+    (tmp_path / "leaving.py").write_text(
+        f"import atexit, pathlib, threading\natexit.register(lambda: {at_exit})\n{LOUD}"
+    )
+    program = tmp_path / "ending.py"
+    program.write_text(
+        f"import os, runpy, sys\nsys.argv = ['serve', 'leaving.py']\nrunpy.run_path({str(SERVE)!r})\nos._exit(7)\n"
+    )
+    talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
+    talk.result(DISCOVER)
+    talk.result(plain(1, "ping"))
+
+    assert talk.close() == 7
+    assert (tmp_path / "done").exists() == ("done" in at_exit)
+    assert ("ZeroDivisionError" in talk.stderr) == (at_exit == "1 / 0")
+
+
+def test_what_an_agent_prints_is_out_at_once(start_process: Start, tmp_path: Path) -> None:
+    """Ours: also when it is killed the moment after, and in order with what it writes to stderr."""
+    (tmp_path / "steps.py").write_text(
+        "import os, sys\n"
+        "class Steps:\n"
+        "    def get_mcp_tool_definitions(self): return [{'name': 'step'}]\n"
+        "    def execute_mcp_tool(self, name, arguments):\n"
+        "        print('step 1')\n"
+        "        print('step 2', file=sys.stderr)\n"
+        "        os.kill(os.getpid(), 9)\n"
+    )
+    talk = start_process("steps.py", cwd=tmp_path)
+    talk.send(call(1, "step"))
+
+    assert talk.wait() == -9
+    assert talk.stderr.splitlines() == ["step 1", "step 2"]
+
+
+def test_another_agent_may_take_its_place(start_process: Start, tmp_path: Path) -> None:
+    """Ours: for an agent whose files have changed."""
+    program = tmp_path / "replacing.py"
+    program.write_text(
+        "import threading\n"
+        "from gaia_mcp.agents.loader import load_agent\n"
+        "from gaia_mcp.server.agent import ServedAgent\n"
+        "from gaia_mcp.server.stdio.process import StdioServer\n"
+        "server = StdioServer('demo')\n"
+        "class Replacing:\n"
+        "    def get_mcp_tool_definitions(self): return [{'name': 'replace'}]\n"
+        "    def execute_mcp_tool(self, name, arguments):\n"
+        "        server.replace_agent(ServedAgent(load_agent('demo'), list_changes=True))\n"
+        "server.run(lambda: ServedAgent(Replacing(), list_changes=True))\n"
+    )
+    talk = start_process("", command=[sys.executable, str(program)])
+    talk.result(initialize())
+    assert [tool["name"] for tool in talk.result(plain(1, "tools/list"))["tools"]] == ["replace"]
+
+    talk.result(plain(2, "tools/call", {"name": "replace", "arguments": {}}))
+
+    assert {"method": "notifications/tools/list_changed", "jsonrpc": "2.0"} in talk.seen
+    assert "greet" in [tool["name"] for tool in talk.result(plain(3, "tools/list"))["tools"]]
+
+
+def test_children_of_an_agent_inherit_none_of_the_protocols_descriptors(start_process: Start, tmp_path: Path) -> None:
+    """Ours: a child that outlives the server must not hold the client's pipes open."""
+    (tmp_path / "parent.py").write_text(
+        "import subprocess\n"
+        "class Parent:\n"
+        "    def get_mcp_tool_definitions(self): return [{'name': 'start'}]\n"
+        "    def execute_mcp_tool(self, name, arguments):\n"
+        "        command = ['sleep', '60']\n"
+        "        return str(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,\n"
+        "            stdout=subprocess.DEVNULL, close_fds=False).pid)\n"
+    )
+    talk = start_process("parent.py", cwd=tmp_path)
+    child = int(talk.result(call(1, "start"))["content"][0]["text"])
+    try:
+        talk.close()
+        wait_until(lambda: not any(thread.is_alive() for thread in talk._threads))
+    finally:
+        os.kill(child, 9)

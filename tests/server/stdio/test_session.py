@@ -1,0 +1,588 @@
+from __future__ import annotations
+
+import json
+import threading
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.server.agent import ServedAgent
+from gaia_mcp.server.stdio import session as session_module
+from gaia_mcp.server.stdio.session import MAX_CALLS
+from gaia_mcp.toolcall import current_call
+from tests.server.talk import (
+    DISCOVER,
+    PATIENCE_SECONDS,
+    Session,
+    call,
+    cancel,
+    initialize,
+    plain,
+    stateless,
+    wait_until,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Open = Callable[..., Session]
+
+
+class Agent:
+    """Tools that wait for the test, and say what they were told."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.go_later = threading.Event()
+        self.running: list[str] = []
+        self.cancelled: list[str] = []
+        self.prompts: list[dict[str, Any]] = [{"name": "p"}]
+
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        return [{"name": name} for name in dir(self) if not name.startswith(("_", "get_", "execute"))]
+
+    def get_mcp_prompts(self) -> list[dict[str, Any]]:
+        return self.prompts
+
+    def get_mcp_prompt(self, name: str, arguments: dict[str, Any]) -> Any:
+        return {"messages": [{"role": "user"}]}
+
+    def execute_mcp_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        return getattr(self, name)(**arguments)
+
+    def quick(self, say: str = "quick") -> str:
+        return say
+
+    def slow(self, mark: str = "") -> str:
+        self.running.append(mark)
+        assert self.go.wait(PATIENCE_SECONDS)
+        return f"slow {mark}"
+
+    def patient(self) -> str:
+        self.running.append("patient")
+        try:
+            current_call().wait(PATIENCE_SECONDS)
+        finally:
+            self.cancelled.append("patient")
+        return "nobody called it off"
+
+    def stubborn(self) -> str:
+        self.running.append("stubborn")
+        assert self.go.wait(PATIENCE_SECONDS)
+        current_call().log("error", "still here")
+        self.running.remove("stubborn")
+        return "old answer"
+
+    def slower(self) -> str:
+        self.running.append("slower")
+        assert self.go_later.wait(PATIENCE_SECONDS)
+        return "new answer"
+
+    def working(self) -> str:
+        for done in (1, 2, 2, 1, 3):
+            current_call().progress(done, 3, f"step {done}")
+        current_call().log("warning", {"done": True})
+        current_call().log("debug", "details")
+        current_call().log("error", {"what": object})
+        return "worked"
+
+    def exits(self) -> None:
+        raise SystemExit(3)
+
+    def interrupts(self) -> None:
+        raise KeyboardInterrupt("no")
+
+    def bad_block(self) -> Any:
+        return {"content": [{"type": "text", "text": object()}]}
+
+    def bad_shape(self) -> Any:
+        return {"content": [{"type": "text", "text": "x"}], "_meta": "no object"}
+
+    def cancels_itself(self) -> None:
+        raise session_module.CallCancelledError
+
+    def fail_in_list(self) -> None:
+        raise AssertionError("not called")
+
+
+@pytest.fixture
+def agent() -> Agent:
+    return Agent()
+
+
+@pytest.fixture
+def talk(open_session: Open, agent: Agent) -> Session:
+    return open_session(agent)
+
+
+def _text(answer: dict[str, Any]) -> str:
+    text: str = answer["result"]["content"][0]["text"]
+    return text
+
+
+# Order and concurrency.
+
+
+def test_a_call_is_answered(talk: Session) -> None:
+    """Spec: by its own id, whatever the type of that."""
+    talk.send(call("7", "quick"))
+
+    assert _text(talk.answer("7")) == "quick"
+
+
+def test_a_slow_tool_does_not_hold_up_other_calls_in_the_same_piece(talk: Session, agent: Agent) -> None:
+    """Ours: reading goes on while tools run, also when both calls arrived at once."""
+    for number in range(0, 40, 2):
+        talk.send(call(number, "slow"), call(number + 1, "quick"))
+        assert _text(talk.answer(number + 1)) == "quick"
+        agent.go.set()
+        talk.answer(number)
+        agent.go.clear()
+
+
+def test_a_slow_tool_that_came_alone_does_not_hold_up_what_comes_later(talk: Session, agent: Agent) -> None:
+    """Ours: whoever runs a single call goes on holding the pipe, but not for long. Again and again, for each of the two
+    threads has to find its way back.
+    """
+    for number in range(0, 10, 2):
+        talk.send(call(number, "slow"))
+        wait_until(lambda: agent.running == [""])
+        talk.send(plain(number + 1, "ping"))
+        assert talk.answer(number + 1)["result"] == {}
+        agent.go.set()
+        talk.answer(number)
+        agent.go.clear()
+        agent.running.clear()
+
+
+def test_a_slow_tool_does_not_hold_up_pings_and_lists(talk: Session, agent: Agent) -> None:
+    """Spec, ping: answered promptly."""
+    talk.send(call(1, "slow"), plain(2, "ping"), stateless(3, "tools/list"))
+
+    assert talk.answer(2)["result"] == {}
+    assert talk.answer(3)["result"]["tools"]
+    agent.go.set()
+    talk.answer(1)
+
+
+def test_forty_calls_at_once_are_all_answered_each_with_its_own(talk: Session, agent: Agent) -> None:
+    """Ours: more than there are threads for; the others wait, reading goes on, nothing is lost or mixed up."""
+    talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(40)))
+    wait_until(lambda: len(agent.running) == MAX_CALLS)
+    talk.send(plain("ping", "ping"))
+    talk.answer("ping")
+    assert len(agent.running) == MAX_CALLS
+
+    agent.go.set()
+
+    assert [_text(talk.answer(number)) for number in range(40)] == [f"slow {number}" for number in range(40)]
+    assert _text(talk.answer(39)) == "slow 39"
+
+
+def test_calls_that_waited_for_a_thread_can_be_called_off(talk: Session, agent: Agent) -> None:
+    """Spec, cancellation: nothing is answered, and the agent never hears of it."""
+    talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(MAX_CALLS + 1)), cancel(MAX_CALLS))
+    wait_until(lambda: len(agent.running) == MAX_CALLS)
+    talk.result(plain("read that far", "ping"))
+    agent.go.set()
+    for number in range(MAX_CALLS):
+        talk.answer(number)
+
+    talk.result(call("next", "quick"))
+
+    assert str(MAX_CALLS) not in agent.running
+    assert not [message for message in talk.seen if message["id"] == MAX_CALLS]
+
+
+# Cancellation.
+
+
+def test_a_cancelled_tool_is_told_and_nothing_is_answered(talk: Session, agent: Agent) -> None:
+    """Spec, MS-18: stop the work, send nothing more for it."""
+    talk.send(call(1, "patient"))
+    wait_until(lambda: agent.running == ["patient"])
+    talk.send(cancel(1))
+    wait_until(lambda: agent.cancelled == ["patient"])
+
+    talk.result(call(2, "quick"))
+
+    assert [message["id"] for message in talk.seen] == [2]
+
+
+def test_an_id_that_is_used_again_after_a_cancellation_gets_its_own_answer(talk: Session, agent: Agent) -> None:
+    """Spec, B-1: ids are unique among the open requests only. The old call still runs and must not answer the new."""
+    talk.send(call(1, "stubborn", **{"io.modelcontextprotocol/logLevel": "debug"}))
+    wait_until(lambda: agent.running == ["stubborn"])
+    talk.send(cancel(1), call(1, "slow", {"mark": "new"}, **{"io.modelcontextprotocol/logLevel": "debug"}))
+    wait_until(lambda: agent.running == ["stubborn", "new"])
+
+    agent.go.set()
+
+    assert _text(talk.answer(1)) == "slow new"
+    talk.result(call(2, "quick"))
+    assert [message["id"] for message in talk.seen] == [1, 2]
+
+
+def test_a_cancelled_tool_logs_nothing_under_an_id_that_is_used_again(talk: Session, agent: Agent) -> None:
+    """Spec, B-1: what the old call still says is not the new one's, at whose level it would be sent."""
+    talk.send(call(1, "stubborn"))
+    wait_until(lambda: agent.running == ["stubborn"])
+    talk.send(cancel(1), call(1, "slower", **{"io.modelcontextprotocol/logLevel": "debug"}))
+    wait_until(lambda: agent.running == ["stubborn", "slower"])
+
+    agent.go.set()
+    wait_until(lambda: agent.running == ["slower"])
+    agent.go_later.set()
+
+    assert _text(talk.answer(1)) == "new answer"
+    assert len(talk.seen) == 1
+
+
+def test_an_unknown_cancellation_is_ignored(talk: Session) -> None:
+    """Spec, B-9."""
+    talk.send(cancel(99), {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": None}})
+
+    assert talk.result(call(1, "quick"))
+
+
+def test_a_tool_that_gives_up_uncalled_for_is_answered_with_an_error(talk: Session) -> None:
+    """Ours: somebody waits."""
+    assert talk.error(call(1, "cancels_itself"))["code"] == -32603
+
+
+# Progress and log.
+
+
+def test_a_tool_reports_progress_and_logs_before_its_answer(talk: Session) -> None:
+    """Spec, B-7: only ever growing, nothing after the answer. MS-14: logs from the level that was asked for."""
+    talk.send(call(1, "working", **{"progressToken": "t", "io.modelcontextprotocol/logLevel": "info"}))
+    talk.answer(1)
+
+    told = [(message["method"], message["params"]) for message in talk.seen[:-1]]
+    assert told == [
+        *(
+            ("notifications/progress", {"progressToken": "t", "progress": done, "total": 3, "message": f"step {done}"})
+            for done in (1, 2, 3)
+        ),
+        ("notifications/message", {"level": "warning", "logger": "working", "data": {"done": True}}),
+        ("notifications/message", {"level": "error", "logger": "working", "data": "{'what': <class 'object'>}"}),
+    ]
+
+
+def test_nothing_is_reported_to_who_did_not_ask(talk: Session) -> None:
+    """Spec: no progress without a token, no log without a level."""
+    talk.result(call(1, "working"))
+
+    assert len(talk.seen) == 1
+
+
+# Whatever an agent does.
+
+
+def test_a_tool_that_exits_or_interrupts_ends_neither_the_server_nor_the_wait(
+    talk: Session, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ours: an agent's own code may do anything."""
+    assert talk.result(call(1, "exits"))["isError"] is True
+    assert talk.result(call(2, "interrupts"))["isError"] is True
+    assert talk.result(call(3, "quick"))
+    assert "KeyboardInterrupt" in capfd.readouterr().err
+
+
+def test_an_unknown_tool_is_refused(talk: Session) -> None:
+    """Spec, tools: -32602."""
+    assert talk.error(call(1, "nope"))["code"] == -32602
+
+
+def test_a_block_that_json_cannot_say_is_answered_with_an_error(talk: Session) -> None:
+    """Ours: the caller must not be left waiting."""
+    error = talk.error(call(1, "bad_block"))
+
+    assert error["code"] == -32603
+    assert "cannot be said in JSON" in error["message"]
+
+
+def test_an_answer_of_the_wrong_shape_is_answered_with_an_error(talk: Session) -> None:
+    """Ours: the caller must not be left waiting."""
+    assert "not one of MCP" in talk.error(call(1, "bad_shape"))["message"]
+    assert talk.error(stateless(2, "prompts/get", {"name": "p"}))["code"] == -32603
+    assert talk.result(call(3, "quick"))
+
+
+def test_a_list_that_raises_is_an_internal_error(
+    talk: Session, agent: Agent, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Spec, MS-15: internal faults are -32603. The traceback goes to stderr."""
+    agent.prompts = 7  # type: ignore[assignment]
+
+    assert talk.error(stateless(1, "prompts/list"))["code"] == -32603
+    assert "Traceback" in capfd.readouterr().err
+
+
+# Both eras, batches, subscriptions.
+
+
+def test_both_eras_are_served_on_one_pipe(talk: Session) -> None:
+    """Spec, DE-1: an enveloped request is stateless, the others belong to the handshake; DE-4: each in its shape."""
+    discovered = talk.result(DISCOVER)
+    assert "resultType" in discovered
+    began = talk.result(initialize())
+    assert began["protocolVersion"] == "2025-11-25"
+
+    handshake, stateless_result = talk.result(plain(1, "tools/list")), talk.result(stateless(2, "tools/list"))
+
+    assert "resultType" not in handshake
+    assert stateless_result["resultType"] == "complete"
+    assert handshake["tools"] == stateless_result["tools"]
+    assert talk.result(plain(3, "tools/call", {"name": "quick", "arguments": {}}))["isError"] is False
+    assert talk.result(call(4, "quick"))["resultType"] == "complete"
+
+
+def test_a_batch_is_answered_as_one(talk: Session) -> None:
+    """Spec 2025-03-26: the answers to a batch come in one array."""
+    talk.result(initialize("2025-03-26"))
+    params = {"name": "quick", "arguments": {}}
+    talk.send([plain(1, "tools/call", params), plain(2, "ping"), plain(3, "tools/call", params)])
+
+    answers = talk.next()
+
+    assert {answer["id"] for answer in answers} == {1, 2, 3}
+
+
+def test_a_batch_with_an_answer_that_json_cannot_say_is_answered_all_the_same(talk: Session) -> None:
+    """Ours: the one is an error, the others are what they are."""
+    talk.result(initialize("2025-03-26"))
+    talk.send(
+        [
+            plain(1, "tools/call", {"name": "quick", "arguments": {}}),
+            plain(2, "tools/call", {"name": "bad_block", "arguments": {}}),
+        ]
+    )
+
+    answers = {answer["id"]: answer for answer in talk.next()}
+
+    assert "result" in answers[1]
+    assert answers[2]["error"]["code"] == -32603
+
+
+def test_a_subscription_hears_of_another_agent_and_ends_with_the_server(open_session: Open, agent: Agent) -> None:
+    """Spec, MS-13: acknowledged first, then the notifications with its id, at the end its result."""
+    talk = open_session()
+    talk.server.set_agent(ServedAgent(agent, list_changes=True))
+    talk.send(stateless("s", "subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+    acknowledged = talk.next()
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+
+    talk.server.set_agent(ServedAgent(Agent(), list_changes=True))
+    changed = talk.next()
+    assert changed["method"] == "notifications/tools/list_changed"
+    assert changed["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "s"}
+
+    talk.end()
+    talk.server.finish(PATIENCE_SECONDS)
+    assert talk.answer("s")["result"]["resultType"] == "complete"
+
+
+def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Agent) -> None:
+    """Spec: list_changed for each kind that is offered."""
+    talk = open_session(agent)
+    talk.result(initialize())
+
+    talk.server.set_agent(ServedAgent(Agent(), list_changes=True))
+
+    assert [talk.next()["method"] for _ in range(2)] == [
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+    ]
+
+
+# Loading.
+
+
+def test_an_agent_that_loads_slowly_is_described_without_it(
+    open_session: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a probe is answered before its client gives up; the calls that follow wait for the agent."""
+    monkeypatch.setattr(session_module, "LOADING_SECONDS", 0.05)
+    talk = open_session()
+
+    early = talk.result(DISCOVER)
+    assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"
+    assert set(early["capabilities"]) == {"tools", "prompts", "resources", "logging"}
+    talk.send(initialize(), call(1, "quick"), plain(2, "ping"))
+    talk.answer(2)
+    assert not talk.server.has_loaded_within(0)
+
+    agent.prompts = []
+    talk.server.set_agent(ServedAgent(agent))
+
+    assert _text(talk.answer(1)) == "quick"
+    late = talk.result({**DISCOVER, "id": "again"})
+    assert late["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "GAIA Agent"
+    assert set(late["capabilities"]) == set(early["capabilities"])
+    assert talk.result(stateless(3, "prompts/list"))["prompts"] == []
+
+
+def test_an_agent_that_loads_in_time_is_described_as_it_is(open_session: Open, agent: Agent) -> None:
+    """Ours: who asks at once waits a little and gets the truth."""
+    talk = open_session()
+    talk.send(DISCOVER)
+
+    talk.server.set_agent(ServedAgent(agent))
+
+    assert set(talk.answer("discover")["result"]["capabilities"]) == {"tools", "prompts", "logging"}
+
+
+# The end.
+
+
+def test_calls_that_run_at_the_end_are_still_answered(talk: Session, agent: Agent) -> None:
+    """Ours: a script writes its requests, closes, and reads the answers."""
+    talk.send(call(1, "slow"))
+    wait_until(lambda: agent.running == [""])
+    talk.end()
+    finishing = threading.Thread(target=talk.server.finish, args=(60.0,), daemon=True)
+    finishing.start()
+    finishing.join(0.05)
+    assert finishing.is_alive()
+    agent.go.set()
+
+    finishing.join(PATIENCE_SECONDS)
+
+    assert not finishing.is_alive()
+    assert _text(talk.answer(1)) == "slow "
+
+
+def test_an_unfinished_line_at_the_end_is_still_read(talk: Session) -> None:
+    """Ours: `printf` without a newline."""
+    talk.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    talk.end()
+
+    assert talk.answer(1)["result"] == {}
+
+
+def test_calls_that_outlast_the_end_are_told_that_nobody_waits(talk: Session, agent: Agent) -> None:
+    """Ours: after their second the tools are told, and nothing is answered."""
+    talk.send(call(1, "patient"))
+    wait_until(lambda: agent.running == ["patient"])
+    talk.end()
+
+    talk.server.finish(0.0)
+
+    wait_until(lambda: agent.cancelled == ["patient"])
+    assert talk.seen == []
+
+
+def test_a_call_that_outlasts_the_end_answers_nothing_and_leaves_no_thread(open_session: Open, agent: Agent) -> None:
+    """Ours: also when it does not listen; every thread that stood in line finds the end for itself."""
+    before = set(threading.enumerate())
+    talk = open_session(agent)
+    talk.send(*(call(number, "stubborn") for number in range(3)))
+    wait_until(lambda: len(agent.running) == 3)
+    talk.end()
+
+    talk.server.finish(0.0)
+    agent.go.set()
+
+    wait_until(lambda: not [one for one in set(threading.enumerate()) - before if one.name.startswith("server ")])
+    assert talk._arrived.empty()
+
+
+def test_one_line_is_written_at_a_time(agent: Agent) -> None:
+    """Ours: two that are written at once could be mixed, and nothing about a call may follow its answer."""
+    incoming: SimpleQueue[bytes] = SimpleQueue()
+    begun: list[int] = []
+
+    def write(line: bytes) -> None:
+        begun.append(json.loads(line)["id"])
+        assert agent.go_later.wait(PATIENCE_SECONDS)
+
+    server = session_module.AgentServer(incoming.get, write, "name")
+    server.set_agent(ServedAgent(agent))
+    server.start()
+    incoming.put(b"".join(json.dumps(call(number, "slow")).encode() + b"\n" for number in range(3)))
+    wait_until(lambda: len(agent.running) == 3)
+    agent.go.set()
+    wait_until(lambda: len(begun) + len(server._outbox) == 3)
+    in_line = [message["id"] for message in server._outbox if isinstance(message, dict)]
+
+    assert len(begun) == 1
+    agent.go_later.set()
+    wait_until(lambda: len(begun) == 3)
+    assert begun[1:] == in_line
+    incoming.put(b"")
+    server.wait()
+
+
+def test_who_has_gone_is_written_to_no_more(agent: Agent) -> None:
+    """Ours: each write might wait for nothing."""
+    incoming: SimpleQueue[bytes] = SimpleQueue()
+    written: list[bytes] = []
+
+    def write(line: bytes) -> None:
+        written.append(line)
+        raise BrokenPipeError
+
+    server = session_module.AgentServer(incoming.get, write, "name")
+    server.set_agent(ServedAgent(agent))
+    server.start()
+    incoming.put(b"".join(json.dumps(call(tool, tool)).encode() + b"\n" for tool in ("slow", "quick")))
+    server.wait()
+    agent.go.set()
+
+    server.finish(PATIENCE_SECONDS)
+
+    assert [json.loads(line)["id"] for line in written] == ["quick"]
+    incoming.put(b"")
+
+
+def test_a_client_that_does_not_read_any_more_is_the_end(talk: Session, capfd: pytest.CaptureFixture[str]) -> None:
+    """Ours: nobody is there to be answered; no traceback about it."""
+    talk.broken = True
+    talk.send(call(1, "quick"), call(2, "quick"))
+
+    talk.end()
+
+    talk.server.finish(0.0)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_line_without_end_is_the_end(
+    open_session: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Ours: a client that never ends its line does not take the machine with it."""
+    from gaia_mcp.protocol.framing import LineBuffer
+
+    monkeypatch.setattr(session_module, "LineBuffer", lambda: LineBuffer(1000))
+    talk = open_session(agent)
+
+    talk.write(b"x" * 2000)
+    talk.end()
+
+    assert "a line of more than 1000 bytes" in capfd.readouterr().err
+
+
+def test_an_input_that_cannot_be_read_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: better ended than never answering again; the reason is not kept quiet."""
+    reasons: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: reasons.append(arguments.exc_value))
+
+    def read() -> bytes:
+        raise OSError("input/output error")
+
+    server = session_module.AgentServer(read, lambda _: None, "name")
+    server.start()
+    server.wait()
+
+    wait_until(lambda: len(reasons) == 1)
+    assert isinstance(reasons[0], OSError)
+
+
+def test_rubbish_is_answered_and_passed_over(talk: Session) -> None:
+    """Spec: a parse error is -32700; reading goes on."""
+    talk.write(b"{nonsense\n\n[1]\n")
+
+    assert talk.next()["error"]["code"] == -32700
+    assert talk.next()["error"]["code"] == -32600
+    assert talk.result(call(1, "quick"))

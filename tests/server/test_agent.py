@@ -1,0 +1,486 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from gaia_mcp.server.agent import RefusedError, ServedAgent
+from gaia_mcp.toolcall import CallCancelledError
+
+
+class Plain:
+    """An agent of nobody's: just the two methods."""
+
+    def __init__(self, *tools: Any, run: Any = None) -> None:
+        self.tools: Any = list(tools)
+        self.run = run
+        self.ran: list[tuple[str, dict[str, Any]]] = []
+
+    def get_mcp_tool_definitions(self) -> Any:
+        return self.tools
+
+    def execute_mcp_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+        self.ran.append((name, arguments))
+        return self.run(arguments) if self.run is not None else "done"
+
+
+class Full(Plain):
+    """An agent that has everything."""
+
+    info: Any = None
+    prompts: Any = ()
+    resources: Any = ()
+
+    def get_mcp_server_info(self) -> Any:
+        return self.info
+
+    def get_mcp_prompts(self) -> Any:
+        return self.prompts
+
+    def get_mcp_resources(self) -> Any:
+        return self.resources
+
+
+def _tools(agent: Any) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = ServedAgent(agent).answer("tools/list", {})["tools"]
+    return tools
+
+
+def _refusal(agent: Any, method: str, params: dict[str, Any]) -> RefusedError:
+    with pytest.raises(RefusedError) as caught:
+        ServedAgent(agent).answer(method, params)
+    return caught.value
+
+
+# Descriptions.
+
+
+def test_an_agent_with_only_the_two_methods_is_described() -> None:
+    """Ours, duck typing: GAIA's default name and version."""
+    described = ServedAgent(Plain()).describe()
+
+    assert described.info == {"name": "GAIA Plain", "version": "2.0.0"}
+    assert described.capabilities == {"tools": {}, "logging": {}}
+    assert described.instructions == ""
+
+
+def test_what_the_agent_says_of_itself_is_shown() -> None:
+    """Spec, Implementation: name, title, version, description, websiteUrl, icons; instructions stand beside it."""
+    agent = Full()
+    agent.info = {"name": "n", "title": "t", "version": 3, "description": "d", "websiteUrl": "", "instructions": "do",
+                  "secret": "x"}  # fmt: skip
+
+    described = ServedAgent(agent).describe()
+
+    assert described.info == {"name": "n", "title": "t", "version": "3", "description": "d"}
+    assert described.instructions == "do"
+
+
+@pytest.mark.parametrize("info", [None, {}, "text", ["x"], {"name": None, "version": ""}])
+def test_an_agent_that_says_nothing_useful_of_itself_gets_the_defaults(info: Any) -> None:
+    """Ours: a wrong description must not keep the tools from being used."""
+    agent = Full()
+    agent.info = info
+
+    assert ServedAgent(agent).describe().info == {"name": "GAIA Full", "version": "2.0.0"}
+
+
+def test_prompts_and_resources_are_offered_by_those_who_have_some() -> None:
+    """Spec: a capability is declared when the feature is there."""
+    agent = Full()
+    assert set(ServedAgent(agent).describe().capabilities) == {"tools", "logging"}
+
+    agent.prompts, agent.resources = [{"name": "p"}], [{"uri": "x://a"}]
+    assert set(ServedAgent(agent).describe().capabilities) == {"tools", "logging", "prompts", "resources"}
+
+
+def test_a_server_that_loads_agents_anew_says_that_its_lists_change() -> None:
+    """Spec: `listChanged` is declared by who announces changes."""
+    agent = Full()
+    agent.prompts = [{"name": "p"}]
+
+    capabilities = ServedAgent(agent, list_changes=True).describe().capabilities
+
+    assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": True}
+
+
+# Lists of tools.
+
+
+def test_an_empty_input_schema_and_no_description_are_made_presentable() -> None:
+    """Ours, GAIA's agents leave things out: `{"inputSchema": {}}` is served as an object, no description as ""."""
+    assert _tools(Plain({"name": "a", "inputSchema": {}})) == [
+        {"name": "a", "description": "", "inputSchema": {"type": "object"}}
+    ]
+
+
+@pytest.mark.parametrize("schema", [None, "text", [], {"type": "string"}, {"type": ["object", "null"]}])
+def test_an_input_schema_of_another_kind_becomes_one_of_an_object(schema: Any) -> None:
+    """Spec, B-4: `"type": "object"` at the root."""
+    (tool,) = _tools(Plain({"name": "a", "description": 7, "inputSchema": schema}))
+
+    assert tool["inputSchema"] == {"type": "object"}
+    assert tool["description"] == ""
+
+
+def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
+    """Ours: title, output schema, annotations and icons are the agent's to say; None means left out."""
+    schema = {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+    given = {"name": "a", "title": "A", "inputSchema": schema, "annotations": {"readOnlyHint": True}, "icons": None}
+
+    (tool,) = _tools(Plain(given))
+
+    assert tool["title"] == "A"
+    assert tool["annotations"] == {"readOnlyHint": True}
+    assert "icons" not in tool
+    assert tool["inputSchema"] == {"type": "object", **schema}
+    assert given["inputSchema"] == {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+def test_one_bad_definition_does_not_hide_the_others() -> None:
+    """Ours: each is looked at alone, and what is wrong is said."""
+    agent = ServedAgent(
+        Plain(
+            "text",
+            {},
+            {"name": ""},
+            {"name": "a"},
+            {"name": "a", "title": "2"},
+            {"name": "b", "x": object()},
+            {"name": "c"},
+        )
+    )
+
+    assert [tool["name"] for tool in agent.answer("tools/list", {})["tools"]] == ["a", "c"]
+    assert len(agent.problems) == 5
+    assert "tool 1 has no name" in agent.problems[0]
+    assert "defined twice" in agent.problems[3]
+    assert "JSON cannot say" in agent.problems[4]
+
+
+def test_an_agent_without_tools_lists_none() -> None:
+    """Ours: None is as good as an empty list."""
+    agent = Plain()
+    agent.tools = None
+
+    assert _tools(agent) == []
+
+
+def test_the_list_is_read_anew_each_time() -> None:
+    """Ours: an agent may grow."""
+    agent = Plain({"name": "a"})
+    served = ServedAgent(agent)
+    agent.tools.append({"name": "b"})
+
+    assert [tool["name"] for tool in served.answer("tools/list", {})["tools"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
+def test_a_cursor_is_refused_because_there_is_one_page(method: str) -> None:
+    """Spec, pagination: an invalid cursor is -32602."""
+    assert _refusal(Full(), method, {"cursor": ""}).code == INVALID_PARAMS
+
+
+# Calls.
+
+
+def test_a_call_reaches_the_agent_with_its_arguments() -> None:
+    """Ours."""
+    agent = Plain({"name": "a"})
+
+    result = ServedAgent(agent).answer("tools/call", {"name": "a", "arguments": {"x": 1}})
+
+    assert agent.ran == [("a", {"x": 1})]
+    assert result["content"] == [{"type": "text", "text": "done"}]
+
+
+def test_a_call_may_leave_out_the_arguments() -> None:
+    """Spec, tools/call: `arguments` is optional."""
+    agent = Plain({"name": "a"})
+
+    ServedAgent(agent).answer("tools/call", {"name": "a"})
+
+    assert agent.ran == [("a", {})]
+
+
+def test_a_tool_that_has_come_since_the_list_was_read_can_be_called() -> None:
+    """Ours: an unknown name is looked for once more before it is refused."""
+    agent = Plain()
+    served = ServedAgent(agent)
+    agent.tools.append({"name": "late"})
+
+    assert served.answer("tools/call", {"name": "late"})["isError"] is False
+
+
+def test_an_unknown_tool_is_refused() -> None:
+    """Spec, tools: an unknown tool is -32602."""
+    refused = _refusal(Plain(), "tools/call", {"name": "nope"})
+
+    assert refused.code == INVALID_PARAMS
+    assert str(refused) == "Unknown tool: nope"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"name": 7},
+        {"name": "a", "arguments": []},
+        {"name": "a", "arguments": "x"},
+        {"name": "a", "arguments": None},
+    ],
+)
+def test_a_call_without_a_name_or_with_arguments_of_the_wrong_kind_is_refused(params: dict[str, Any]) -> None:
+    """Spec, CallToolRequest: malformed requests are -32602."""
+    agent = Plain({"name": "a"})
+
+    assert _refusal(agent, "tools/call", params).code == INVALID_PARAMS
+    assert agent.ran == []
+
+
+def test_arguments_are_checked_before_the_agent_sees_them() -> None:
+    """Spec 2025-11-25, tools: what does not fit is a tool error; ours: every misfit, the schema, and what was given."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n", "m"],
+              "additionalProperties": False}  # fmt: skip
+    agent = Plain({"name": "a", "inputSchema": schema})
+
+    result = ServedAgent(agent).answer("tools/call", {"name": "a", "arguments": {"n": "x", "o": 1}})
+
+    text = result["content"][0]["text"]
+    assert result["isError"] is True
+    assert agent.ran == []
+    assert "'m' is missing" in text
+    assert "'o'" in text
+    assert "n:" in text
+    assert "Expected tool schema:" in text
+    assert '"additionalProperties": false' in text
+    assert 'Your arguments:\n{\n  "n": "x",' in text
+
+
+def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
+    """Ours: the agent checks for itself; the problem is kept once, however often it is met."""
+    agent = Plain({"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"type": "int"}}}})
+    served = ServedAgent(agent)
+
+    for _ in range(3):
+        assert served.answer("tools/call", {"name": "a", "arguments": {"n": 1}})["isError"] is False
+
+    (problem,) = served.problems
+    assert "'a' cannot be used" in problem
+
+
+def test_every_problem_is_told_once_when_it_is_met() -> None:
+    """Ours: whoever serves an agent is its author more often than not. A list that is read again tells nothing anew."""
+    told: list[str] = []
+    agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"type": "int"}}}}, {})
+    served = ServedAgent(agent, tell=told.append)
+    assert told == ["tool 2 has no name and is left out"]
+
+    agent.tools.append({"name": "b", "x": object()})
+    for _ in range(2):
+        served.answer("tools/list", {})
+        served.answer("tools/call", {"name": "a", "arguments": {"n": 1}})
+
+    assert len(told) == 3
+    assert "'b' is left out" in told[1]
+    assert "'a' cannot be used" in told[2]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken"), KeyboardInterrupt("broken")])
+def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
+    error: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spec, tool errors: inside the result. Ours: an exit is one too, it must not end the server."""
+
+    def run(_: Any) -> None:
+        raise error
+
+    result = ServedAgent(Plain({"name": "a"}, run=run)).answer("tools/call", {"name": "a"})
+
+    assert result["isError"] is True
+    assert "broken" in result["content"][0]["text"]
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_tool_that_notices_its_cancellation_has_not_failed() -> None:
+    """Ours: whoever runs the call decides what is said, namely nothing."""
+
+    def run(_: Any) -> None:
+        raise CallCancelledError
+
+    with pytest.raises(CallCancelledError):
+        ServedAgent(Plain({"name": "a"}, run=run)).answer("tools/call", {"name": "a"})
+
+
+# Prompts.
+
+
+@pytest.fixture
+def prompter() -> Full:
+    """Describes prompts, and has no method to get one."""
+    agent = Full()
+    agent.prompts = [
+        {"name": "p", "description": "About", "arguments": [{"name": "x", "required": True}, {"name": "y"}, "z", {}]},
+        {"name": "q", "arguments": "none"},
+        {"description": "no name"},
+    ]
+    return agent
+
+
+def test_prompts_are_listed_with_usable_arguments(prompter: Full) -> None:
+    """Spec, PromptArgument: an object with a name. Ours: what is none is left out."""
+    prompts = ServedAgent(prompter).answer("prompts/list", {})["prompts"]
+
+    assert prompts == [
+        {"name": "p", "description": "About", "arguments": [{"name": "x", "required": True}, {"name": "y"}]},
+        {"name": "q", "arguments": []},
+    ]
+
+
+def test_a_prompt_that_is_only_described_says_its_description_and_what_was_given(prompter: Full) -> None:
+    """Ours: GAIA's agents describe prompts and have no method to get one."""
+    served = ServedAgent(prompter)
+
+    result = served.answer("prompts/get", {"name": "p", "arguments": {"x": "1"}})
+
+    assert result["description"] == "About"
+    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "About\nx: 1"}}]
+    assert served.answer("prompts/get", {"name": "q"})["messages"][0]["content"]["text"] == "q"
+
+
+def test_an_agent_that_can_get_a_prompt_is_asked(prompter: Full) -> None:
+    """Ours: `get_mcp_prompt(name, arguments)`."""
+    prompter.get_mcp_prompt = lambda name, arguments: f"{name} {arguments['x']}"  # type: ignore[attr-defined]
+
+    result = ServedAgent(prompter).answer("prompts/get", {"name": "p", "arguments": {"x": "1"}})
+
+    assert result["messages"][0]["content"]["text"] == "p 1"
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"name": "nope"}, "Unknown prompt: nope"),
+        ({}, "Unknown prompt: None"),
+        ({"name": "p", "arguments": ["x"]}, "an object"),
+        ({"name": "p"}, "needs the argument 'x'"),
+    ],
+)
+def test_a_prompt_that_cannot_be_had_is_refused(prompter: Full, params: dict[str, Any], words: str) -> None:
+    """Spec, prompts: unknown names and missing arguments are -32602."""
+    refused = _refusal(prompter, "prompts/get", params)
+
+    assert refused.code == INVALID_PARAMS
+    assert words in str(refused)
+
+
+def test_an_agent_without_prompts_lists_none() -> None:
+    """Ours: asked before its description is known, an agent answers with an empty list."""
+    assert ServedAgent(Plain()).answer("prompts/list", {}) == {"prompts": []}
+
+
+# Resources.
+
+
+@pytest.fixture
+def librarian() -> Full:
+    """Describes resources, some with their content."""
+    agent = Full()
+    agent.resources = [
+        {"uri": "x://text", "name": "t", "mimeType": "text/plain", "text": "hi"},
+        {"uri": "x://bytes", "blob": b"\x00\x01"},
+        {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="},
+        {"uri": "x://bare"},
+        {"name": "no uri"},
+    ]
+    return agent
+
+
+def test_resources_are_listed_with_a_name_and_without_their_content(librarian: Full) -> None:
+    """Spec, Resource: `name` is required. Ours: the uri is one."""
+    assert ServedAgent(librarian).answer("resources/list", {})["resources"] == [
+        {"uri": "x://text", "name": "t", "mimeType": "text/plain"},
+        {"uri": "x://bytes", "name": "x://bytes"},
+        {"uri": "x://base64", "name": "x://base64", "mimeType": "a/b"},
+        {"uri": "x://bare", "name": "x://bare"},
+    ]
+
+
+def test_there_are_no_templates(librarian: Full) -> None:
+    """Ours: agents have no way to describe them."""
+    assert ServedAgent(librarian).answer("resources/templates/list", {}) == {"resourceTemplates": []}
+
+
+@pytest.mark.parametrize(
+    ("uri", "contents"),
+    [
+        ("x://text", {"uri": "x://text", "mimeType": "text/plain", "text": "hi"}),
+        ("x://bytes", {"uri": "x://bytes", "blob": "AAE="}),
+        ("x://base64", {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="}),
+    ],
+)
+def test_a_content_given_with_the_description_is_read(librarian: Full, uri: str, contents: dict[str, str]) -> None:
+    """Ours: text is text, bytes become base64, and a blob that is a string is base64 already."""
+    assert ServedAgent(librarian).answer("resources/read", {"uri": uri}) == {"contents": [contents]}
+
+
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [("x://bare", INVALID_PARAMS), ("x://nope", RESOURCE_NOT_FOUND), (None, INVALID_PARAMS), (7, INVALID_PARAMS)],
+)
+def test_a_resource_that_cannot_be_read_is_refused(librarian: Full, uri: Any, code: int) -> None:
+    """Spec, MS-15 and its forerunners: unknown resources are refused and named; the revision decides on the code."""
+    refused = _refusal(librarian, "resources/read", {"uri": uri})
+
+    assert refused.code == code
+    assert refused.data == {"uri": uri}
+
+
+def test_an_agent_that_can_read_resources_is_asked_also_for_those_it_did_not_list(librarian: Full) -> None:
+    """Ours: `read_mcp_resource(uri)`; the type is the one it announced."""
+    librarian.read_mcp_resource = lambda uri: f"read {uri}"  # type: ignore[attr-defined]
+    served = ServedAgent(librarian)
+
+    assert served.answer("resources/read", {"uri": "x://text"})["contents"] == [
+        {"uri": "x://text", "mimeType": "text/plain", "text": "read x://text"}
+    ]
+    assert served.answer("resources/read", {"uri": "x://new"})["contents"][0]["text"] == "read x://new"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, FileNotFoundError])
+def test_a_resource_that_the_agent_does_not_find_is_refused(librarian: Full, error: type[Exception]) -> None:
+    """Spec, MS-15: never an empty answer instead."""
+
+    def read(uri: str) -> str:
+        raise error(uri)
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    assert _refusal(librarian, "resources/read", {"uri": "x://gone"}).data == {"uri": "x://gone"}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
+def test_a_bug_in_reading_a_resource_that_is_listed_is_told_as_one(librarian: Full, error: Exception) -> None:
+    """Ours: it is there, so "not found" would hide what is wrong."""
+
+    def read(_: str) -> str:
+        raise error
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    with pytest.raises(type(error)):
+        ServedAgent(librarian).answer("resources/read", {"uri": "x://text"})
+
+
+def test_a_content_that_json_cannot_say_is_no_missing_resource(librarian: Full) -> None:
+    """Ours."""
+    librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
+
+    with pytest.raises(ValueError, match="JSON"):
+        ServedAgent(librarian).answer("resources/read", {"uri": "x://new"})
+
+
+def test_an_agent_without_resources_lists_none() -> None:
+    """Ours."""
+    assert ServedAgent(Plain()).answer("resources/list", {}) == {"resources": []}

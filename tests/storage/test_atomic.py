@@ -1,0 +1,185 @@
+"""Files that are replaced as a whole: locks, what stands there, and the step itself."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.storage.atomic import Standing, locked, read_bytes, standing_file, write_bytes
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "servers.json"
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_file_without_end_is_not_read_to_the_end() -> None:
+    """Ours: somebody's slip, such as `--config /dev/zero`."""
+    with pytest.raises(ConfigFileError, match="larger than 64 MB"):
+        read_bytes(Path("/dev/zero"))
+
+
+def test_what_stands_there_is_found_behind_links(tmp_path: Path, path: Path) -> None:
+    """Ours: its place, its content, its mode; empty and private where nothing is yet."""
+    real = tmp_path.resolve() / "real.json"
+    path.symlink_to("real.json")
+    assert standing_file(path) == Standing(real, b"", 0o600, exists=False)
+    real.write_bytes(b"{}")
+    real.chmod(0o640)
+    assert standing_file(path) == Standing(real, b"{}", 0o640, exists=True)
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a link to itself", "read-only"])
+def test_what_must_not_be_replaced_is_refused(path: Path, kind: str) -> None:
+    """Ours: a rename would get past a mode, and past a link."""
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a link to itself":
+        path.symlink_to(path)
+    else:
+        path.write_text("{}")
+        path.chmod(0o444)
+    with pytest.raises(ConfigFileError) as caught:
+        standing_file(path)
+    assert caught.value.path == path
+
+
+def test_a_file_is_replaced_with_content_and_mode(path: Path) -> None:
+    """Ours: and nothing else is left in its folder."""
+    path.write_bytes(b"old")
+    write_bytes(path, standing_file(path), b"new", 0o640)
+    assert (path.read_bytes(), mode_of(path)) == (b"new", 0o640)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_keeps_its_owner(path: Path) -> None:
+    """Ours: what the administrator changes for a person stays the person's. Without rights there is only one owner."""
+    owner = (4321, 1234) if os.getuid() == 0 else (os.getuid(), os.getgid())
+    path.write_bytes(b"old")
+    os.chown(path, *owner)
+    write_bytes(path, standing_file(path), b"new", 0o640)
+    assert (path.stat().st_uid, path.stat().st_gid, mode_of(path)) == (*owner, 0o640)
+
+
+def test_a_group_that_cannot_be_kept_passes_its_rights_to_no_other() -> None:
+    """Ours: here as a person who is not in the file's group. Without rights there is only the one group."""
+    program = (
+        "import os\nimport tempfile\nfrom pathlib import Path\n"
+        "from gaia_mcp.storage.atomic import standing_file, write_bytes\n"
+        "if os.getuid() == 0:\n    os.setgroups([])\n    os.setgid(1234)\n    os.setuid(4321)\n"
+        "write_bytes(Path('x'), standing_file(Path('x')), b'new', 0o664)\n"
+    )
+    is_root = os.getuid() == 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(b"old")
+        if is_root:
+            path.parent.chmod(0o777)
+            os.chown(path, 4321, 0)
+        subprocess.run([sys.executable, "-c", program], cwd=folder, check=True)
+        assert (path.read_bytes(), mode_of(path)) == (b"new", 0o604 if is_root else 0o664)
+
+
+def test_what_another_program_writes_meanwhile_is_not_overwritten(path: Path) -> None:
+    """Ours: it knows nothing of our lock."""
+    for there in (b"theirs", None):
+        path.write_bytes(b"old")
+        standing = standing_file(path)
+        path.unlink()
+        if there is not None:
+            path.write_bytes(there)
+        with pytest.raises(ConfigFileError, match="changed by another program"):
+            write_bytes(path, standing, b"ours", 0o600)
+        assert [file.read_bytes() for file in path.parent.iterdir()] == [there] * (there is not None)
+
+
+def test_a_failed_rename_takes_its_temporary_file_along(tmp_path: Path) -> None:
+    """Ours: also when it fails at the very last step."""
+    taken = tmp_path / "taken"
+    (taken / "inside").mkdir(parents=True)
+    with pytest.raises(ConfigFileError, match="cannot be written"):
+        write_bytes(taken, Standing(taken, b"", 0o600, exists=True), b"{}", 0o600)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["taken"]
+
+
+def test_the_folder_is_made_and_private(tmp_path: Path) -> None:
+    """Ours: folder 0700."""
+    path = tmp_path / "a" / "b" / "servers.json"
+    with locked(path):
+        assert mode_of(path.parent) == 0o700
+    assert list(path.parent.iterdir()) == []
+
+
+def test_an_old_folder_keeps_its_mode(tmp_path: Path) -> None:
+    """Ours: its owner chose it."""
+    tmp_path.chmod(0o755)
+    with locked(tmp_path / "servers.json"):
+        pass
+    assert mode_of(tmp_path) == 0o755
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    """Ours: about the file that was wanted."""
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "servers.json"
+    with pytest.raises(ConfigFileError, match="folder cannot be made") as caught, locked(path):
+        raise AssertionError("not reached")
+    assert caught.value.path == path
+
+
+def test_a_second_writer_waits_and_then_gives_up(path: Path) -> None:
+    """Ours: every wait has an end."""
+    with locked(path), pytest.raises(ConfigFileError, match=r"was locked for 0\.05 s"), locked(path, 0.05):
+        raise AssertionError("not reached")
+    with locked(path, 0.05):
+        pass
+
+
+def test_a_second_writer_goes_on_when_the_first_has_ended(path: Path) -> None:
+    """Ours: nobody is turned away for a moment's work."""
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with locked(path):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with locked(path):
+        thread.start()
+        assert waiting.wait(5)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_an_error_inside_lets_the_lock_go(path: Path) -> None:
+    """Ours: the next one must not wait for nothing."""
+    with pytest.raises(ZeroDivisionError), locked(path):
+        raise ZeroDivisionError
+    with locked(path, 0.05):
+        pass
+
+
+def test_two_names_of_one_file_share_a_lock(tmp_path: Path) -> None:
+    """Ours: through a link and directly, it is the same file that is written."""
+    real = tmp_path / "dotfiles" / "mcp.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    link = tmp_path / "servers.json"
+    link.symlink_to(real)
+    with locked(real), pytest.raises(ConfigFileError), locked(link, 0.05):
+        raise AssertionError("not reached")

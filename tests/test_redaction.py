@@ -1,0 +1,287 @@
+"""What is taken for a secret."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url, secrets_in
+from gaia_mcp.safetext import MASK
+from tests.protocol_support import steady
+
+SECRET_NAMES = [
+    "api_key",
+    "API-KEY",
+    "apiKey",
+    "APIKEY",
+    "OPENAI_API_KEY",
+    "token",
+    "GITHUB_TOKEN",
+    "--access-token",
+    "secret",
+    "clientSecret",
+    "password",
+    "PGPASSWORD",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "DB_PASS",
+    "pass",
+    "--pass",
+    "GITHUB_PAT",
+    "Authorization",
+    "Proxy-Authorization",
+    "authorisation",
+    "auth.token",
+    "credentials",
+    "aws_creds",
+    "Cookie",
+    "session_id",
+    "bearer",
+    "jwt",
+    "X-Api-Key",
+    "private_key",
+    "keyboard_token",
+    "author_token",
+]
+ORDINARY_NAMES = [
+    "path",
+    "keyboard",
+    "KEYBOARD_LAYOUT",
+    "keyword",
+    "--keywords",
+    "author",
+    "--authors",
+    "GIT_AUTHOR_NAME",
+    "authority",
+    "monkey",
+    "donkey",
+    "tokenizer",
+    "--tokenizer-path",
+    "pass-through",
+    "bypass",
+    "compass",
+    "passive",
+    "patch",
+    "dispatch",
+    "compat",
+    "--key-file",
+    "token_path",
+    "SECRET_DIR",
+    "--auth-type",
+    "TOKEN_URL",
+    "--api-key-env",
+    "--no-auth",
+    "keymap",
+    "keyspace",
+    "limit",
+    "user",
+]
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES)
+def test_a_name_that_means_a_secret_is_known(name: str) -> None:
+    """Ours: no secret in `list`."""
+    assert looks_secret(name)
+
+
+@pytest.mark.parametrize("name", ORDINARY_NAMES)
+def test_an_ordinary_name_is_not_taken_for_a_secret(name: str) -> None:
+    """Ours: a mask where none is needed hides what one came to see."""
+    assert not looks_secret(name)
+
+
+@pytest.mark.parametrize("value", ["${TOKEN}", "${TOKEN:-}", "Bearer ${TOKEN}", "basic ${_A1}"])
+def test_a_mere_reference_is_no_secret(value: str) -> None:
+    """Ours: it shows which variable is missing."""
+    assert masked(value) == value
+
+
+@pytest.mark.parametrize(
+    "value", ["x", "", "${TOKEN:-hunter2}", "${TOKEN}hunter2", "${TOKEN}\nhunter2", "hunter2 ${TOKEN}", "${}", "$TOKEN"]
+)
+def test_everything_else_is_masked(value: str) -> None:
+    """Ours: also the default of a reference, which may be the secret itself."""
+    assert masked(value) == MASK
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://host/path", "https://host/path"),
+        ("https://u:hunter2@host/", "https://****@host/"),
+        ("https://hunter2@host/", "https://****@host/"),
+        ("redis://:hunter2@host", "redis://****@host"),
+        ("postgres://u:hun@ter2@host/db", "postgres://****@host/db"),
+        ("postgres://u:hun/ter2@host/db", "postgres://****@host/db"),
+        ("postgres://u:hun#ter?2@host/db", "postgres://****@host/db"),
+        ("https://host/?key=hunter2", "https://host/?key=****"),
+        ("https://host/?a=hunter2&b=hunter2#top", "https://host/?a=****&b=****#top"),
+        ("https://host/?flag", "https://host/?flag"),
+        ("https://host/?key=${KEY}", "https://host/?key=${KEY}"),
+        ("https://host/ghp_hunter2hunter2/sse", "https://host/****/sse"),
+        ("https://host:8080/@scope/package", "https://host:8080/@scope/package"),
+        ("https://host:8080", "https://host:8080"),
+    ],
+)
+def test_a_url_is_shown_without_what_opens_it(url: str, shown: str) -> None:
+    """Ours: `list` hides secrets in a URL."""
+    assert masked_url(url) == shown
+
+
+class TestArguments:
+    """What `list` shows of a command."""
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["--api-key", "hunter2"],
+            ["--token=hunter2"],
+            ["--token", "-hunter2"],
+            ["-token", "hunter2"],
+            ["--auth.token", "hunter2"],
+            ["--db-pass", "hunter2"],
+            ["--passphrase", "hunter2"],
+            ["--cookie", "sid=hunter2"],
+            ["--password", "12345"],
+            ["--password=12345"],
+            ["--api-key", "${KEY:-hunter2}"],
+            ["--token=a=hunter2"],
+            ["API_KEY=hunter2"],
+            ["-e", "API_KEY=hunter2"],
+            ["-eAPI_KEY=hunter2"],
+            ["--env=API_KEY=hunter2"],
+            ["--set=server.authToken=hunter2"],
+            ["-Dapi.key=hunter2"],
+            ["PASSWORD=correct hunter2 battery"],
+            ["--header", "Authorization: Bearer hunter2"],
+            ["--header", "Authorization:Bearer hunter2"],
+            ["--header=X-Api-Key: hunter2"],
+            ["-H", "Cookie: a=hunter2; b=hunter2"],
+            ["--header", "Bearer hunter2"],
+            ['"Authorization:', "Bearer", 'hunter2"'],
+            ["--password", '"correct', "hunter2", 'hunter2"'],
+            ["--password='correct", "hunter2", "hunter2'"],
+            ["'Authorization:", "Bearer", "hunter2", "hunter2'"],
+            ["-H", '"X-Api-Key:', "hunter2", 'hunter2"'],
+            ["Server=db;Password=hunter2 hunter2;Port=5"],
+            ["host=db password=hunter2"],
+            ['{"apiKey": "hunter2"}'],
+            ['--config={"a": {"client_secret": "x\\"hunter2"}}'],
+            ['{"tokens": ["a", "hunter2"]}'],
+            ['{"auth": {"user": "jane", "pw": "hunter2"}}'],
+            ["{'password': 'hunter2'}"],
+            ["sk-proj-hunter2hunter2"],
+            ["--config=sk-hunter2hunter2"],
+            ["ghp_hunter2hunter2"],
+            ["github_pat_hunter2hunter2"],
+            ["glpat-hunter2hunter2"],
+            ["xoxb-hunter2hunter2"],
+            ["hf_hunter2hunter2"],
+            ["AKIAHUNTER2HUNTER2"],
+            ["eyJhbGciOi.hunter2.hunter2"],
+            ["postgres://u:hunter2@host/db"],
+            ["--url=https://host/?key=hunter2"],
+            ["https://host/#access_token=hunter2"],
+            ["git+https://hunter2@host/x.git"],
+        ],
+        ids=str,
+    )
+    def test_a_secret_is_not_shown(self, arguments: list[str]) -> None:
+        """Ours: never a secret in `list`."""
+        shown = masked_arguments(arguments)
+        assert len(shown) == len(arguments)
+        assert "hunter2" not in " ".join(shown).casefold()
+        assert "12345" not in " ".join(shown)
+        assert MASK in " ".join(shown)
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [],
+            ["-y", "@modelcontextprotocol/server-filesystem", "/home/jane", "."],
+            ["--keyboard", "us", "--author", "jane", "--author=jane"],
+            ["--max-tokens", "5", "--max_tokens=4096", "--token-ratio", "0.5"],
+            ["--auth", "true", "--session=false"],
+            ["--key-file", "/etc/key.pem", "--token-path=/x"],
+            ["--no-auth", "server.py"],
+            ["--token", "--verbose", "-x"],
+            ["--token"],
+            ["--api-key="],
+            ["--api-key", "${KEY}", "--token=${TOKEN}", "API_KEY=${KEY}"],
+            ["--header", "Authorization: Bearer ${TOKEN}"],
+            ["-v", "/keys:/keys", "C:\\keys:\\keys"],
+            ["npm-run-all2", "sketchybar-helper-mcp", "hf-mcp-server", "pkg-config-server", "pypi-mcp-server"],
+            ["mcp/auth:latest", "ghcr.io/x/token-server:1.2"],
+            ["auth", "login", "token", "list", "basic", "bearer"],
+            ["https://host:8080/a?flag", "http://localhost"],
+            ['{"max_tokens": 5, "path": "/x"}'],
+            ["a=b", "=", "", "--", ":", "--x=y"],
+        ],
+        ids=str,
+    )
+    def test_what_is_no_secret_is_shown_as_it_is(self, arguments: list[str]) -> None:
+        """Ours: one wants to see what a command does."""
+        assert masked_arguments(arguments) == arguments
+
+    def test_only_the_secret_is_masked(self) -> None:
+        """Ours: what stands around it helps to find it."""
+        assert masked_arguments(["--token", "x", "path", "--token=x", "A_KEY='x y'"]) == [
+            "--token",
+            MASK,
+            "path",
+            f"--token={MASK}",
+            f"A_KEY='{MASK}'",
+        ]
+        assert masked_arguments(["--header=Authorization: Bearer x", "Server=db;Password=x;Port=5"]) == [
+            f"--header=Authorization: {MASK}",
+            f"Server=db;Password={MASK};Port=5",
+        ]
+
+    def test_what_follows_a_quoted_secret_is_shown(self) -> None:
+        """Ours: a command line that was split at its spaces, quotes and all."""
+        line = """srv --password "a b c" --path 'd e' "f" --token "g" h"""
+        assert " ".join(masked_arguments(line.split(" "))) == (
+            """srv --password **** **** **** --path 'd e' "f" --token "****" h"""
+        )
+
+    def test_json_stays_json(self) -> None:
+        """Ours: a masked configuration can still be read."""
+        given = {"apiKey": "x", "retries": 3, "nested": {"secret": "a b", "path": "/x"}, "max_tokens": 5}
+        (shown,) = masked_arguments([json.dumps(given)])
+        assert json.loads(shown) == {**given, "apiKey": MASK, "nested": {"secret": MASK, "path": "/x"}}
+
+    @steady
+    @given(st.lists(st.text(max_size=30), max_size=5))
+    def test_any_arguments_can_be_masked(self, arguments: list[str]) -> None:
+        """Ours: one argument stays one argument, and masking twice changes nothing more."""
+        shown = masked_arguments(arguments)
+        assert len(shown) == len(arguments)
+
+    @steady
+    @given(st.sampled_from(["--token", "--api-key", "--db.password"]), st.text("abcXYZ./+=-_", min_size=1))
+    def test_no_spelling_of_a_secret_gets_through(self, flag: str, tail: str) -> None:
+        """Ours: as its own argument or after `=`."""
+        secret = f"hunter2{tail}"
+        assert "hunter2" not in " ".join(masked_arguments([flag, secret, f"{flag}={secret}"]))
+
+
+class TestSecretsIn:
+    """What a server was given, and must not be seen to repeat."""
+
+    def test_the_values_of_its_own_variables_are_secrets(self) -> None:
+        """Ours: whatever they are called."""
+        assert secrets_in({"A": "one", "B": "two"}, []) == ["one", "two"]
+
+    def test_what_follows_a_scheme_is_a_secret_by_itself(self) -> None:
+        """Ours: the server may print it without the word before."""
+        assert secrets_in({"HDR": "Bearer hunter22"}, []) == ["Bearer hunter22", "hunter22"]
+
+    def test_arguments_hide_what_they_hide_in_a_list_too(self) -> None:
+        """Ours: one rule for what a secret looks like."""
+        arguments = ["run", "--api-key", "hunter22", "--token=swordfish", "https://ada:pass@host/", "--port", "80"]
+
+        assert secrets_in({}, arguments) == ["hunter22", "swordfish", "ada:pass"]

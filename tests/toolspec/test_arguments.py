@@ -1,0 +1,280 @@
+"""Arguments in the types that a tool wants."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.toolspec.arguments import typed_arguments, typed_value
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_assignment
+from tests.protocol_support import steady
+from tests.schema_support import ANY_SCHEMA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def no_file(name: str) -> str:
+    raise AssertionError(f"nobody asked for {name}")
+
+
+def typed(*texts: str, schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
+    return typed_arguments([read_assignment(text) for text in texts], schema, no_file, base)
+
+
+class TestTypedValue:
+    """What a word becomes."""
+
+    @pytest.mark.parametrize(
+        ("schema", "text", "value"),
+        [
+            # A string never becomes anything else.
+            ({"type": "string"}, "5", "5"),
+            ({"type": "string"}, "true", "true"),
+            ({"type": "string"}, "null", "null"),
+            ({"type": "string"}, " [1] ", " [1] "),
+            ({"type": "string"}, "", ""),
+            ({"type": "integer"}, "5", 5),
+            ({"type": "integer"}, " -5 ", -5),
+            ({"type": "integer"}, "+5", 5),
+            ({"type": "integer"}, "12345678901234567890", 12345678901234567890),
+            ({"type": "integer"}, "5.0", "5.0"),
+            ({"type": "integer"}, "5x", "5x"),
+            ({"type": "integer"}, "5\n6", "5\n6"),
+            ({"type": "integer"}, "1_000", "1_000"),
+            ({"type": "integer"}, "9" * 301, "9" * 301),
+            ({"type": "integer"}, "true", "true"),
+            ({"type": "integer"}, "", ""),
+            ({"type": "number"}, "5", 5),
+            ({"type": "number"}, "5.5", 5.5),
+            ({"type": "number"}, ".5", 0.5),
+            ({"type": "number"}, "5.", 5.0),
+            ({"type": "number"}, "-1e3", -1000.0),
+            ({"type": "number"}, "1e999", "1e999"),
+            ({"type": "number"}, "nan", "nan"),
+            ({"type": "number"}, "Infinity", "Infinity"),
+            ({"type": "number"}, ".", "."),
+            ({"type": "boolean"}, "true", True),
+            ({"type": "boolean"}, "Yes", True),
+            ({"type": "boolean"}, "on", True),
+            ({"type": "boolean"}, "1", True),
+            ({"type": "boolean"}, "FALSE", False),
+            ({"type": "boolean"}, "no", False),
+            ({"type": "boolean"}, "off", False),
+            ({"type": "boolean"}, "0", False),
+            ({"type": "boolean"}, "maybe", "maybe"),
+            ({"type": "null"}, "null", None),
+            ({"type": "null"}, "", ""),
+            ({"type": "array"}, "a", ["a"]),
+            ({"type": "array"}, "[1, 2]", [1, 2]),
+            ({"type": "array"}, "[a, b]", "[a, b]"),
+            ({"type": "array"}, "[NaN]", "[NaN]"),
+            ({"type": "array"}, "[" * 100_000, "[" * 100_000),
+            ({"type": "array", "items": {"type": "integer"}}, "5", [5]),
+            ({"type": "array", "items": {"type": "integer"}}, "x", ["x"]),
+            ({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}, "5", [[5]]),
+            ({"type": "object"}, '{"a": 1}', {"a": 1}),
+            ({"type": "object"}, "a", "a"),
+            ({"type": "object"}, "{a: 1}", "{a: 1}"),
+            ({"properties": {"a": {}}}, '{"a": 1}', {"a": 1}),
+            ({}, "5", "5"),
+            (True, "5", "5"),
+            (None, "5", "5"),
+            ({"type": "no-such-type"}, "5", "5"),
+            ({"type": [5]}, "5", "5"),
+        ],
+        ids=lambda value: str(value)[:40],
+    )
+    def test_a_word_becomes_what_the_schema_says(self, schema: Any, text: str, value: Any) -> None:
+        """Ours: `key=value` is turned into the schema's type; nothing is guessed."""
+        found = typed_value(text, schema, {})
+        assert (found, type(found)) == (value, type(value))
+
+    @pytest.mark.parametrize(
+        ("schema", "text", "value"),
+        [
+            ({"type": ["integer", "string"]}, "5", "5"),
+            ({"type": ["integer", "null"]}, "null", None),
+            ({"type": ["integer", "null"]}, "5", 5),
+            ({"type": ["boolean", "integer"]}, "1", 1),
+            ({"type": ["boolean", "integer"]}, "true", True),
+            ({"type": ["string", "null"]}, "null", "null"),
+            ({"type": ["array", "integer"]}, "5", 5),
+            ({"type": ["array", "integer"]}, "x", ["x"]),
+            ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "5", 5),
+            ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "null", None),
+            ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", "x"),
+            ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "5", "5"),
+            ({"oneOf": [{"type": "boolean"}, {"type": "number"}]}, "0", 0),
+            ({"allOf": [{"type": "integer"}]}, "5", 5),
+            ({"type": "integer", "allOf": [{"type": ["integer", "string"]}]}, "5", 5),
+            ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]}, "5", [5]),
+            ({"anyOf": [{"anyOf": [{"type": "integer"}]}, True, 5]}, "5", 5),
+            ({"anyOf": []}, "5", "5"),
+        ],
+    )
+    def test_in_a_union_text_comes_first(self, schema: Any, text: str, value: Any) -> None:
+        """Ours: whoever allows text gets what was typed; a number wins over a boolean."""
+        found = typed_value(text, schema, schema)
+        assert (found, type(found)) == (value, type(value))
+
+    @pytest.mark.parametrize(
+        ("schema", "text", "value"),
+        [
+            ({"enum": ["a", "b"]}, "a", "a"),
+            ({"enum": ["a", "b"]}, "c", "c"),
+            ({"enum": [1, 2]}, "2", 2),
+            ({"enum": [1, 2]}, " 2 ", 2),
+            ({"enum": [1, 2]}, "3", "3"),
+            ({"enum": [1, 2], "type": "integer"}, "3", 3),
+            ({"enum": [1, "1"]}, "1", "1"),
+            ({"enum": [1, True]}, "true", True),
+            ({"enum": [True, 1]}, "1", 1),
+            ({"enum": [None]}, "null", None),
+            ({"enum": [1.0]}, "1", 1.0),
+            ({"enum": [[1, 2], {"a": 1}]}, "[1,2]", [1, 2]),
+            ({"enum": [[1, 2], {"a": 1}]}, '{"a":1}', {"a": 1}),
+            ({"enum": ["a", 1], "type": ["string", "integer"]}, "1", 1),
+            ({"const": 5}, "5", 5),
+            ({"const": "5"}, "5", "5"),
+            ({"oneOf": [{"const": 1}, {"const": 2}]}, "2", 2),
+            ({"anyOf": [{"enum": [1, 2]}, {"type": "null"}]}, "1", 1),
+            ({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}, "auto", "auto"),
+            ({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}, "7", 7),
+            ({"anyOf": [{"type": "string"}, {"const": 1}]}, "1", "1"),
+            ({"enum": []}, "5", "5"),
+            ({"enum": 5, "type": "integer"}, "5", 5),
+        ],
+    )
+    def test_a_choice_is_found_whatever_its_type(self, schema: Any, text: str, value: Any) -> None:
+        """JSON Schema 2020-12, enum and const: choices need not be strings, nor have a type beside them."""
+        found = typed_value(text, schema, schema)
+        assert (found, type(found)) == (value, type(value))
+
+    def test_references_lead_to_the_type(self) -> None:
+        """Ours: most generators put an enumeration into `$defs`."""
+        root = {
+            "$defs": {
+                "N": {"type": "integer"},
+                "E": {"enum": [1]},
+                "L": {"type": "array", "items": {"$ref": "#/$defs/N"}},
+            }
+        }
+        assert typed_value("5", {"$ref": "#/$defs/N"}, root) == 5
+        assert typed_value("1", {"anyOf": [{"$ref": "#/$defs/E"}, {"type": "null"}]}, root) == 1
+        assert typed_value("5", {"$ref": "#/$defs/L"}, root) == [5]
+
+    def test_a_list_of_itself_comes_to_an_end(self) -> None:
+        """Ours: a schema can say so; JSON is the way to fill it."""
+        schema = {"type": "array", "items": {"$ref": "#"}}
+        assert json.dumps(typed_value("x", schema, schema)).strip("[]") == '"x"'
+        assert typed_value("[[]]", schema, schema) == [[]]
+
+    @steady
+    @given(st.text(), ANY_SCHEMA)
+    def test_any_word_and_any_schema_give_a_value(self, text: str, schema: Any) -> None:
+        """Ours: it never raises, and what it gives was said by the word or is a choice of the schema."""
+        value = typed_value(text, schema, schema)
+        assert value == value or isinstance(value, float)
+
+    @steady
+    @given(st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False))
+    def test_every_number_survives_its_spelling(self, number: float) -> None:
+        """Ours: what Python writes is what is read."""
+        assert typed_value(repr(number), {"type": "number"}, {}) == number
+
+    @steady
+    @given(st.text())
+    def test_text_stays_text(self, text: str) -> None:
+        """Ours: for a string parameter nothing needs quoting."""
+        assert typed_value(text, {"type": "string"}, {}) == text
+
+
+class TestTypedArguments:
+    """All arguments of a call."""
+
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "either": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        },
+    }
+
+    def test_each_gets_its_own_type(self) -> None:
+        """Ours."""
+        assert typed("path=5", "limit=5", "tags=a", schema=self.SCHEMA) == {"path": "5", "limit": 5, "tags": ["a"]}
+
+    def test_an_unknown_key_stays_text(self) -> None:
+        """Ours: the check that follows says that there is no such parameter."""
+        assert typed("colour=5", schema=self.SCHEMA) == {"colour": "5"}
+        assert typed("colour=5", schema={**self.SCHEMA, "additionalProperties": True}) == {"colour": "5"}
+        assert typed("colour=5", schema=None) == {"colour": "5"}
+
+    def test_other_keys_have_the_type_that_the_schema_gives_them(self) -> None:
+        """JSON Schema 2020-12: additionalProperties."""
+        assert typed("a=5", schema={"additionalProperties": {"type": "integer"}}) == {"a": 5}
+
+    def test_a_list_is_given_by_repetition(self) -> None:
+        """Ours: as with options of other programs."""
+        assert typed("tags=a", "tags=b", "tags=c", schema=self.SCHEMA) == {"tags": ["a", "b", "c"]}
+        assert typed("tags=[1]", "tags=b", 'tags:=["c", "d"]', schema=self.SCHEMA) == {"tags": [1, "b", "c", "d"]}
+        assert typed('tags:="a"', "tags=b", schema=self.SCHEMA) == {"tags": ["a", "b"]}
+
+    def test_what_may_be_text_or_a_list_becomes_a_list_the_second_time(self) -> None:
+        """Ours: text comes first, but two are a list."""
+        assert typed("either=a", schema=self.SCHEMA) == {"either": "a"}
+        assert typed("either=a", "either=b", schema=self.SCHEMA) == {"either": ["a", "b"]}
+
+    def test_anything_else_given_twice_is_an_error(self) -> None:
+        """Ours: one of the two would be lost."""
+        for texts in (["path=a", "path=b"], ["colour=a", "colour=a"], ["limit:=1", "limit=2"]):
+            with pytest.raises(ArgumentSyntaxError, match="twice"):
+                typed(*texts, schema=self.SCHEMA)
+
+    def test_json_is_taken_as_it_is(self) -> None:
+        """Ours: `key:=JSON`, whatever the schema says."""
+        assert typed("path:=5", 'limit:="5"', "new:=null", schema=self.SCHEMA) == {"path": 5, "limit": "5", "new": None}
+
+    @pytest.mark.parametrize("text", ["limit:=", "limit:=abc", "limit:={", "limit:=NaN", "limit:=1e999"])
+    def test_json_that_is_none_names_its_key(self, text: str) -> None:
+        """Ours: which of the many words was wrong."""
+        with pytest.raises(ArgumentSyntaxError, match="limit: not JSON"):
+            typed(text, schema=self.SCHEMA)
+
+    def test_a_file_stands_for_its_content(self, tmp_path: Path) -> None:
+        """Ours: `key=@FILE`; its content is typed like a word."""
+        (tmp_path / "text").write_text("5\n")
+        (tmp_path / "list").write_text('["a"]')
+
+        def read(name: str) -> str:
+            return (tmp_path / name).read_text()
+
+        texts = ["path=@text", "limit=@text", "tags=@list", "new:=@list"]
+        arguments = typed_arguments([read_assignment(text) for text in texts], self.SCHEMA, read)
+        assert arguments == {"path": "5\n", "limit": 5, "tags": ["a"], "new": ["a"]}
+
+    def test_a_lone_at_sign_is_text(self) -> None:
+        """Ours: there is no file without a name."""
+        assert typed("path=@", schema=self.SCHEMA) == {"path": "@"}
+
+    def test_a_missing_file_is_its_reader_s_affair(self) -> None:
+        """Ours: the reader knows what to say."""
+
+        def read(name: str) -> str:
+            raise ArgumentSyntaxError(f"{name} is not there")
+
+        with pytest.raises(ArgumentSyntaxError, match=r"notes\.txt is not there"):
+            typed_arguments([read_assignment("path=@notes.txt")], self.SCHEMA, read)
+
+    def test_words_lie_over_the_object(self) -> None:
+        """Ours: `--args` first, then what is typed; the object itself is not touched."""
+        base = {"path": "a", "tags": ["x"], "other": {"deep": 1}}
+        assert typed("path=b", "tags=y", schema=self.SCHEMA, base=base) == {**base, "path": "b", "tags": ["y"]}
+        assert base == {"path": "a", "tags": ["x"], "other": {"deep": 1}}

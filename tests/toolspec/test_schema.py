@@ -1,0 +1,439 @@
+"""Schemas: what is one, what fits it, and how it reads in a line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+
+from gaia_mcp.toolspec.schema import (
+    MAX_PARTS,
+    Misfit,
+    SchemaError,
+    check_schema,
+    misfits,
+    parts_of,
+    properties_of,
+    required_of,
+    resolved,
+    signature,
+    type_in_words,
+)
+from tests.protocol_support import steady
+from tests.schema_support import ANY_SCHEMA
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+class TestCheckSchema:
+    """Is it a schema that can be used?"""
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            {},
+            True,
+            False,
+            {"type": "object"},
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"},
+            {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {}}, "$ref": "#/definitions/a"},
+            {"$schema": "http://json-schema.org/draft-04/schema#", "type": "string"},
+            {"properties": {"child": {"$ref": "#"}}},
+            {"x-unknown": [1, 2], "type": "string", "format": "no-such-format"},
+            nested(100),
+            {"properties": {f"p{number}": {"type": "string"} for number in range(5000)}},
+        ],
+    )
+    def test_a_usable_schema_is_accepted(self, schema: Any) -> None:
+        """JSON Schema 2020-12 and its forerunners; words that are not known are notes."""
+        check_schema(schema)
+
+    @pytest.mark.parametrize(
+        ("schema", "words"),
+        [
+            ({"type": "strin"}, "type"),
+            ({"properties": {"a": {"type": 5}}}, "properties.a.type"),
+            ({"required": "path"}, "required"),
+            ({"allOf": [{}, {"minimum": "1"}]}, "allOf[1].minimum"),
+            ({"pattern": "("}, "pattern"),
+            (None, "null"),
+            ([], "object"),
+            ("object", "string"),
+            ('{"type": "object"}', "string"),
+            ({"$ref": "#/$defs/missing"}, "/$defs/missing"),
+            ({"$ref": "https://example.org/schema.json"}, "https://example.org/schema.json"),
+            ({"$schema": "https://example.org/my-dialect"}, "https://example.org/my-dialect"),
+            ({"default": {1, 2}}, "not JSON"),
+            ({"description": "\ud800"}, "surrogates"),
+        ],
+    )
+    def test_an_unusable_schema_is_refused_with_the_reason(self, schema: Any, words: str) -> None:
+        """Ours: `test-client` validates every schema and says what is wrong where."""
+        with pytest.raises(SchemaError) as caught:
+            check_schema(schema)
+        assert words in str(caught.value)
+
+    @pytest.mark.parametrize("depth", [500, 100_000])
+    def test_a_schema_without_bottom_is_refused(self, depth: int) -> None:
+        """Ours: neither Python's limit nor the validator's is a crash."""
+        with pytest.raises(SchemaError):
+            check_schema(nested(depth))
+
+    def test_nothing_is_fetched(self) -> None:
+        """Ours: a server's schema must not make us call other computers."""
+        asked: list[str] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            address = f"http://127.0.0.1:{server.server_address[1]}/schema.json"
+            for schema in ({"$ref": address}, {"$schema": address}, {"$ref": f"{address}#/a"}, {"$id": address}):
+                with contextlib.suppress(SchemaError):
+                    check_schema(schema)
+                with contextlib.suppress(SchemaError):
+                    misfits(schema, {"a": 1})
+            server.shutdown()
+            thread.join()
+        assert asked == []
+
+
+class TestMisfits:
+    """Does a value fit?"""
+
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer", "maximum": 10},
+            "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+        },
+        "required": ["path", "mode"],
+        "additionalProperties": False,
+    }
+
+    def test_a_value_that_fits_has_none(self) -> None:
+        """JSON Schema 2020-12."""
+        assert misfits(self.SCHEMA, {"path": "/", "mode": 1, "limit": 3} | {}) != []
+        assert misfits({**self.SCHEMA, "required": ["path"]}, {"path": "/", "limit": 3}) == []
+
+    def test_everything_that_does_not_fit_is_said_at_once(self) -> None:
+        """Ours: one look, one correction; what is missing or unknown first."""
+        found = misfits(self.SCHEMA, {"limit": 99, "tags": [{}, {"name": 3}], "colour": "red", "size": 1})
+
+        assert [(misfit.where, misfit.keyword) for misfit in found[:3]] == [
+            ("", "required"),
+            ("", "required"),
+            ("", "additionalProperties"),
+        ]
+        assert {misfit.what for misfit in found[:2]} == {"'path' is missing", "'mode' is missing"}
+        assert all(f"'{name}'" in found[2].what for name in ("colour", "size"))
+        assert {(misfit.where, misfit.keyword) for misfit in found[3:]} == {
+            ("limit", "maximum"),
+            ("tags[1].name", "type"),
+        }
+
+    def test_a_misfit_reads_as_a_sentence(self) -> None:
+        """Ours: it is printed as it is."""
+        assert str(Misfit("a.b[0]", "is wrong", "type")) == "a.b[0]: is wrong"
+        assert str(Misfit("", "is wrong", "type")) == "is wrong"
+        assert (
+            misfits({"type": "array", "items": {"type": "array", "items": {"type": "null"}}}, [[None], [None, 1]])[
+                0
+            ].where
+            == "[1][1]"
+        )
+
+    def test_unevaluated_members_are_unknown_ones(self) -> None:
+        """JSON Schema 2020-12: the newer way to close an object."""
+        assert [misfit.what for misfit in misfits({"unevaluatedProperties": False}, {"a": 1})] == ["there is no 'a'"]
+
+    def test_a_long_message_is_cut(self) -> None:
+        """Ours: a megabyte that does not fit need not be read again."""
+        (misfit,) = misfits({"type": "integer"}, "x" * 1000)
+        assert len(misfit.what) == 300
+        assert misfit.what.endswith("…")
+
+    def test_a_reference_to_itself_is_followed_as_deep_as_the_value(self) -> None:
+        """JSON Schema 2020-12: trees."""
+        tree = {"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": False}
+        assert misfits(tree, {"child": {"child": {}}}) == []
+        assert [misfit.where for misfit in misfits(tree, {"child": {"child": {"leaf": 1}}})] == ["child.child"]
+        assert misfits({"$ref": "#"}, 1) == []
+
+    @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", r"^(?=(a+)+$)(a+)+\2$", r"^(a|a)*\1b$"])
+    def test_a_pattern_that_explodes_elsewhere_comes_to_an_end(self, pattern: str) -> None:
+        """Ours: a server's pattern must not hang us."""
+        assert misfits({"type": "string", "pattern": pattern}, "a" * 5000 + "!") != []
+
+    @pytest.mark.parametrize(
+        "value",
+        [{"a": {1}}, {1: 2}, {"a": json.loads("[" * 900 + "]" * 900)}, {"a": object()}],
+        ids=["a set", "a number as a key", "900 deep", "an object"],
+    )
+    def test_what_is_no_json_or_too_deep_does_not_fit(self, value: Any) -> None:
+        """Ours: an answer, not an exception of the validator."""
+        schema = {"properties": {"a": {"type": "string"}}}
+        assert [misfit.keyword for misfit in misfits(schema, value)] == ["json"]
+
+    @pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, 2**63, -(2**70)])
+    def test_unusual_numbers_are_checked_without_an_exception(self, value: float) -> None:
+        """Ours: an infinity is no JSON number, an integer of any length is."""
+        assert bool(misfits({"type": "number"}, value)) == isinstance(value, float)
+
+    def test_formats_are_notes(self) -> None:
+        """JSON Schema 2020-12: `format` annotates; a stricter reading is the server's."""
+        assert misfits({"type": "string", "format": "email"}, "jane") == []
+
+    def test_no_arguments_fit_a_tool_that_names_none(self) -> None:
+        """Ours: not even the validator is loaded for it."""
+        assert misfits({"type": "object", "properties": {"a": {"type": "integer"}}}, {}) == []
+        assert misfits({"type": "object", "required": ["a"]}, {}) != []
+        assert misfits({"type": "array"}, {}) != []
+        assert misfits({"type": "object"}, []) != []
+        assert misfits({"type": "object", "minProperties": 1}, {}) != []
+
+    def test_a_schema_that_cannot_be_used_is_no_misfit(self) -> None:
+        """Ours: that is the server's fault, not the caller's."""
+        with pytest.raises(SchemaError):
+            misfits({"type": "strin"}, {"a": 1})
+
+
+class TestResolved:
+    """Local references."""
+
+    ROOT: ClassVar[dict[str, Any]] = {
+        "$defs": {
+            "Point": {"type": "object", "title": "P"},
+            "a/b~c d": {"type": "null"},
+            "loop": {"$ref": "#/$defs/loop"},
+            "one": {"$ref": "#/$defs/Point"},
+        },
+        "anyOf": [{"type": "string"}, {"type": "integer"}],
+        "type": "boolean",
+    }
+
+    @pytest.mark.parametrize(
+        ("reference", "kind"),
+        [
+            ("#/$defs/Point", "object"),
+            ("#/$defs/one", "object"),
+            ("#/$defs/a~1b~0c d", "null"),
+            ("#/$defs/a~1b~0c%20d", "null"),
+            ("#/anyOf/1", "integer"),
+            ("#", "boolean"),
+            ("#/anyOf/2", None),
+            ("#/anyOf/-1", None),
+            ("#/anyOf/x", None),
+            ("#/$defs/none", None),
+            ("#/type", None),
+            ("#anchor", None),
+            ("https://example.org/x", None),
+            ("", None),
+        ],
+    )
+    def test_a_local_reference_is_followed(self, reference: str, kind: str | None) -> None:
+        """JSON Schema 2020-12 and RFC 6901; whatever points elsewhere stays unknown."""
+        assert resolved({"$ref": reference}, self.ROOT).get("type") == kind
+
+    def test_what_stands_beside_a_reference_wins(self) -> None:
+        """Ours: generators write the description of a parameter there."""
+        assert resolved({"$ref": "#/$defs/Point", "title": "mine"}, self.ROOT) == {"type": "object", "title": "mine"}
+        assert resolved({"$ref": "#/$defs/none", "title": "mine"}, self.ROOT) == {"title": "mine"}
+
+    @pytest.mark.parametrize("schema", [{"$ref": "#/$defs/loop"}, True, None, [], "x", 5])
+    def test_what_is_no_schema_says_nothing(self, schema: Any) -> None:
+        """Ours: a broken schema is shown as far as it goes."""
+        assert resolved(schema, self.ROOT) == {}
+
+    def test_a_reference_that_is_no_text_is_left(self) -> None:
+        """Ours: a property may be called `$ref` by somebody careless."""
+        assert resolved({"$ref": 5, "type": "null"}, self.ROOT) == {"$ref": 5, "type": "null"}
+
+
+def test_parts_come_in_the_order_in_which_they_are_written() -> None:
+    """Ours: the first match of a union is its author's favourite."""
+    schema = {"title": "0", "anyOf": [{"title": "1", "oneOf": [{"title": "2"}]}, {"title": "3"}, True], "allOf": 5}
+    assert [part.get("title") for part in parts_of(schema, schema, ("anyOf", "oneOf", "allOf"))] == [*"0123", None]
+    assert [part.get("title") for part in parts_of(schema, schema, ("oneOf",))] == ["0"]
+
+
+def test_a_union_that_contains_itself_has_an_end() -> None:
+    """Ours: twice itself would be more parts than there are atoms."""
+    schema = {"anyOf": [{"$ref": "#"}, {"$ref": "#"}], "allOf": [{"$ref": "#"}] * 500}
+    assert len(parts_of(schema, schema, ("anyOf", "allOf"))) == MAX_PARTS
+
+
+def test_properties_are_found_in_the_schema_and_what_it_is_made_of() -> None:
+    """Ours: generators split objects into `allOf` and references."""
+    schema = {
+        "definitions": {
+            "Base": {
+                "properties": {"b": {"type": "null"}},
+                "required": ["b"],
+                "allOf": [{"$ref": "#/definitions/Root"}],
+            },
+            "Root": {"properties": {"c": True}, "required": ["c", 5]},
+        },
+        "properties": {"a": {"type": "string"}},
+        "required": ["a", "b"],
+        "allOf": [{"$ref": "#/definitions/Base"}, {"properties": 7, "required": 7}],
+    }
+    assert properties_of(schema) == {"a": {"type": "string"}, "b": {"type": "null"}, "c": True}
+    assert list(properties_of(schema)) == ["a", "b", "c"]
+    assert required_of(schema) == ["a", "b", "c"]
+    assert properties_of({"$ref": "#/definitions/Base", **schema}) == properties_of(schema)
+
+
+@pytest.mark.parametrize("schema", [True, None, [], {"properties": []}, {"allOf": [{"$ref": "#"}]}])
+def test_a_schema_without_properties_has_none(schema: Any) -> None:
+    """Ours: also one that consists of itself."""
+    assert properties_of(schema) == {}
+    assert required_of(schema) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "string"}, "string"),
+        ({"type": ["integer", "null"]}, "integer | null"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer | null"),
+        ({"oneOf": [{"type": "string"}, {"const": 1}, {"type": "string"}]}, "string | 1"),
+        ({"enum": ["a", 1, None, "é"]}, '"a" | 1 | null | "é"'),
+        ({"enum": [], "type": "string"}, "string"),
+        ({"const": "x", "type": "string"}, '"x"'),
+        ({"type": "array", "items": {"type": "string"}}, "array of string"),
+        ({"type": "array"}, "array"),
+        ({"type": "array", "items": {"type": "array", "items": {"enum": [1]}}}, "array of array of 1"),
+        ({"properties": {}}, "object"),
+        ({"anyOf": []}, "any"),
+        ({}, "any"),
+        (True, "any"),
+        (None, "any"),
+        ({"type": 5}, "any"),
+        ({"$ref": "#/$defs/P"}, "boolean"),
+    ],
+)
+def test_a_type_is_said_in_a_few_words(schema: Any, words: str) -> None:
+    """Ours: `tools` shows signatures."""
+    assert type_in_words(schema, {"$defs": {"P": {"type": "boolean"}}}) == words
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"$ref": "#"}},
+        {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+        {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"oneOf": [{"$ref": "#"}, {"$ref": "#"}]}]},
+    ],
+    ids=["a list of itself", "either itself or itself", "both"],
+)
+def test_a_type_without_end_is_cut_off(schema: Any) -> None:
+    """Ours: a server can write such a schema, and we must still list its tools."""
+    assert 0 < len(type_in_words(schema, schema)) < 2000
+
+
+def test_a_type_without_bottom_is_cut_off() -> None:
+    """Ours: as above, without a reference."""
+    words = type_in_words(nested(100_000), {})
+    assert words.startswith("array of array of")
+    assert len(words) < 2000
+
+
+class TestSignature:
+    """A tool in a line."""
+
+    def test_required_parameters_come_first(self) -> None:
+        """Ours: signatures with required parameters first."""
+        schema = {
+            "type": "object",
+            "properties": {
+                "limit": {"type": "integer", "default": 10},
+                "path": {"type": "string"},
+                "name": {"type": "string", "default": "é"},
+                "deep": {"$ref": "#/$defs/D"},
+                "none": {"type": "null", "default": None},
+            },
+            "required": ["path", "gone", "path"],
+            "$defs": {"D": {"type": "boolean", "default": False}},
+        }
+        assert signature("read", schema) == (
+            "read(path: string, gone: any, [limit: integer = 10], "
+            '[name: string = "é"], [deep: boolean = false], [none: null])'
+        )
+
+    @pytest.mark.parametrize("schema", [{}, {"type": "object"}, None, True, {"properties": {}}])
+    def test_a_tool_without_parameters_has_empty_brackets(self, schema: Any) -> None:
+        """Ours: there is nothing to give."""
+        assert signature("now", schema) == "now()"
+
+    @steady
+    @given(ANY_SCHEMA)
+    def test_any_schema_can_be_shown(self, schema: Any) -> None:
+        """Ours: a careless server's tools are listed all the same, and its schema is judged, not tripped over."""
+        assert signature("tool", schema).startswith("tool(")
+        with contextlib.suppress(SchemaError):
+            misfits(schema, {"a": "x"})
+
+
+@pytest.mark.parametrize(
+    ("parts", "value", "said"),
+    [
+        ([{"enum": ["x", "y"]}, {"type": "null"}], "z", ['a: "z" is not one of "x" or "y"']),
+        ([{"type": "integer"}, {"type": "null"}], "q", ['a: "q" is not of type "integer" or "null"']),
+        (
+            [{"type": "string"}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}],
+            [],
+            ['a: [] is not of type "string" or "integer" or "null"'],
+        ),
+        (
+            [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}],
+            [1, "q", "r"],
+            ['a[1]: "q" is not of type "integer"', 'a[2]: "r" is not of type "integer"'],
+        ),
+        (
+            [{"type": "object", "required": ["page"]}, {"type": "object", "required": ["base"]}, {"type": "string"}],
+            {},
+            ["a: 'page' is missing, or 'base' is missing"],
+        ),
+        (
+            [{"properties": {"b": {"type": "null"}}}, {"properties": {"b": {"const": 2}}}],
+            {"b": 1},
+            ['a: a.b: 1 is not of type "null", or a.b: 2 was expected'],
+        ),
+    ],
+)
+@pytest.mark.parametrize("union", ["anyOf", "oneOf"])
+def test_what_misfits_a_union_is_said_by_the_part_that_was_meant(
+    union: str, parts: list[object], value: object, said: list[str]
+) -> None:
+    """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
+    assert [str(misfit) for misfit in misfits({"properties": {"a": {union: parts}}}, {"a": value})] == said
+
+
+def test_that_several_parts_fit_where_one_should_is_said() -> None:
+    """JSON Schema: `oneOf` is for exactly one. The part that does not fit is not what is wrong."""
+    schema = {"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}
+
+    assert [str(misfit) for misfit in misfits(schema, 5)] == [
+        "5 is valid under more than one of the schemas listed in the 'oneOf' keyword"
+    ]
