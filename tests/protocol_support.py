@@ -16,7 +16,7 @@ from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gaia_mcp.protocol.connection import Connection
+    from gaia_mcp.protocol.connection import Connection, Outgoing
     from gaia_mcp.protocol.events import Event, Peer
 
 Wire = dict[str, Any]
@@ -53,7 +53,7 @@ ENVELOPE: Wire = {VERSION: STATELESS_VERSIONS[0], CAPABILITIES: {}}
 
 def sent_by(connection: Connection) -> list[Any]:
     """What the connection wants written, as it looks on the wire."""
-    return [json.loads(encode(message)) for message in connection.take_outgoing()]
+    return [json.loads(encode(outgoing.message)) for outgoing in connection.take_outgoing()]
 
 
 def give(connection: Connection, message: object) -> list[Event]:
@@ -167,8 +167,8 @@ class Pair:
             to_server, to_client = self.client.take_outgoing(), self.server.take_outgoing()
             if not to_server and not to_client:
                 return
-            self._carry(b"".join(map(encode, to_server)), self._to_server, self.server)
-            self._carry(b"".join(map(encode, to_client)), self._to_client, self.client)
+            self._carry(to_server, self._to_server, self.server)
+            self._carry(to_client, self._to_client, self.client)
             self.client_events += self.client.take_events()
             self.server_events += self.server.take_events()
 
@@ -180,7 +180,8 @@ class Pair:
         self.client_events.clear()
         return self.client.peer
 
-    def _carry(self, data: bytes, buffer: LineBuffer, receiver: Connection) -> None:
+    def _carry(self, sent: list[Outgoing], buffer: LineBuffer, receiver: Connection) -> None:
+        data = b"".join(encode(outgoing.message) for outgoing in sent)
         pieces = [data[at : at + 1] for at in range(len(data))] if self._bit_by_bit else [data]
         for piece in pieces:
             for record in buffer.feed(piece):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.protocol import jsonrpc
-from gaia_mcp.protocol.connection import Connection
+from gaia_mcp.protocol.connection import Connection, Outgoing
 from gaia_mcp.protocol.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
     Asked,
@@ -20,7 +20,7 @@ from gaia_mcp.protocol.events import (
     ResourceUpdated,
     SubscriptionEnded,
 )
-from gaia_mcp.protocol.input_required import type_problem
+from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.protocol.negotiation import Agreed, Ask, Opening, Step
 from gaia_mcp.protocol.versions import BATCH_VERSION
@@ -31,10 +31,22 @@ MAX_WATCHES = 100
 
 
 class ClientConnection(Connection):
-    """The client's end. `probe=False` goes straight to `initialize`, for servers known to need it."""
+    """The client's end. `probe=False` goes straight to `initialize`, for servers known to need it.
 
-    def __init__(self, server: str, *, info: dict[str, Any], capabilities: dict[str, Any], probe: bool = True) -> None:
+    `result_types` are the values of `resultType` that this client understands, see `input_required.RESULT_TYPES`.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        info: dict[str, Any],
+        capabilities: dict[str, Any],
+        probe: bool = True,
+        result_types: ResultTypes = RESULT_TYPES,
+    ) -> None:
         super().__init__()
+        self._result_types = result_types
         self.peer: Peer | None = None
         self._opening = Opening(server, info, capabilities, probe=probe)
         self._opening_id: RequestId | None = None
@@ -137,7 +149,7 @@ class ClientConnection(Connection):
     def _send_answer(self, request_id: RequestId, answer: Message) -> None:
         if request_id in self._questions:
             self._questions.remove(request_id)
-            self._outgoing.append(answer)
+            self._outgoing.append(Outgoing(answer))
 
     # Opening.
 
@@ -190,12 +202,14 @@ class ClientConnection(Connection):
             # Before 2026-07-28 it says nothing; nobody who reads the result shall have to know that.
             bare = {key: value for key, value in answer.result.items() if key != "resultType"}
             self._events.append(Result(answer.id, bare))
-        elif (problem := type_problem(method, answer.result)) is not None:
+        elif (problem := type_problem(method, answer.result, self._result_types)) is not None:
             self._receive_broken(answer.id, problem)
         else:
             self._events.append(answer)
 
     def _match_nameless(self, error: Error) -> RequestId | None:
+        if self._about is not None:
+            return self._about
         # Servers answer in order: this is about the probe, which was sent before whatever is open now.
         given_up = self._probe_ids & self._abandoned.keys()
         return given_up.pop() if given_up else super()._match_nameless(error)
@@ -232,7 +246,7 @@ class ClientConnection(Connection):
             # Stateless servers send no requests and clients write no responses: say so and go on.
             self._stray(f"asked {request.method}, which a server of this revision may not", b"")
         elif request.method == "ping":
-            self._outgoing.append(jsonrpc.result(request.id, {}))
+            self._outgoing.append(Outgoing(jsonrpc.result(request.id, {})))
         else:
             self._questions.add(request.id)
             caller = Caller(self.peer.version if self.peer else self._opening.proposed, {}, {}, None, None)

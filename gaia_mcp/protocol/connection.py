@@ -7,7 +7,7 @@ A connection is fed records with `receive()`, says what happened through `take_e
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.events import (
@@ -33,19 +33,34 @@ _LIST_CHANGED = {
 }
 
 
+class Outgoing(NamedTuple):
+    """A message to send, and the request that it belongs to.
+
+    `about` is the id of that request, whichever side sent it, so that a channel with a stream for each request knows
+    the stream; None for a message that belongs to no request. `cancels` marks a notification that cancels the request
+    `about`: a channel with streams may close the stream instead of sending it.
+    """
+
+    message: Message | list[Message]
+    about: RequestId | None = None
+    cancels: bool = False
+
+
 class Connection:
     """One end of a conversation. Subclasses know their role; see `client` and `server`."""
 
     def __init__(self) -> None:
-        self._outgoing: list[Message | list[Message]] = []
+        self._outgoing: list[Outgoing] = []
         self._events: list[Event] = []
         self._next_id = 1
         self._pending: dict[RequestId, str] = {}
         self._abandoned: dict[RequestId, None] = {}
         self._progress: dict[RequestId, float] = {}
+        # The request on whose own stream the record arrived that is being received.
+        self._about: RequestId | None = None
 
-    def take_outgoing(self) -> list[Message | list[Message]]:
-        """What must be written now, in order."""
+    def take_outgoing(self) -> list[Outgoing]:
+        """The messages that must be sent now, in order."""
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
@@ -55,21 +70,26 @@ class Connection:
         return events
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        """Send a notification."""
-        self._outgoing.append(jsonrpc.notification(method, params))
+        """Send a notification that belongs to no request."""
+        self._outgoing.append(Outgoing(jsonrpc.notification(method, params)))
 
     def abandon(self, request_id: RequestId, reason: str) -> None:
-        """Stop waiting for an answer and tell the peer so. Whatever still arrives for it is ignored."""
+        """Cancel a request. A response that still arrives is ignored."""
         method = self._pending.pop(request_id, None)
         if method is None:
             return
         self._ignore_answers_to(request_id)
         # The handshake itself must not be cancelled: the specification forbids it, and the probe is harmless.
         if method not in ("initialize", "server/discover"):
-            self.notify("notifications/cancelled", {"requestId": request_id, "reason": reason})
+            message = jsonrpc.notification("notifications/cancelled", {"requestId": request_id, "reason": reason})
+            self._outgoing.append(Outgoing(message, request_id, cancels=True))
 
-    def receive(self, record: bytes) -> None:
-        """Take in one record, whatever it is. Never raises."""
+    def receive(self, record: bytes, about: RequestId | None = None) -> None:
+        """Take in one record, valid or not. Never raises.
+
+        `about` is the request on whose own stream it arrived, None for a channel that has one stream for everything.
+        """
+        self._about = about
         try:
             value = jsonrpc.parse(record)
         except ValueError:
@@ -123,7 +143,7 @@ class Connection:
 
     def _send_request(self, request_id: RequestId, method: str, params: dict[str, Any] | None) -> None:
         self._pending[request_id] = method
-        self._outgoing.append(jsonrpc.request(request_id, method, params))
+        self._outgoing.append(Outgoing(jsonrpc.request(request_id, method, params), request_id))
 
     def _new_id(self) -> int:
         number = self._next_id
@@ -170,6 +190,8 @@ class Connection:
 
     def _match_nameless(self, error: Error) -> RequestId | None:
         """The request that an error without an id is about, if any."""
+        if self._about is not None:
+            return self._about
         # It can only be about the one thing that was asked, if at all.
         return self._only_waiting() if self._may_lack_id(error) else None
 
@@ -179,7 +201,9 @@ class Connection:
         return error.code in (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
     def _only_waiting(self) -> RequestId | None:
-        """The request that waits for an answer, if there is exactly one."""
+        """The request that waits for a response, if there is no doubt about which."""
+        if self._about is not None:
+            return self._about
         # A subscription is meant to stay open, and would make every other request one of several.
         waiting = [request_id for request_id, method in self._pending.items() if method != "subscriptions/listen"]
         return waiting[0] if len(waiting) == 1 else None

@@ -5,17 +5,25 @@ The caller collects answers and sends the same request again, with them and with
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gaia_mcp.protocol.jsonrpc import in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # The limit of every SDK.
 MAX_ROUNDS = 10
 # A server that only wants to be asked again is given 50 ms, doubling to 250 ms, as the SDKs do.
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.25
-# Nothing else may be answered with questions.
-_ASKING_METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
+# The values of `resultType` in the specification, each with the methods whose results may have it; None stands for all.
+# An extension, such as tasks, adds its own.
+ResultTypes: TypeAlias = "Mapping[str, frozenset[str] | None]"
+RESULT_TYPES: ResultTypes = MappingProxyType(
+    {"complete": None, "input_required": frozenset({"tools/call", "prompts/get", "resources/read"})}
+)
 
 
 class InputRequired(NamedTuple):
@@ -25,12 +33,15 @@ class InputRequired(NamedTuple):
     state: str | None
 
 
-def type_problem(method: str, result: dict[str, Any]) -> str | None:
+def type_problem(method: str, result: dict[str, Any], known: ResultTypes = RESULT_TYPES) -> str | None:
     """What is wrong with the type of a stateless result of `method`, in words; None if nothing is."""
     kind = result.get("resultType", "complete")
-    if kind == "input_required":
-        return None if method in _ASKING_METHODS else "asked for input where there is none to give"
-    return None if kind == "complete" else _unknown_type(kind)
+    if not isinstance(kind, str) or kind not in known:
+        return _unknown_type(kind)
+    methods = known[kind]
+    if methods is None or method in methods:
+        return None
+    return f"answered with a result of type {kind!r}, which this method does not allow"
 
 
 def input_required(result: dict[str, Any]) -> InputRequired | str | None:

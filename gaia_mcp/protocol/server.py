@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gaia_mcp.protocol import jsonrpc
-from gaia_mcp.protocol.connection import Connection
+from gaia_mcp.protocol.connection import Connection, Outgoing
 from gaia_mcp.protocol.envelope import (
     LOG_LEVELS,
     SERVER_INFO_KEY,
@@ -107,7 +107,7 @@ class ServerConnection(Connection):
             params["total"] = total
         if text and opened[1].version != HANDSHAKE_VERSIONS[-1]:
             params["message"] = text
-        self.notify("notifications/progress", params)
+        self._notify_about(request_id, "notifications/progress", params)
 
     def log(self, request_id: RequestId, level: str, data: Any, logger: str) -> None:
         """Send a log message on behalf of an open request, if its client wants that level."""
@@ -116,7 +116,8 @@ class ServerConnection(Connection):
         # The handshake era sets one level for everything, also while a request runs.
         wanted = opened[1].log_level if opened[1].version in STATELESS_VERSIONS else self._log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
-            self.notify("notifications/message", {"level": level, "logger": logger, "data": data})
+            params = {"level": level, "logger": logger, "data": data}
+            self._notify_about(request_id, "notifications/message", params)
 
     def announce_list_changed(self, kind: str) -> None:
         """Tell everybody who may be told that the `kind` ("tools", "prompts", "resources") has changed."""
@@ -125,7 +126,7 @@ class ServerConnection(Connection):
             self.notify(method)
         for subscription, wanted in self._subscriptions.items():
             if kind in wanted:
-                self.notify(method, {"_meta": {SUBSCRIPTION_KEY: subscription}})
+                self._notify_about(subscription, method, {"_meta": {SUBSCRIPTION_KEY: subscription}})
 
     def close(self) -> None:
         """End the subscriptions gracefully; nothing else needs a farewell."""
@@ -138,9 +139,9 @@ class ServerConnection(Connection):
     def _receive_request(self, request: Request) -> None:
         request_id, method, params = request
         if request_id in self._open:
-            self._outgoing.append(
-                jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, f"id {request_id!r} is still in use")
-            )
+            # Not about that id: its stream is the earlier request's.
+            text = f"id {request_id!r} is still in use"
+            self._outgoing.append(Outgoing(jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, text)))
             return
         if has_envelope(params):
             self._receive_stateless(request)
@@ -248,7 +249,11 @@ class ServerConnection(Connection):
         }
         self._subscriptions[request.id] = honoured
         params = {"notifications": {f"{kind}ListChanged": True for kind in sorted(honoured)}}
-        self.notify("notifications/subscriptions/acknowledged", with_meta(params, {SUBSCRIPTION_KEY: request.id}))
+        params = with_meta(params, {SUBSCRIPTION_KEY: request.id})
+        self._notify_about(request.id, "notifications/subscriptions/acknowledged", params)
+
+    def _notify_about(self, request_id: RequestId, method: str, params: dict[str, Any]) -> None:
+        self._outgoing.append(Outgoing(jsonrpc.notification(method, params), request_id))
 
     def _announces(self, kind: str) -> bool:
         return self.description.capabilities.get(kind, {}).get("listChanged") is True
@@ -282,7 +287,7 @@ class ServerConnection(Connection):
             if isinstance(message, Malformed):
                 batch.answers += self._answers_to_malformed(message, b"")
         if not batch.open_ids and batch.answers:
-            self._outgoing.append(batch.answers)
+            self._outgoing.append(Outgoing(batch.answers))
         for message in messages:
             if not isinstance(message, Malformed):
                 self._receive_message(message)
@@ -290,7 +295,7 @@ class ServerConnection(Connection):
     def _send_answer(self, request_id: RequestId, answer: Message) -> None:
         self._progress.pop(request_id, None)
         if not self._finish_in_batch(request_id, answer):
-            self._outgoing.append(answer)
+            self._outgoing.append(Outgoing(answer, request_id))
 
     def _finish_in_batch(self, request_id: RequestId, answer: Message | None) -> bool:
         """Whether the request came in a batch; the batch is sent when this was its last."""
@@ -301,19 +306,19 @@ class ServerConnection(Connection):
             batch.answers.append(answer)
         batch.open_ids.discard(request_id)
         if not batch.open_ids and batch.answers:
-            self._outgoing.append(batch.answers)
+            self._outgoing.append(Outgoing(batch.answers, request_id))
             batch.answers = []
         return True
 
     def _receive_garbage(self, record: bytes) -> None:
         # Blank chatter is ignored as every SDK does; what was meant as a message deserves to hear that it was none.
         if record.lstrip().startswith((b"{", b"[")):
-            self._outgoing.append(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error"))
+            self._outgoing.append(Outgoing(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error")))
         else:
             super()._receive_garbage(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        self._outgoing += self._answers_to_malformed(message, record)
+        self._outgoing += map(Outgoing, self._answers_to_malformed(message, record))
 
     def _answers_to_malformed(self, message: Malformed, record: bytes) -> list[Message]:
         if message.meant in ("notification", "answer"):

@@ -758,7 +758,7 @@ def test_no_other_request_may_be_answered_with_questions(start_server: Started, 
     own.open()
 
     for asked in (client, own):
-        with pytest.raises(RemoteProtocolError, match="asked for input"):
+        with pytest.raises(RemoteProtocolError, match="input_required"):
             asked.request(method)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS, Connection
 from gaia_mcp.protocol.events import (
     Broken,
@@ -18,9 +19,15 @@ from gaia_mcp.protocol.events import (
     Refused,
     Strayed,
 )
+from gaia_mcp.protocol.input_required import RESULT_TYPES
 from gaia_mcp.protocol.jsonrpc import Notification, Request, Result
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
+from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
+    CLIENT,
+    CLIENT_CAPABILITIES,
+    ENVELOPE,
+    LOG_LEVEL,
+    discovered,
     enveloped,
     give,
     new_client,
@@ -37,8 +44,6 @@ from tests.protocol_support import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from gaia_mcp.protocol.client import ClientConnection
 
 every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 OLD, NEW = "2025-11-25", "2026-07-28"
@@ -605,3 +610,121 @@ def test_the_opening_is_given_up_without_a_word() -> None:
 
         assert sent_by(client) == []
         assert give(client, rpc_error(sent["id"], -32601)) == []
+
+
+# Streams: what belongs to which request.
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_every_message_about_a_request_names_that_request(version: str) -> None:
+    """Spec, Streamable HTTP: a request's own stream carries its notifications and its response, and no other's."""
+    server = open_server(version)
+    with_token: dict[str, Any] = {"name": "x", "_meta": {"progressToken": "t"}}
+    for request_id in (1, 2):
+        message = rpc(request_id, "tools/call", with_token)
+        if version in STATELESS_VERSIONS:
+            message["params"]["_meta"] = {**ENVELOPE, "progressToken": "t", LOG_LEVEL: "info"}
+        give(server, message)
+    for request_id in (2, 1):
+        server.log(request_id, "info", "a step", "x")
+        server.report_progress(request_id, 1, None, "")
+        server.respond(request_id, {"content": []})
+
+    sent = server.take_outgoing()
+
+    assert [outgoing.about for outgoing in sent] == [2, 2, 2, 1, 1, 1]
+    assert not any(outgoing.cancels for outgoing in sent)
+
+
+def test_a_subscription_s_notifications_belong_to_the_request_that_opened_it() -> None:
+    """Spec 2026-07-28, subscriptions: each `subscriptions/listen` has a stream of its own."""
+    server = open_server(STATELESS_VERSIONS[0])
+    for request_id in ("a", "b"):
+        give(server, enveloped(request_id, "subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+    server.announce_list_changed("tools")
+    server.close()
+
+    assert [outgoing.about for outgoing in server.take_outgoing()] == ["a", "b", "a", "b", "a", "b"]
+
+
+def test_an_announcement_of_the_handshake_era_belongs_to_no_request() -> None:
+    """Spec 2025-11-25: it goes to the stream that a client listens on."""
+    server = open_server("2025-11-25")
+    server.announce_list_changed("tools")
+
+    assert [outgoing.about for outgoing in server.take_outgoing()] == [None]
+
+
+def test_a_request_with_an_id_in_use_is_not_answered_on_the_stream_of_the_first() -> None:
+    """Ours: the first request's caller would take the error for its own response."""
+    server = open_server("2025-11-25")
+    give(server, rpc(1, "tools/call", {"name": "x"}))
+    give(server, rpc(1, "tools/call", {"name": "x"}))
+
+    (refused,) = server.take_outgoing()
+
+    assert refused.about is None
+
+
+def test_what_a_client_sends_says_what_it_belongs_to() -> None:
+    """Ours: a channel with a stream for each request may cancel by closing the stream instead."""
+    client = open_client("2025-11-25")
+    first, second = client.request("tools/list"), client.request("tools/list")
+    client.notify("notifications/roots/list_changed")
+    client.abandon(first, "no longer wanted")
+
+    sent = client.take_outgoing()
+
+    assert [(outgoing.about, outgoing.cancels) for outgoing in sent] == [
+        (first, False),
+        (second, False),
+        (None, False),
+        (first, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "record", [b'{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"}}', b'{"jsonrpc":"2.0",,}']
+)
+def test_an_error_without_an_id_on_a_request_s_own_stream_is_about_that_request(record: bytes) -> None:
+    """Spec, Streamable HTTP: a server that cannot read a request answers its POST with an error that has no id."""
+    client = open_client("2025-11-25")
+    first, second = client.request("tools/list"), client.request("prompts/list")
+
+    client.receive(record, about=first)
+
+    (event,) = client.take_events()
+    assert isinstance(event, (Refused, Broken))
+    assert event.id == first
+    assert give(client, rpc_result(second, {"prompts": []})) == [Result(second, {"prompts": []})]
+
+
+def test_an_error_without_an_id_on_a_stream_whose_request_was_answered_is_passed_over() -> None:
+    """Ours: it must not be blamed on another request."""
+    client = open_client("2025-11-25")
+    first, second = client.request("tools/list"), client.request("prompts/list")
+    give(client, rpc_result(first, {}))
+
+    client.receive(b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}', about=first)
+
+    (event,) = client.take_events()
+    assert isinstance(event, Strayed)
+    assert give(client, rpc_result(second, {})) == [Result(second, {})]
+
+
+def test_an_extension_adds_a_type_of_result() -> None:
+    """Spec 2026-07-28, extensions: `resultType` is open; without the extension an unknown value is an error."""
+    for known, expected in (({}, Broken), ({"task": frozenset({"tools/call"})}, Result)):
+        client = ClientConnection(
+            "peer", info=CLIENT, capabilities=CLIENT_CAPABILITIES, result_types={**RESULT_TYPES, **known}
+        )
+        client.open()
+        (asked,) = sent_by(client)
+        give(client, rpc_result(asked["id"], discovered()))
+        called = client.request("tools/call", {"name": "x"})
+        listed = client.request("tools/list")
+
+        (event,) = give(client, rpc_result(called, {"resultType": "task", "taskId": "1"}))
+        assert type(event) is expected
+        (event,) = give(client, rpc_result(listed, {"resultType": "task"}))
+        assert isinstance(event, Broken)

@@ -26,7 +26,7 @@ from gaia_mcp.protocol.jsonrpc import encode
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.exchange import Exchange
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.protocol.jsonrpc import Message
+    from gaia_mcp.protocol.connection import Outgoing
 
 
 class SendingConversation(Conversation):
@@ -49,12 +49,10 @@ class SendingConversation(Conversation):
             raise self._why_lost(exchange, "before it was asked to")
         return exchange
 
-    def _encoded(
-        self, messages: list[Message | list[Message]], stage: str = "at its start", tool: str | None = None
-    ) -> list[bytes]:
+    def _encoded(self, messages: list[Outgoing], stage: str = "at its start", tool: str | None = None) -> list[bytes]:
         """The lines to write. What JSON cannot say is the caller's mistake: with `tool` that of who calls it."""
         try:
-            return list(map(encode, messages))
+            return [encode(outgoing.message) for outgoing in messages]
         except (TypeError, ValueError, RecursionError) as cause:
             problem = f"cannot be written as JSON: {cause}"
             if tool is not None:
@@ -87,7 +85,7 @@ class SendingConversation(Conversation):
             return CancelledError(self.name, stage)
         return DeadlineError(self.name, stage, deadline.allowed, noise=noise, hint=hint)
 
-    def _send_aside(self, exchange: Exchange, messages: list[Message | list[Message]]) -> None:
+    def _send_aside(self, exchange: Exchange, messages: list[Outgoing]) -> None:
         """What we send of our own accord: without waiting, for whoever reads may be the one who sends it."""
         if exchange.lost is None:
             for data in self._encoded(messages):

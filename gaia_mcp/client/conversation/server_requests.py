@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.client.conversation.exchange import Exchange
+    from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Asked
-    from gaia_mcp.protocol.jsonrpc import Message
 
-    Send = Callable[[Exchange, list[Message | list[Message]]], None]
+    Send = Callable[[Exchange, list[Outgoing]], None]
 
 # Each question has a thread while it is being answered; a server that asks without end must not take the machine.
 MAX_QUESTIONS = 32

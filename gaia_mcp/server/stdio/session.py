@@ -256,7 +256,7 @@ class AgentServer:
     # Writing.
 
     def _collect(self) -> None:
-        self._outbox.extend(self._connection.take_outgoing())
+        self._outbox.extend(outgoing.message for outgoing in self._connection.take_outgoing())
 
     def _flush(self) -> None:
         # Taken out and written by one thread at a time: nothing about a call may follow its answer.
