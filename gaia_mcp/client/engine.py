@@ -25,7 +25,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.protocol.input_required import MAX_ROUNDS, input_required, pause_before, retried, type_problem
+from gaia_mcp.protocol.input_required import MAX_INPUT_ROUNDS, input_required, pause_before, retried, type_problem
 from gaia_mcp.protocol.pagination import Pages
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.protocol.events import Peer
-    from gaia_mcp.storage.era_cache import Verdicts
+    from gaia_mcp.storage.era_cache import EraCache
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -59,7 +59,7 @@ class ClientEngine:
         *,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         host: Host | None = None,
-        verdicts: Verdicts | None = None,
+        era_cache: EraCache | None = None,
     ) -> None:
         self.name = name
         self.transport = transport
@@ -70,7 +70,7 @@ class ClientEngine:
         self.tool_problems: list[str] = []
         self.all_seen: list[Any] | None = None
         self.host = host or Host()
-        self._verdicts = verdicts
+        self._era_cache = era_cache
         self._tools: list[MCPTool] | None = None
         self._wanted = False
         # Another one for each disconnect(), so that whoever connects meanwhile can tell.
@@ -126,19 +126,19 @@ class ClientEngine:
     def _open(self, deadline: Deadline, disconnects: object) -> Peer:
         with self._alone(deadline):
             self._tools = None
-            known = self._verdicts.lookup() if self._verdicts is not None else None
+            known = self._era_cache.lookup() if self._era_cache is not None else None
             try:
                 peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
             except MCPError as error:
-                if self._verdicts is None or known != "handshake":
+                if self._era_cache is None or known != "handshake":
                     raise
                 # It may have been updated since: find out anew, the next time if there is no time left now.
-                self._verdicts.forget()
+                self._era_cache.forget()
                 if not isinstance(error, (ProtocolError, ServerExitedError)):
                     raise
                 peer = self._conversation.open(probe=True, deadline=deadline)
-            if self._verdicts is not None and peer.era != known:
-                self._verdicts.remember(peer.era)
+            if self._era_cache is not None and peer.era != known:
+                self._era_cache.remember(peer.era)
             self.server_info = peer.info
             self._wanted = True
             # Last of all: a disconnect() that comes after this finds everything in place that it has to undo.
@@ -244,7 +244,7 @@ class ClientEngine:
         """
         deadline = deadline or self.deadline()
         asking = params
-        for round_number in range(1, MAX_ROUNDS + 1):
+        for attempt in range(1, MAX_INPUT_ROUNDS + 1):
             self._ready(deadline)
             result = self._conversation.request(method, asking, deadline, on_progress=on_progress)
             wanted = input_required(result)
@@ -255,12 +255,12 @@ class ClientEngine:
             if isinstance(wanted, str):
                 raise RemoteProtocolError(self.name, wanted)
             if not wanted.questions:
-                pause = pause_before(round_number)
+                pause = pause_before(attempt)
                 if pause > deadline.remaining():
                     raise self._late(deadline, method)
                 time.sleep(pause)
             asking = retried(params or {}, wanted, self._answers(wanted.questions, deadline))
-        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUNDS} rounds")
+        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_INPUT_ROUNDS} rounds")
 
     def check_alive(self, deadline: Deadline | None = None) -> None:
         """Ask whether the server is there. Raises as `open` does."""

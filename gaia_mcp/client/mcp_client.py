@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.storage.era_cache import Verdicts
+    from gaia_mcp.storage.era_cache import EraCache
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -50,7 +50,7 @@ class MCPClient(OffersClient):
         *,
         host: Host | None = None,
         environ: Mapping[str, str] | None = None,
-        verdicts: Verdicts | None = None,
+        era_cache: EraCache | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
     ) -> MCPClient:
@@ -75,7 +75,7 @@ class MCPClient(OffersClient):
             on_stderr=on_stderr,
             child=child,
         )
-        return cls(name, transport, debug, timeout=seconds, host=host, verdicts=verdicts)
+        return cls(name, transport, debug, timeout=seconds, host=host, era_cache=era_cache)
 
     @classmethod
     def from_command(

@@ -22,7 +22,7 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.negotiation import Agreed, Ask, Opening, Step
+from gaia_mcp.protocol.negotiation import Agreed, Ask, Negotiation, Step
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
 # A server may end what it has granted and be asked again; one that always does so at once must not keep us asking.
@@ -48,8 +48,8 @@ class ClientConnection(Connection):
         super().__init__()
         self._result_types = result_types
         self.peer: Peer | None = None
-        self._opening = Opening(server, info, capabilities, probe=probe)
-        self._opening_id: RequestId | None = None
+        self._opening = Negotiation(server, info, capabilities, probe=probe)
+        self._negotiation_id: RequestId | None = None
         self._probe_ids: set[RequestId] = set()
         # What every stateless request carries; None before the opening and in the handshake era.
         self._meta: Fixed | None = None
@@ -68,14 +68,14 @@ class ClientConnection(Connection):
         return self._opening.is_probing
 
     def open(self) -> None:
-        """Begin. `Opened` or `OpeningFailed` follows."""
+        """Begin. `Opened` or `NegotiationFailed` follows."""
         self._go_on(self._opening.begin())
 
     def probe_timed_out(self) -> None:
         """The server has not answered the probe: try `initialize` on the same pipe, whose answer decides."""
         if self._opening.is_probing:
-            assert self._opening_id is not None  # noqa: S101 (the probe has one)
-            self.abandon(self._opening_id, "no answer")
+            assert self._negotiation_id is not None  # noqa: S101 (the probe has one)
+            self.abandon(self._negotiation_id, "no answer")
             self._go_on(self._opening.go_on_without_probe())
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
@@ -155,10 +155,10 @@ class ClientConnection(Connection):
 
     def _go_on(self, step: Step) -> None:
         if isinstance(step, Ask):
-            self._opening_id = self._new_probe_id() if self._opening.is_probing else self._new_id()
-            self._send_request(self._opening_id, step.method, step.params)
+            self._negotiation_id = self._new_probe_id() if self._opening.is_probing else self._new_id()
+            self._send_request(self._negotiation_id, step.method, step.params)
             return
-        self._opening_id = None
+        self._negotiation_id = None
         if isinstance(step, Agreed):
             self.peer, self._meta = step
             if self._meta is None:
@@ -176,7 +176,7 @@ class ClientConnection(Connection):
     # Answers.
 
     def _receive_answer(self, method: str, answer: Result | Error) -> None:
-        if answer.id == self._opening_id:
+        if answer.id == self._negotiation_id:
             self._go_on(self._opening.judge(answer))
         elif answer.id == self._listening:
             self._stop_watching()
@@ -215,7 +215,7 @@ class ClientConnection(Connection):
         return given_up.pop() if given_up else super()._match_nameless(error)
 
     def _receive_broken(self, request_id: RequestId, problem: str) -> None:
-        if request_id == self._opening_id:
+        if request_id == self._negotiation_id:
             self._go_on(self._opening.judge_broken(problem))
         elif request_id == self._listening:
             self._stop_watching()
@@ -319,4 +319,4 @@ class ClientConnection(Connection):
 
     def _may_lack_id(self, error: Error) -> bool:
         # At the start nothing but the opening has been sent, so that there is nothing else that it could be about.
-        return self._opening_id is not None or super()._may_lack_id(error)
+        return self._negotiation_id is not None or super()._may_lack_id(error)

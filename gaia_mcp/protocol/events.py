@@ -40,7 +40,7 @@ class Opened(NamedTuple):
     peer: Peer
 
 
-class OpeningFailed(NamedTuple):
+class NegotiationFailed(NamedTuple):
     """It never will."""
 
     error: MCPError
@@ -123,7 +123,7 @@ class Strayed(NamedTuple):
 
 Event: TypeAlias = (
     Opened
-    | OpeningFailed
+    | NegotiationFailed
     | Result
     | Refused
     | Broken

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # The limit of every SDK.
-MAX_ROUNDS = 10
+MAX_INPUT_ROUNDS = 10
 # A server that only wants to be asked again is given 50 ms, doubling to 250 ms, as the SDKs do.
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.25
@@ -71,9 +71,9 @@ def retried(params: dict[str, Any], asked: InputRequired, answers: dict[str, Any
     return again
 
 
-def pause_before(round_number: int) -> float:
+def pause_before(attempt: int) -> float:
     """Seconds to wait before a round that only hands the state back; the first round is number 1."""
-    return float(min(FIRST_PAUSE_SECONDS * 2 ** (round_number - 1), LONGEST_PAUSE_SECONDS))
+    return float(min(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_SECONDS))
 
 
 def _unknown_type(kind: object) -> str:

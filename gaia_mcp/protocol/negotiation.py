@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import CAPABILITIES_KEY, INFO_KEY, SERVER_INFO_KEY, VERSION_KEY
-from gaia_mcp.protocol.events import OpeningFailed, Peer
+from gaia_mcp.protocol.events import NegotiationFailed, Peer
 from gaia_mcp.protocol.input_required import type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Result
 from gaia_mcp.protocol.revisions import capabilities_for, info_for
@@ -39,7 +39,7 @@ class Agreed(NamedTuple):
     meta: Fixed | None
 
 
-Step: TypeAlias = Ask | Agreed | OpeningFailed
+Step: TypeAlias = Ask | Agreed | NegotiationFailed
 
 
 class _State(Enum):
@@ -49,7 +49,7 @@ class _State(Enum):
     OVER = "over"
 
 
-class Opening:
+class Negotiation:
     """One attempt to agree with `server`. Each method says what comes next.
 
     `probe=False` goes straight to `initialize`, for servers known to need it.
@@ -185,9 +185,9 @@ class Opening:
         )
         return Agreed(peer, meta)
 
-    def _fail(self, error: PeerError | VersionError | RemoteProtocolError) -> OpeningFailed:
+    def _fail(self, error: PeerError | VersionError | RemoteProtocolError) -> NegotiationFailed:
         self._state = _State.OVER
-        return OpeningFailed(error)
+        return NegotiationFailed(error)
 
 
 def _supported(data: Any) -> list[str] | None:

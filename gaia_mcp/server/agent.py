@@ -119,7 +119,7 @@ class ServedAgent:
             tool = self._tools.get(name)
         if tool is None:
             raise RefusedError(f"Unknown tool: {name}")
-        if (problem := self._misfit(name, tool, arguments)) is not None:
+        if (problem := self._argument_problem(name, tool, arguments)) is not None:
             return problem
         try:
             return call_result(self.agent.execute_mcp_tool(name, arguments))
@@ -131,9 +131,9 @@ class ServedAgent:
             traceback.print_exc()
             return failure_of(error)
 
-    def _misfit(self, name: str, tool: _Tool, arguments: Wire) -> Wire | None:
+    def _argument_problem(self, name: str, tool: _Tool, arguments: Wire) -> Wire | None:
         try:
-            found = tool.checker.misfits(arguments)
+            found = tool.checker.validation_errors(arguments)
         except SchemaError as unusable:
             self._note(f"the schema of {name!r} cannot be used: {unusable}")
             return None
@@ -141,7 +141,7 @@ class ServedAgent:
             return None
         import json
 
-        lines = [f"The arguments do not fit the tool {name!r}:", *(f"- {misfit}" for misfit in found)]
+        lines = [f"The arguments do not fit the tool {name!r}:", *(f"- {problem}" for problem in found)]
         lines += [
             "Expected tool schema:",
             json.dumps(tool.definition["inputSchema"], indent=2),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VERDICT_SECONDS = 7 * 24 * 3600
 
 
-class Verdicts:
+class EraCache:
     """The remembered era of one server's entry, under `folder`."""
 
     def __init__(self, folder: Path, entry: ServerEntry, now: Callable[[], float] = time.time) -> None:

@@ -21,7 +21,7 @@ MAX_PARTS = 100
 _OF_TYPE = " is not of type "
 
 
-class Misfit(NamedTuple):
+class ValidationError(NamedTuple):
     """One thing that does not fit: where (`a.b[0]`, empty for the whole), what, and by which keyword."""
 
     where: str
@@ -46,12 +46,12 @@ def check_schema(schema: Any) -> None:
     _validator(_canonical(schema))
 
 
-def misfits(schema: Any, value: Any) -> list[Misfit]:
+def validation_errors(schema: Any, value: Any) -> list[ValidationError]:
     """Everything in which `value` does not fit `schema`, missing and unknown members first.
 
     Raises `SchemaError` when the schema cannot be used.
     """
-    return Checker(schema).misfits(value)
+    return Checker(schema).validation_errors(value)
 
 
 class Checker:
@@ -61,7 +61,7 @@ class Checker:
         self._schema = schema
         self._ready: Any = None
 
-    def misfits(self, value: Any) -> list[Misfit]:
+    def validation_errors(self, value: Any) -> list[ValidationError]:
         """As the function of that name."""
         if self._ready is None:
             if _is_trivial(self._schema, value):
@@ -71,9 +71,9 @@ class Checker:
             errors = list(self._ready.iter_errors(value))
         except ValueError as error:
             # Nested too deeply, or no JSON at all.
-            return [Misfit("", f"cannot be checked: {error}", "json")]
-        found = [misfit for error in errors for misfit in _misfits_of(error)]
-        return sorted(found, key=lambda misfit: misfit.keyword not in ("required", "additionalProperties"))
+            return [ValidationError("", f"cannot be checked: {error}", "json")]
+        found = [problem for error in errors for problem in _validation_errors_of(error)]
+        return sorted(found, key=lambda problem: problem.keyword not in ("required", "additionalProperties"))
 
 
 def properties_of(schema: Any) -> dict[str, Any]:
@@ -197,24 +197,24 @@ def _is_trivial(schema: Any, value: Any) -> bool:
     } and schema.get("type", "object") == "object"  # fmt: skip
 
 
-def _misfits_of(error: Any) -> list[Misfit]:
+def _validation_errors_of(error: Any) -> list[ValidationError]:
     """What is wrong; of a union, by those of its parts that were meant, as far as one can tell."""
     branches = _branches(error)
     if not branches:
-        return [Misfit(_dotted(error.instance_path), _worded(error), error.kind.name)]
+        return [ValidationError(_dotted(error.instance_path), _worded(error), error.kind.name)]
     # Whoever has written a list did not mean the null of `array | null`.
     meant = [branch for branch in branches if not _is_of_another_type(branch[0], error)]
     if len(meant) == 1:
-        return [misfit for inner in meant[0] for misfit in _misfits_of(inner)]
+        return [problem for inner in meant[0] for problem in _validation_errors_of(inner)]
     where = _dotted(error.instance_path)
     said: dict[str, None] = {}
     for branch in meant or branches:
-        first = _misfits_of(branch[0])[0]
+        first = _validation_errors_of(branch[0])[0]
         said[first.what if first.where == where else str(first)] = None
     texts = list(said)
     if not meant:
         texts = [texts[0], *(text.rpartition(_OF_TYPE)[2] for text in texts[1:])]
-    return [Misfit(where, (", or " if meant else " or ").join(texts), error.kind.name)]
+    return [ValidationError(where, (", or " if meant else " or ").join(texts), error.kind.name)]
 
 
 def _branches(error: Any) -> list[Any]:

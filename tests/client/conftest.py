@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.client.host import Host
-    from gaia_mcp.storage.era_cache import Verdicts
+    from gaia_mcp.storage.era_cache import EraCache
 
 SERVERS = Path(__file__).parent.parent / "servers"
 # Machines that run several suites at once are slow; a request that is to be answered has this long.
@@ -39,14 +39,14 @@ class Started:
         *arguments: str,
         timeout: float = ENOUGH_SECONDS,
         host: Host | None = None,
-        verdicts: Verdicts | None = None,
+        era_cache: EraCache | None = None,
         probe: bool = True,
         is_open: bool = True,
         **options: Any,
     ) -> MCPClient:
         """A client of `tests/servers/<server>.py`, connected unless `is_open` is false."""
         client = MCPClient(server, self.transport(server, *arguments, timeout=timeout, **options), timeout=timeout,
-                           host=host, verdicts=verdicts)  # fmt: skip
+                           host=host, era_cache=era_cache)  # fmt: skip
         self.clients.append(client)
         if is_open:
             client.open()

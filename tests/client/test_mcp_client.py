@@ -30,8 +30,8 @@ from gaia_mcp.errors import (
     ServerExitedError,
     VariableUnsetError,
 )
-from gaia_mcp.protocol.input_required import MAX_ROUNDS
-from gaia_mcp.storage.era_cache import Verdicts
+from gaia_mcp.protocol.input_required import MAX_INPUT_ROUNDS
+from gaia_mcp.storage.era_cache import EraCache
 from tests.client.conftest import SERVERS, Started
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -50,8 +50,8 @@ def calls(started: Started, server: str) -> list[str]:
     return [note for note in started.notes(server) if note.startswith("tools/call")]
 
 
-def the_verdicts(folder: Path, server: str = "s") -> Verdicts:
-    return Verdicts(folder, ServerEntry(server, "stdio", command=server))
+def the_verdicts(folder: Path, server: str = "s") -> EraCache:
+    return EraCache(folder, ServerEntry(server, "stdio", command=server))
 
 
 @pytest.mark.parametrize("server", ERAS)
@@ -620,7 +620,7 @@ class Slow:
 def test_a_disconnect_while_the_verdict_is_written_is_not_undone(start_server: Started) -> None:
     """Ours: who disconnects means it, also in the last moment of connecting."""
     client = start_server("good_handshake", is_open=False)
-    client._verdicts = Slow(client.disconnect)  # type: ignore[assignment]
+    client._era_cache = Slow(client.disconnect)  # type: ignore[assignment]
 
     with pytest.raises(NotConnectedError):
         client.open()
@@ -786,7 +786,7 @@ def test_a_server_that_never_has_enough_is_stopped_after_ten_rounds(start_server
     with pytest.raises(RemoteProtocolError, match="10 rounds"):
         client.call("endless", {})
 
-    assert len(calls(start_server, "good_stateless")) == MAX_ROUNDS == 10
+    assert len(calls(start_server, "good_stateless")) == MAX_INPUT_ROUNDS == 10
 
 
 def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Started) -> None:
@@ -806,7 +806,7 @@ def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Starte
 @pytest.mark.parametrize(("server", "era"), [("good_handshake", "handshake"), ("good_stateless", "stateless")])
 def test_the_era_of_a_server_is_remembered(start_server: Started, tmp_path: Path, server: str, era: str) -> None:
     """Ours: the next start need not find out again."""
-    start_server(server, verdicts=the_verdicts(tmp_path))
+    start_server(server, era_cache=the_verdicts(tmp_path))
 
     assert the_verdicts(tmp_path).lookup() == era
 
@@ -815,7 +815,7 @@ def test_a_server_known_to_want_the_handshake_is_not_probed(start_server: Starte
     """Ours."""
     the_verdicts(tmp_path).remember("handshake")
 
-    start_server("hangs_in_call", verdicts=the_verdicts(tmp_path)).check_alive()
+    start_server("hangs_in_call", era_cache=the_verdicts(tmp_path)).check_alive()
 
     assert start_server.notes("hangs_in_call")[0] == "initialize"
 
@@ -825,7 +825,7 @@ def test_any_other_verdict_is_put_to_the_test(start_server: Started, tmp_path: P
     """Ours: and corrected."""
     the_verdicts(tmp_path).remember(known)
 
-    start_server("hangs_in_call", verdicts=the_verdicts(tmp_path)).check_alive()
+    start_server("hangs_in_call", era_cache=the_verdicts(tmp_path)).check_alive()
 
     assert start_server.notes("hangs_in_call")[0] == "server/discover"
     assert the_verdicts(tmp_path).lookup() == "handshake"
@@ -835,7 +835,7 @@ def test_a_verdict_that_has_become_wrong_is_found_out(start_server: Started, tmp
     """Ours: an updated server must not be unreachable until the verdict expires."""
     the_verdicts(tmp_path).remember("handshake")
 
-    client = start_server("only_stateless", verdicts=the_verdicts(tmp_path))
+    client = start_server("only_stateless", era_cache=the_verdicts(tmp_path))
 
     assert client.peer is not None
     assert client.peer.era == "stateless"
@@ -846,7 +846,7 @@ def test_a_verdict_that_ends_the_server_is_found_out_at_once(start_server: Start
     """Ours: some end on a request that they do not know."""
     the_verdicts(tmp_path).remember("handshake")
 
-    start_server("no_initialize", verdicts=the_verdicts(tmp_path))
+    start_server("no_initialize", era_cache=the_verdicts(tmp_path))
 
     assert start_server.notes("no_initialize") == ["initialize", "server/discover"]
     assert the_verdicts(tmp_path).lookup() == "stateless"
@@ -855,7 +855,7 @@ def test_a_verdict_that_ends_the_server_is_found_out_at_once(start_server: Start
 def test_a_verdict_that_costs_all_the_time_is_forgotten(start_server: Started, tmp_path: Path) -> None:
     """Ours: the next start finds out anew."""
     the_verdicts(tmp_path).remember("handshake")
-    client = start_server("no_initialize", "silent", verdicts=the_verdicts(tmp_path), is_open=False)
+    client = start_server("no_initialize", "silent", era_cache=the_verdicts(tmp_path), is_open=False)
 
     with pytest.raises(DeadlineError):
         client.open(Deadline(0.5))
@@ -867,7 +867,7 @@ def test_a_verdict_that_costs_all_the_time_is_forgotten(start_server: Started, t
 
 def test_without_a_verdict_a_broken_server_is_started_only_once(start_server: Started, tmp_path: Path) -> None:
     """Ours."""
-    client = start_server("wrong_version", verdicts=the_verdicts(tmp_path), is_open=False)
+    client = start_server("wrong_version", era_cache=the_verdicts(tmp_path), is_open=False)
 
     with pytest.raises(ProtocolError):
         client.open()
@@ -880,7 +880,7 @@ def test_a_verdict_that_cannot_be_kept_is_no_error(start_server: Started, tmp_pa
     """Ours: only a slower start."""
     (tmp_path / "eras").write_text("in the way")
 
-    start_server("good_handshake", verdicts=the_verdicts(tmp_path)).check_alive()
+    start_server("good_handshake", era_cache=the_verdicts(tmp_path)).check_alive()
 
 
 # The package.

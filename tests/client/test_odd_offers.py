@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.client.test_features import ERAS
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.features import Completion
@@ -22,6 +21,7 @@ from gaia_mcp.errors import (
     ServerExitedError,
 )
 from gaia_mcp.protocol.pagination import MAX_PAGES
+from tests.client.test_features import ERAS
 from tests.client.transports.talk import Here, Message, error, in_thread, result
 from tests.waiting import wait_until
 

@@ -74,9 +74,9 @@ def test_the_sdk_hears_of_mistakes(serve_demo: list[str], mark: dict[str, str], 
     """Spec, errors: what does not fit is a tool error, an unknown tool or prompt -32602; a resource by revision."""
 
     async def use(client: Client) -> None:
-        misfit = await client.call_tool("greet", {"nme": "Ada"})
-        assert misfit.is_error
-        assert "'name' is missing" in misfit.content[0].text
+        problem = await client.call_tool("greet", {"nme": "Ada"})
+        assert problem.is_error
+        assert "'name' is missing" in problem.content[0].text
         for wrong, code in (
             (client.call_tool("nope", {}), -32602),
             (client.get_prompt("nope"), -32602),

@@ -23,7 +23,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.storage.era_cache import Verdicts
+from gaia_mcp.storage.era_cache import EraCache
 from tests.client.transports.talk import in_thread
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.processes import living_with
@@ -93,10 +93,12 @@ def heard() -> Heard:
 @contextmanager
 def connected(folder: Path, command: list[str], era: str, host: Host | None = None) -> Iterator[MCPClient]:
     """Our client of a command, in the era that is asked for, as if it were known from before. Nothing is left of it."""
-    verdicts = Verdicts(folder, ServerEntry("peer", "stdio", command="peer"))
-    verdicts.remember(era)
+    era_cache = EraCache(folder, ServerEntry("peer", "stdio", command="peer"))
+    era_cache.remember(era)
     entry = {"command": command[0], "args": command[1:], "env": {"PEER_OF_TEST": str(folder)}}
-    client = MCPClient.from_config("peer", entry, timeout=TIMEOUT_SECONDS, host=host or HEARD.host(), verdicts=verdicts)
+    client = MCPClient.from_config(
+        "peer", entry, timeout=TIMEOUT_SECONDS, host=host or HEARD.host(), era_cache=era_cache
+    )
     HEARD.listen(client)
     with client:
         assert client.protocol_version == ERAS[era]

@@ -13,8 +13,8 @@ from gaia_mcp.protocol.events import (
     Broken,
     Cancelled,
     ListChanged,
+    NegotiationFailed,
     Opened,
-    OpeningFailed,
     Refused,
     Strayed,
 )
@@ -201,7 +201,7 @@ def test_an_opening_that_fails_is_told() -> None:
 
     (event,) = give(client, rpc_error(handshake, -32603))
 
-    assert isinstance(event, OpeningFailed)
+    assert isinstance(event, NegotiationFailed)
     assert isinstance(event.error, PeerError)
 
 

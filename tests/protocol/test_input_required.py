@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.protocol.input_required import (
-    MAX_ROUNDS,
+    MAX_INPUT_ROUNDS,
     InputRequired,
     input_required,
     pause_before,
@@ -119,6 +119,6 @@ def test_answers_that_were_not_asked_for_are_not_sent() -> None:
 
 def test_pauses_double_up_to_a_quarter_of_a_second() -> None:
     """The official SDKs: 50 ms doubling to 250 ms, for ten rounds."""
-    pauses = [pause_before(number) for number in range(1, MAX_ROUNDS + 1)]
+    pauses = [pause_before(number) for number in range(1, MAX_INPUT_ROUNDS + 1)]
 
     assert pauses == [0.05, 0.1, 0.2, *[0.25] * 7]

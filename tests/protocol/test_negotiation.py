@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
-from gaia_mcp.protocol.events import Asked, Opened, OpeningFailed, Peer
+from gaia_mcp.protocol.events import Asked, NegotiationFailed, Opened, Peer
 from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
@@ -60,7 +60,7 @@ def refused_version(request_id: object, *supported: str) -> dict[str, Any]:
 
 def failure(events: list[Any]) -> Any:
     (event,) = events
-    assert isinstance(event, OpeningFailed)
+    assert isinstance(event, NegotiationFailed)
     return event.error
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.storage.entry_cache import EntryCache
-from gaia_mcp.storage.era_cache import VERDICT_SECONDS, Verdicts
+from gaia_mcp.storage.era_cache import VERDICT_SECONDS, EraCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,66 +33,66 @@ def the_file(folder: Path) -> Path:
 
 def test_nothing_is_known_at_first(tmp_path: Path) -> None:
     """Ours."""
-    assert Verdicts(tmp_path, ENTRY).lookup() is None
+    assert EraCache(tmp_path, ENTRY).lookup() is None
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
 def test_a_verdict_is_found_again_by_the_next_start(tmp_path: Path, era: str) -> None:
     """Ours: another process, the same entry."""
-    Verdicts(tmp_path, ENTRY).remember(era)
+    EraCache(tmp_path, ENTRY).remember(era)
 
-    assert Verdicts(tmp_path, ENTRY).lookup() == era
+    assert EraCache(tmp_path, ENTRY).lookup() == era
 
 
 def test_a_newer_verdict_replaces_an_older_one(tmp_path: Path) -> None:
     """Ours."""
-    verdicts = Verdicts(tmp_path, ENTRY)
-    verdicts.remember("handshake")
-    verdicts.remember("stateless")
+    era_cache = EraCache(tmp_path, ENTRY)
+    era_cache.remember("handshake")
+    era_cache.remember("stateless")
 
-    assert verdicts.lookup() == "stateless"
+    assert era_cache.lookup() == "stateless"
 
 
 def test_a_verdict_expires_after_a_week(tmp_path: Path) -> None:
     """Ours: an updated server would go on answering the old way for ever."""
     clock = Clock()
-    verdicts = Verdicts(tmp_path, ENTRY, clock)
-    verdicts.remember("handshake")
+    era_cache = EraCache(tmp_path, ENTRY, clock)
+    era_cache.remember("handshake")
 
     clock.now += VERDICT_SECONDS - 1
-    assert verdicts.lookup() == "handshake"
+    assert era_cache.lookup() == "handshake"
     clock.now += 1
-    assert verdicts.lookup() is None
+    assert era_cache.lookup() is None
 
 
 def test_a_verdict_from_the_future_is_not_believed(tmp_path: Path) -> None:
     """Ours: a clock that was wrong must not keep a verdict for years."""
     clock = Clock()
-    verdicts = Verdicts(tmp_path, ENTRY, clock)
-    verdicts.remember("handshake")
+    era_cache = EraCache(tmp_path, ENTRY, clock)
+    era_cache.remember("handshake")
     clock.now -= 10
 
-    assert verdicts.lookup() is None
+    assert era_cache.lookup() is None
 
 
 def test_a_verdict_that_was_forgotten_is_gone(tmp_path: Path) -> None:
     """Ours; forgetting what is not there is no error."""
-    verdicts = Verdicts(tmp_path, ENTRY)
-    verdicts.forget()
-    verdicts.remember("handshake")
-    verdicts.forget()
+    era_cache = EraCache(tmp_path, ENTRY)
+    era_cache.forget()
+    era_cache.remember("handshake")
+    era_cache.forget()
 
-    assert verdicts.lookup() is None
+    assert era_cache.lookup() is None
 
 
 @pytest.mark.parametrize("content", [b"", b"handshake", b"{}", b'{"era": "handshake"}', b"[1]", b"\xff\xfe 1"])
 def test_a_damaged_verdict_is_none(tmp_path: Path, content: bytes) -> None:
     """Ours: a cache is never a reason to fail."""
-    verdicts = Verdicts(tmp_path, ENTRY, Clock())
-    verdicts.remember("handshake")
+    era_cache = EraCache(tmp_path, ENTRY, Clock())
+    era_cache.remember("handshake")
     the_file(tmp_path).write_bytes(content)
 
-    assert verdicts.lookup() is None
+    assert era_cache.lookup() is None
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,16 @@ def test_a_damaged_verdict_is_none(tmp_path: Path, content: bytes) -> None:
 )
 def test_another_command_is_another_server(tmp_path: Path, other: ServerEntry) -> None:
     """Ours."""
-    Verdicts(tmp_path, ENTRY).remember("handshake")
+    EraCache(tmp_path, ENTRY).remember("handshake")
 
-    assert Verdicts(tmp_path, other).lookup() is None
+    assert EraCache(tmp_path, other).lookup() is None
 
 
 def test_a_new_secret_makes_no_other_server(tmp_path: Path) -> None:
     """Ours: it does not change what the program speaks."""
-    Verdicts(tmp_path, ENTRY).remember("handshake")
+    EraCache(tmp_path, ENTRY).remember("handshake")
 
-    assert Verdicts(tmp_path, ENTRY._replace(env={"TOKEN": "new"})).lookup() == "handshake"
+    assert EraCache(tmp_path, ENTRY._replace(env={"TOKEN": "new"})).lookup() == "handshake"
 
 
 @pytest.mark.parametrize("era", ["tomorrow", "", None, ["handshake"]])
@@ -124,12 +124,12 @@ def test_an_era_that_there_is_not_is_no_verdict(tmp_path: Path, era: Any) -> Non
     """Ours: another version of this program may know more of them."""
     EntryCache(tmp_path, VERDICT_SECONDS).keep(ENTRY, "era", era)
 
-    assert Verdicts(tmp_path, ENTRY).lookup() is None
+    assert EraCache(tmp_path, ENTRY).lookup() is None
 
 
 def test_no_secret_and_no_command_is_written_down(tmp_path: Path) -> None:
     """Ours: the file holds the verdict and its time, in a folder of its owner's alone."""
-    Verdicts(tmp_path, ENTRY, Clock()).remember("stateless")
+    EraCache(tmp_path, ENTRY, Clock()).remember("stateless")
 
     kept = json.loads(the_file(tmp_path).read_text())
     assert (kept.pop("era"), kept.pop("written"), type(kept.pop("identity")), kept) == ("stateless", 1000000, int, {})
@@ -139,22 +139,22 @@ def test_no_secret_and_no_command_is_written_down(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     """Ours: a cache that cannot be written is only a slower one."""
     (tmp_path / "era").write_text("a file where the folder should be")
-    verdicts = Verdicts(tmp_path, ENTRY)
+    era_cache = EraCache(tmp_path, ENTRY)
 
-    verdicts.remember("handshake")
+    era_cache.remember("handshake")
 
-    assert verdicts.lookup() is None
+    assert era_cache.lookup() is None
 
 
 def test_a_verdict_that_could_not_be_put_in_place_leaves_no_file_behind(tmp_path: Path) -> None:
     """Ours: no temporary file is left."""
-    verdicts = Verdicts(tmp_path, ENTRY)
-    verdicts.remember("handshake")
+    era_cache = EraCache(tmp_path, ENTRY)
+    era_cache.remember("handshake")
     path = the_file(tmp_path)
     path.unlink()
     (path / "in the way").mkdir(parents=True)
 
-    verdicts.remember("handshake")
+    era_cache.remember("handshake")
 
     assert list((tmp_path / "era").iterdir()) == [path]
 
@@ -163,8 +163,8 @@ def test_a_verdict_counts_from_the_moment_it_is_written(tmp_path: Path) -> None:
     """Ours: a time that was rounded up would lie in the future."""
     clock = Clock()
     clock.now += 0.9
-    verdicts = Verdicts(tmp_path, ENTRY, clock)
+    era_cache = EraCache(tmp_path, ENTRY, clock)
 
-    verdicts.remember("handshake")
+    era_cache.remember("handshake")
 
-    assert verdicts.lookup() == "handshake"
+    assert era_cache.lookup() == "handshake"

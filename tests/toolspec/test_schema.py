@@ -13,16 +13,16 @@ from hypothesis import given
 
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
-    Misfit,
     SchemaError,
+    ValidationError,
     check_schema,
-    misfits,
     parts_of,
     properties_of,
     required_of,
     resolved,
     signature,
     type_in_words,
+    validation_errors,
 )
 from tests.protocol_support import steady
 from tests.schema_support import ANY_SCHEMA
@@ -111,7 +111,7 @@ class TestCheckSchema:
                 with contextlib.suppress(SchemaError):
                     check_schema(schema)
                 with contextlib.suppress(SchemaError):
-                    misfits(schema, {"a": 1})
+                    validation_errors(schema, {"a": 1})
             server.shutdown()
             thread.join()
         assert asked == []
@@ -133,57 +133,61 @@ class TestMisfits:
 
     def test_a_value_that_fits_has_none(self) -> None:
         """JSON Schema 2020-12."""
-        assert misfits(self.SCHEMA, {"path": "/", "mode": 1, "limit": 3} | {}) != []
-        assert misfits({**self.SCHEMA, "required": ["path"]}, {"path": "/", "limit": 3}) == []
+        assert validation_errors(self.SCHEMA, {"path": "/", "mode": 1, "limit": 3} | {}) != []
+        assert validation_errors({**self.SCHEMA, "required": ["path"]}, {"path": "/", "limit": 3}) == []
 
     def test_everything_that_does_not_fit_is_said_at_once(self) -> None:
         """Ours: one look, one correction; what is missing or unknown first."""
-        found = misfits(self.SCHEMA, {"limit": 99, "tags": [{}, {"name": 3}], "colour": "red", "size": 1})
+        found = validation_errors(self.SCHEMA, {"limit": 99, "tags": [{}, {"name": 3}], "colour": "red", "size": 1})
 
-        assert [(misfit.where, misfit.keyword) for misfit in found[:3]] == [
+        assert [(problem.where, problem.keyword) for problem in found[:3]] == [
             ("", "required"),
             ("", "required"),
             ("", "additionalProperties"),
         ]
-        assert {misfit.what for misfit in found[:2]} == {"'path' is missing", "'mode' is missing"}
+        assert {problem.what for problem in found[:2]} == {"'path' is missing", "'mode' is missing"}
         assert all(f"'{name}'" in found[2].what for name in ("colour", "size"))
-        assert {(misfit.where, misfit.keyword) for misfit in found[3:]} == {
+        assert {(problem.where, problem.keyword) for problem in found[3:]} == {
             ("limit", "maximum"),
             ("tags[1].name", "type"),
         }
 
     def test_a_misfit_reads_as_a_sentence(self) -> None:
         """Ours: it is printed as it is."""
-        assert str(Misfit("a.b[0]", "is wrong", "type")) == "a.b[0]: is wrong"
-        assert str(Misfit("", "is wrong", "type")) == "is wrong"
+        assert str(ValidationError("a.b[0]", "is wrong", "type")) == "a.b[0]: is wrong"
+        assert str(ValidationError("", "is wrong", "type")) == "is wrong"
         assert (
-            misfits({"type": "array", "items": {"type": "array", "items": {"type": "null"}}}, [[None], [None, 1]])[
-                0
-            ].where
+            validation_errors(
+                {"type": "array", "items": {"type": "array", "items": {"type": "null"}}}, [[None], [None, 1]]
+            )[0].where
             == "[1][1]"
         )
 
     def test_unevaluated_members_are_unknown_ones(self) -> None:
         """JSON Schema 2020-12: the newer way to close an object."""
-        assert [misfit.what for misfit in misfits({"unevaluatedProperties": False}, {"a": 1})] == ["there is no 'a'"]
+        assert [problem.what for problem in validation_errors({"unevaluatedProperties": False}, {"a": 1})] == [
+            "there is no 'a'"
+        ]
 
     def test_a_long_message_is_cut(self) -> None:
         """Ours: a megabyte that does not fit need not be read again."""
-        (misfit,) = misfits({"type": "integer"}, "x" * 1000)
-        assert len(misfit.what) == 300
-        assert misfit.what.endswith("…")
+        (problem,) = validation_errors({"type": "integer"}, "x" * 1000)
+        assert len(problem.what) == 300
+        assert problem.what.endswith("…")
 
     def test_a_reference_to_itself_is_followed_as_deep_as_the_value(self) -> None:
         """JSON Schema 2020-12: trees."""
         tree = {"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": False}
-        assert misfits(tree, {"child": {"child": {}}}) == []
-        assert [misfit.where for misfit in misfits(tree, {"child": {"child": {"leaf": 1}}})] == ["child.child"]
-        assert misfits({"$ref": "#"}, 1) == []
+        assert validation_errors(tree, {"child": {"child": {}}}) == []
+        assert [problem.where for problem in validation_errors(tree, {"child": {"child": {"leaf": 1}}})] == [
+            "child.child"
+        ]
+        assert validation_errors({"$ref": "#"}, 1) == []
 
     @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", r"^(?=(a+)+$)(a+)+\2$", r"^(a|a)*\1b$"])
     def test_a_pattern_that_explodes_elsewhere_comes_to_an_end(self, pattern: str) -> None:
         """Ours: a server's pattern must not hang us."""
-        assert misfits({"type": "string", "pattern": pattern}, "a" * 5000 + "!") != []
+        assert validation_errors({"type": "string", "pattern": pattern}, "a" * 5000 + "!") != []
 
     @pytest.mark.parametrize(
         "value",
@@ -193,29 +197,29 @@ class TestMisfits:
     def test_what_is_no_json_or_too_deep_does_not_fit(self, value: Any) -> None:
         """Ours: an answer, not an exception of the validator."""
         schema = {"properties": {"a": {"type": "string"}}}
-        assert [misfit.keyword for misfit in misfits(schema, value)] == ["json"]
+        assert [problem.keyword for problem in validation_errors(schema, value)] == ["json"]
 
     @pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, 2**63, -(2**70)])
     def test_unusual_numbers_are_checked_without_an_exception(self, value: float) -> None:
         """Ours: an infinity is no JSON number, an integer of any length is."""
-        assert bool(misfits({"type": "number"}, value)) == isinstance(value, float)
+        assert bool(validation_errors({"type": "number"}, value)) == isinstance(value, float)
 
     def test_formats_are_notes(self) -> None:
         """JSON Schema 2020-12: `format` annotates; a stricter reading is the server's."""
-        assert misfits({"type": "string", "format": "email"}, "jane") == []
+        assert validation_errors({"type": "string", "format": "email"}, "jane") == []
 
     def test_no_arguments_fit_a_tool_that_names_none(self) -> None:
         """Ours: not even the validator is loaded for it."""
-        assert misfits({"type": "object", "properties": {"a": {"type": "integer"}}}, {}) == []
-        assert misfits({"type": "object", "required": ["a"]}, {}) != []
-        assert misfits({"type": "array"}, {}) != []
-        assert misfits({"type": "object"}, []) != []
-        assert misfits({"type": "object", "minProperties": 1}, {}) != []
+        assert validation_errors({"type": "object", "properties": {"a": {"type": "integer"}}}, {}) == []
+        assert validation_errors({"type": "object", "required": ["a"]}, {}) != []
+        assert validation_errors({"type": "array"}, {}) != []
+        assert validation_errors({"type": "object"}, []) != []
+        assert validation_errors({"type": "object", "minProperties": 1}, {}) != []
 
     def test_a_schema_that_cannot_be_used_is_no_misfit(self) -> None:
         """Ours: that is the server's fault, not the caller's."""
         with pytest.raises(SchemaError):
-            misfits({"type": "strin"}, {"a": 1})
+            validation_errors({"type": "strin"}, {"a": 1})
 
 
 class TestResolved:
@@ -392,7 +396,7 @@ class TestSignature:
         """Ours: a careless server's tools are listed all the same, and its schema is judged, not tripped over."""
         assert signature("tool", schema).startswith("tool(")
         with contextlib.suppress(SchemaError):
-            misfits(schema, {"a": "x"})
+            validation_errors(schema, {"a": "x"})
 
 
 @pytest.mark.parametrize(
@@ -427,13 +431,13 @@ def test_what_misfits_a_union_is_said_by_the_part_that_was_meant(
     union: str, parts: list[object], value: object, said: list[str]
 ) -> None:
     """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
-    assert [str(misfit) for misfit in misfits({"properties": {"a": {union: parts}}}, {"a": value})] == said
+    assert [str(problem) for problem in validation_errors({"properties": {"a": {union: parts}}}, {"a": value})] == said
 
 
 def test_that_several_parts_fit_where_one_should_is_said() -> None:
     """JSON Schema: `oneOf` is for exactly one. The part that does not fit is not what is wrong."""
     schema = {"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}
 
-    assert [str(misfit) for misfit in misfits(schema, 5)] == [
+    assert [str(problem) for problem in validation_errors(schema, 5)] == [
         "5 is valid under more than one of the schemas listed in the 'oneOf' keyword"
     ]

@@ -15,7 +15,7 @@ from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.toolspec.arguments import typed_value
-from gaia_mcp.toolspec.schema import SchemaError, misfits, properties_of, required_of, type_in_words
+from gaia_mcp.toolspec.schema import SchemaError, properties_of, required_of, type_in_words, validation_errors
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.progress import Waiting
@@ -125,7 +125,7 @@ def _ask_field(name: str, field: dict[str, Any], ask: Ask, *, is_required: bool)
                 continue
         value = _read(text, field)
         try:
-            problems = misfits(field, value)
+            problems = validation_errors(field, value)
         except SchemaError:
             return value
         if not problems:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.names import did_you_mean, typeable
-from gaia_mcp.toolspec.schema import Misfit, misfits, properties_of, signature
+from gaia_mcp.toolspec.schema import ValidationError, properties_of, signature, validation_errors
 
 # A schema longer than this would bury the rest; its signature says the same.
 SCHEMA_CHARS = 700
@@ -16,12 +16,12 @@ GIVEN_CHARS = 300
 
 def checked(server: str, tool: str, schema: Any, arguments: dict[str, Any]) -> None:
     """Raises `ArgumentsError` with every problem, the arguments and the schema; `SchemaError` if that is unusable."""
-    found = misfits(schema, arguments)
+    found = validation_errors(schema, arguments)
     if not found:
         return
     known = properties_of(schema)
-    problems = [_worded(misfit, known) for misfit in found]
-    if not any(misfit.keyword == "additionalProperties" and not misfit.where for misfit in found):
+    problems = [_worded(problem, known) for problem in found]
+    if not any(problem.keyword == "additionalProperties" and not problem.where for problem in found):
         # It would have passed them over, but they may be why something is missing.
         problems += [f"it does not mention {near_miss}" for near_miss in near_misses(schema, arguments)]
     given = json.dumps(arguments, ensure_ascii=False)
@@ -43,9 +43,9 @@ def near_misses(schema: Any, arguments: dict[str, Any]) -> list[str]:
     return [f"{key!r}, {meant}" for key in arguments if key not in known and (meant := did_you_mean(key, known))]
 
 
-def _worded(misfit: Misfit, known: dict[str, Any]) -> str:
-    if misfit.keyword == "additionalProperties" and not misfit.where:
-        name = misfit.what.removeprefix("there is no ").strip("'")
+def _worded(problem: ValidationError, known: dict[str, Any]) -> str:
+    if problem.keyword == "additionalProperties" and not problem.where:
+        name = problem.what.removeprefix("there is no ").strip("'")
         meant = did_you_mean(name, known)
-        return f"{misfit}, {meant}" if meant else str(misfit)
-    return str(misfit)
+        return f"{problem}, {meant}" if meant else str(problem)
+    return str(problem)

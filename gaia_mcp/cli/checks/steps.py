@@ -28,7 +28,7 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.toolspec.assignments import Assignment
-from gaia_mcp.toolspec.schema import SchemaError, check_schema, misfits
+from gaia_mcp.toolspec.schema import SchemaError, check_schema, validation_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -204,7 +204,7 @@ class _Examiner:
             return FAIL, f"{tool.name} failed: {said}"
         with suppress(SchemaError):
             if tool.output_schema is not None and (
-                found := misfits(tool.output_schema, result.get("structuredContent"))
+                found := validation_errors(tool.output_schema, result.get("structuredContent"))
             ):
                 problem = f"answered {tool.name} with a result that does not fit its own schema: {found[0]}"
                 raise RemoteProtocolError(self.session.entry.name, problem, hint="tell its author")

@@ -175,7 +175,7 @@ def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
 
 def _check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
     """A result that breaks the tool's own promise is shown all the same, with a word about it."""
-    from gaia_mcp.toolspec.schema import SchemaError, misfits
+    from gaia_mcp.toolspec.schema import SchemaError, validation_errors
 
     if tool.output_schema is None or result.get("isError"):
         return
@@ -183,7 +183,7 @@ def _check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
         remark(f"{tool.name!r} promises structured content and sent none")
         return
     try:
-        found = misfits(tool.output_schema, result["structuredContent"])
+        found = validation_errors(tool.output_schema, result["structuredContent"])
     except SchemaError as problem:
         remark(f"the output schema of {tool.name!r} cannot be used: {problem}")
         return

@@ -17,7 +17,7 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.safetext import one_line, redacted
-from gaia_mcp.storage.era_cache import Verdicts
+from gaia_mcp.storage.era_cache import EraCache
 from gaia_mcp.storage.tool_cache import ToolCache
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Session:
             whole.seconds if whole is not None else DEFAULT_TIMEOUT_SECONDS,
             Form.debug,
             host=host,
-            verdicts=Verdicts(cache_folder(), entry),
+            era_cache=EraCache(cache_folder(), entry),
             on_stderr=self._stderr.hear,
             child=running.child if running is not None else None,
         )

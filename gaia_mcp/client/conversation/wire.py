@@ -34,8 +34,8 @@ from gaia_mcp.protocol.events import (
     Broken,
     ListChanged,
     Logged,
+    NegotiationFailed,
     Opened,
-    OpeningFailed,
     Peer,
     Progressed,
     Refused,
@@ -128,7 +128,7 @@ class WireConversation(SendingConversation):
         if isinstance(outcome, Opened):
             self.peer = outcome.peer
             return outcome.peer
-        if not isinstance(outcome, OpeningFailed):
+        if not isinstance(outcome, NegotiationFailed):
             raise self._why_lost(exchange, "at its start")
         error = outcome.error
         if isinstance(error, PeerError):
@@ -333,7 +333,7 @@ class WireConversation(SendingConversation):
                 if not waiter.outcomes.empty():
                     return  # The one who has not heard of that yet will find this instead.
             waiter.outcomes.put(event)
-        elif isinstance(event, (Opened, OpeningFailed)):
+        elif isinstance(event, (Opened, NegotiationFailed)):
             # Only now, when everything that opens the conversation has been written.
             exchange.is_open = isinstance(event, Opened)
             opening = exchange.opening

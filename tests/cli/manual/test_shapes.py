@@ -7,11 +7,11 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.cli.commands.test_watch import Watched
 
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.manual.pages import error_shape, prose_of
 from gaia_mcp.cli.manual.tree import commands
+from tests.cli.commands.test_watch import Watched
 from tests.cli.conftest import BIN, entry_of
 from tests.cli.manual.shapes import documented, read, unfit
 
