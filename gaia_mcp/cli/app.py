@@ -75,7 +75,8 @@ class CommandGroup(TyperGroup):
             home = import_module(module)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
             settings = getattr(home, "SETTINGS", {})
-            alone.command(cmd_name, **settings)(guarded(getattr(home, name), cmd_name))
+            command = guarded(getattr(home, name), cmd_name, getattr(home, "COMMON", ()))
+            alone.command(cmd_name, **settings)(command)
             self.commands[cmd_name] = typer.main.get_command(alone)
         return self.commands[cmd_name]
 

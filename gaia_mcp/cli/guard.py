@@ -1,4 +1,4 @@
-"""Around every command: exceptions become two lines and an exit code, and `--quiet` means the same in all."""
+"""Around every command: exceptions become two lines and an exit code, and the common options mean the same in all."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gaia_mcp.cli.options import QuietOption
-from gaia_mcp.cli.screen.output import Form, fail, to_stderr
+from gaia_mcp.cli.options import Invocation, with_implied
+from gaia_mcp.cli.screen.output import Form, fail, speak, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 # What Typer raises for a wrong command line: the ancestor of its public `BadParameter` that all such errors share. It
@@ -26,16 +26,25 @@ if TYPE_CHECKING:
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-def guarded(command: Callable[..., None], name: str = "") -> Callable[..., None]:
-    """`command`, which people call `name`, with every way out of it covered. If it has `--json`, it gets `--quiet`."""
+def guarded(
+    command: Callable[..., None], name: str = "", common: Sequence[inspect.Parameter] = ()
+) -> Callable[..., None]:
+    """`command`, which people call `name`, with the `common` options, and with every way out of it covered."""
+    signature = inspect.signature(command, eval_str=True)
+    own, shared = dict(signature.parameters), with_implied(common)
+    wants_invocation = own.pop("invocation", None) is not None
 
     @wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
+    def run(**options: Any) -> None:
+        invocation = Invocation(**{option.name: options.pop(option.name) for option in shared})
         Form.command = name
-        Form.quiet = options.pop("quiet", False)
+        Form.quiet = invocation.quiet
+        speak(as_json=invocation.as_json, debug=invocation.debug)
         listen_to_signals()
         try:
-            command(*arguments, **options)
+            if wants_invocation:
+                options["invocation"] = invocation
+            command(**options)
         except MCPError as error:
             raise typer.Exit(fail(error)) from None
         except KeyboardInterrupt:
@@ -58,17 +67,8 @@ def guarded(command: Callable[..., None], name: str = "") -> Callable[..., None]
             raise typer.Exit(fail(bug)) from error
 
     # What Typer makes the command line of.
-    run.__signature__ = _with_quiet(inspect.signature(command, eval_str=True))  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*own.values(), *shared])  # type: ignore[attr-defined]
     return run
-
-
-def _with_quiet(signature: inspect.Signature) -> inspect.Signature:
-    options = list(signature.parameters.values())
-    if "as_json" not in signature.parameters:
-        return signature
-    at = list(signature.parameters).index("as_json") + 1
-    options.insert(at, options[at - 1].replace(name="quiet", annotation=QuietOption))
-    return signature.replace(parameters=options)
 
 
 def refused(error: OSError) -> MCPError:

@@ -1,17 +1,26 @@
-"""The options that every command has, said once."""
+"""The options that commands share, declared once, and what a command line asks for with them.
+
+A command's module lists those that it takes in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
+and `--debug` with every command. A command with a parameter `invocation` is given their values.
+"""
 
 from __future__ import annotations
 
 import math
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.completion.sources import server_names
+from gaia_mcp.cli.screen.output import remark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
 # A slip of the finger; no build and no person waits that long.
@@ -25,25 +34,29 @@ def a_number(seconds: float | None) -> float | None:
     return seconds
 
 
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="PATH", help="Use this file of servers, and no project's.", show_default=False),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-# `guarded` gives it to every command that has `--json`.
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Say nothing but the answer and errors.")]
-TimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout",
-        metavar="SECONDS",
-        min=0.01,
-        max=MAX_TIMEOUT_SECONDS,
-        callback=a_number,
-        help="Ask for no longer than this, all steps together. Default: 30, or what the entry says, for each request.",
-        show_default=False,
-    ),
-]
+def _option(parameter: str, kind: object, default: object, flag: str, **about: Any) -> Parameter:
+    annotation = Annotated[kind, typer.Option(flag, **about)]  # type: ignore[valid-type]
+    return Parameter(parameter, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def timeout_option(text: str) -> Parameter:
+    """`--timeout` with this help text."""
+    limits = {"min": 0.01, "max": MAX_TIMEOUT_SECONDS, "callback": a_number}
+    return _option(
+        "timeout", float | None, None, "--timeout", metavar="SECONDS", help=text, show_default=False, **limits
+    )
+
+
+CONFIG = _option(
+    "config", Path | None, None, "--config",
+    metavar="PATH", help="Use this file of servers, and no project's.", show_default=False,
+)  # fmt: skip
+JSON = _option("as_json", bool, False, "--json", help="Print the answer as JSON.")
+QUIET = _option("quiet", bool, False, "--quiet", help="Say nothing but the answer and errors.")
+DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and what servers write to stderr.")
+TIMEOUT = timeout_option(
+    "Ask for no longer than this, all steps together. Default: 30, or what the entry says, for each request."
+)
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 OutputOption = Annotated[
     Path | None,
@@ -54,11 +67,45 @@ OutputOption = Annotated[
         autocompletion=folder_names,
     ),
 ]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show tracebacks and what servers write to stderr.")]
 
 
-def within(timeout: float | None) -> Deadline | None:
-    """The one deadline of a command that was given `--timeout`; it begins now, and all servers share it."""
-    from gaia_mcp.deadline import Deadline
+class Invocation(NamedTuple):
+    """The values of the common options, for one run of a command; those that it does not take have their defaults."""
 
-    return Deadline(timeout) if timeout is not None else None
+    config: Path | None = None
+    as_json: bool = False
+    quiet: bool = False
+    timeout: float | None = None
+    debug: bool = False
+
+    def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
+        """The servers of `--config`, or of the usual file, with a remark about a project that is not approved.
+
+        Raises `ConfigFileError` if `--config` names a file that does not exist, unless it `may_be_new`, and as
+        `ConfigStore.locate` does.
+        """
+        from gaia_mcp.config.store import ConfigStore
+        from gaia_mcp.errors import ConfigFileError
+        from gaia_mcp.paths import shown
+
+        store = ConfigStore.locate(self.config)
+        if self.config is not None and not may_be_new and not store.path.exists():
+            raise ConfigFileError(store.path, "is not there", hint="check --config; gaia mcp add begins a file")
+        if store.project is not None and not store.project.approved:
+            remark(
+                f"{shown(store.project.path)} is not used: nobody has approved what it says; "
+                "read it, and then: gaia mcp trust"
+            )
+        return store
+
+    def deadline(self) -> Deadline | None:
+        """The one deadline that `--timeout` sets; it begins now, and all servers share it."""
+        from gaia_mcp.deadline import Deadline
+
+        return Deadline(self.timeout) if self.timeout is not None else None
+
+
+def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
+    """`common`, with `--quiet` after `--json`, and `--debug` at the end."""
+    implied = [option for each in common for option in ((each, QUIET) if each is JSON else (each,))]
+    return [*implied, DEBUG]

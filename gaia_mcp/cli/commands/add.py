@@ -20,8 +20,8 @@ from gaia_mcp.cli.entries.command_line import (
     proved,
     warn_of_secrets,
 )
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import done, remark, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.status import UsageError
 
 
@@ -59,8 +59,11 @@ EntryOption = Annotated[
 DisabledOption = Annotated[bool, typer.Option("--disabled", help="Save it as disabled.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a server of the same name.")]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
+
 
 def add(
+    invocation: Invocation,
     name: Name,
     words: Words = None,
     url: UrlOption = None,
@@ -72,10 +75,6 @@ def add(
     disabled: DisabledOption = False,
     no_check: NoCheckOption = False,
     force: ForceOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Save a server, after connecting to it once.
 
@@ -83,13 +82,11 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.store import check_server_name
     from gaia_mcp.errors import ServerExistsError
     from gaia_mcp.paths import shown
 
-    speak(as_json=as_json, debug=debug)
     check_server_name(name)
     new = _entry(name, words or [], url, entry)
     read_entry(name, new)
@@ -97,14 +94,14 @@ def add(
     if disabled:
         new["disabled"] = True
     is_anchored = bool(words) and anchor(new)
-    store = open_store(config, may_be_new=True)
+    store = invocation.open_store(may_be_new=True)
     read = read_entry(name, new, store.path)
     if not force and name in store.names() and store.source_of(name) == store.path:
         raise ServerExistsError(name, store.path)
     facts: dict[str, Any] = {}
     presented = ""
     if not no_check:
-        facts, presented = proved(read, within(timeout))
+        facts, presented = proved(read, invocation.deadline())
     store.add(name, new, replace=force)
     if is_anchored:
         remark(f"the program is kept as {new['command']!r}")

@@ -10,8 +10,8 @@ from typer.core import TyperCommand
 from gaia_mcp.cli.checks.locked import LockFileOption, Pinned
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.completion.sources import call_targets, call_words
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, OutputOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption
+from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import ExitStatus
 
 if TYPE_CHECKING:
@@ -61,8 +61,11 @@ class CallCommand(TyperCommand):
 
 SETTINGS = {"cls": CallCommand}
 
+COMMON = (CONFIG, JSON, TIMEOUT)
+
 
 def call(
+    invocation: Invocation,
     target: Target,
     words: Words = None,
     args: ArgsOption = None,
@@ -70,10 +73,6 @@ def call(
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     read_only: ReadOnlyOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Call a tool and print what it returns.
 
@@ -86,13 +85,11 @@ def call(
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
     from gaia_mcp.cli.calls.plan import planned
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.servers.launch import launched
     from gaia_mcp.toolspec.schema import load_validator
 
-    speak(as_json=as_json, debug=debug)
-    whole = within(timeout)
-    plan = planned(open_store(config), target, words or [], args)
+    whole = invocation.deadline()
+    plan = planned(invocation.open_store(), target, words or [], args)
     server, tool_name = plan.entry.name, plan.tool
     pinned = Pinned.wanted(locked, lock_file)
     if pinned is not None:
@@ -116,7 +113,7 @@ def call(
             tool = _find(session, tool_name)
             _check_allowed(server, tool, pinned, read_only=read_only)
             arguments = _typed(session, tool, plan)
-            if debug:
+            if invocation.debug:
                 session.client.want_logs("debug", session.deadline())
             waiting.rename(f"calling {server} {tool_name}")
             result = session.client.call(tool_name, arguments, session.deadline(), on_progress=waiting.progressed)

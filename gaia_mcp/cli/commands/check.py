@@ -9,8 +9,8 @@ import typer
 
 from gaia_mcp.cli.checks.locked import LockFileOption, Pinned
 from gaia_mcp.cli.completion.sources import check_tools, check_words
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import error_object, report, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import error_object, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError, status_of
 
@@ -39,18 +39,17 @@ JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
+
 
 def check(
+    invocation: Invocation,
     words: Words = None,
     every: AllOption = False,
     call_tool: CallToolOption = None,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     junit: JUnitOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Test servers, step by step.
 
@@ -63,10 +62,8 @@ def check(
     from gaia_mcp.cli.calls.plan import assignment
     from gaia_mcp.cli.checks.poisoning import known_tools
     from gaia_mcp.cli.checks.steps import CallWanted, Wanted, examine_all
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.errors import ConfigError
 
-    speak(as_json=as_json, debug=debug)
     names = [word for word in words or [] if "=" not in word]
     arguments = [assignment(word) for word in words or [] if "=" in word]
     if arguments and call_tool is None:
@@ -74,19 +71,19 @@ def check(
     if not names and not every:
         raise UsageError("which server?", hint="name one, or test all of them with --all")
     call = CallWanted(call_tool, arguments) if call_tool is not None else None
-    store = open_store(config)
+    store = invocation.open_store()
     wanted = Wanted(call, Pinned.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
 
-    is_watched = len(entries) == 1 and not unusable and not as_json
+    is_watched = len(entries) == 1 and not unusable and not invocation.as_json
     if is_watched:
         say(entries[0].name)
-    results = [*unusable, *examine_all(entries, wanted, within(timeout), _show if is_watched else None)]
+    results = [*unusable, *examine_all(entries, wanted, invocation.deadline(), _show if is_watched else None)]
     problem = _write_junit(junit, results) if junit is not None else None
     status = next((result.status for result in results if result.status), problem and status_of(problem))
-    if as_json:
+    if invocation.as_json:
         answer = {"ok": not status, "servers": [result.as_object() for result in results], "exit": int(status or 0)}
         say_json({**answer, "error": error_object(problem)} if problem is not None else answer)
     elif not is_watched:

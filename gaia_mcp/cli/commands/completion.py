@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.sources import shell_names
-from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import done, speak, write_text
+from gaia_mcp.cli.options import JSON, Invocation
+from gaia_mcp.cli.screen.output import done, write_text
 
 ShellArgument = Annotated[
     str | None,
@@ -23,13 +23,14 @@ ShellArgument = Annotated[
 InstallOption = Annotated[bool, typer.Option("--install", help="Write it where that shell looks for it.")]
 UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Take all of that away again.")]
 
+COMMON = (JSON,)
+
 
 def completion(
+    invocation: Invocation,
     shell: ShellArgument = None,
     install: InstallOption = False,
     uninstall: UninstallOption = False,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Have a TAB complete commands, servers, tools and arguments.
 
@@ -41,12 +42,11 @@ def completion(
     from gaia_mcp.cli.completion.scripts import script
     from gaia_mcp.cli.status import UsageError
 
-    speak(as_json=as_json, debug=debug)
     if install and uninstall:
         raise UsageError("--install and --uninstall exclude each other", hint="choose one of them")
     chosen = _chosen(shell)
     if not install and not uninstall:
-        if as_json:
+        if invocation.as_json:
             done("", shell=chosen, script=script(chosen))
         else:
             write_text(script(chosen))

@@ -25,9 +25,9 @@ from gaia_mcp.cli.entries.command_line import (
     proved,
     warn_of_secrets,
 )
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument, TimeoutOption, within
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgument
 from gaia_mcp.cli.screen.difference import Difference, differences, in_words, members, readable
-from gaia_mcp.cli.screen.output import done, remark, speak
+from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
@@ -80,7 +80,11 @@ class _Change(NamedTuple):
     after: dict[str, Any]
 
 
+COMMON = (CONFIG, JSON, TIMEOUT)
+
+
 def edit(
+    invocation: Invocation,
     name: ServerArgument,
     words: Words = None,
     url: UrlOption = None,
@@ -91,10 +95,6 @@ def edit(
     unset: UnsetOption = None,
     rename: RenameOption = None,
     no_check: NoCheckOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Change parts of a server's entry.
 
@@ -103,16 +103,13 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
-    from gaia_mcp.cli.entries.stores import open_store
-
-    speak(as_json=as_json, debug=debug)
-    store = open_store(config)
+    store = invocation.open_store()
     before = store.own(name)
     if any((words, url, env, header, cwd, request_timeout, unset, rename)):
         after, is_anchored = _changed(name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], cwd, request_timeout)
         is_anchored = is_anchored and anchor(after)
-        _save(store, _Change(name, rename or name, before, after), within(timeout), no_check=no_check)
+        _save(store, _Change(name, rename or name, before, after), invocation.deadline(), no_check=no_check)
         if is_anchored:
             remark(f"the program is kept as {after['command']!r}")
         return
@@ -124,7 +121,7 @@ def edit(
 
     def use(data: bytes, path: Path) -> None:
         change = _Change(name, name, before, parse_object(data, path))
-        _save(store, change, within(timeout), no_check=no_check)
+        _save(store, change, invocation.deadline(), no_check=no_check)
 
     if not edited(json.dumps(before, indent=2, ensure_ascii=False) + "\n", f"gaia-{name}", use):
         done(f"nothing changed in {name!r}", edited=name, changes={}, path=str(store.path))

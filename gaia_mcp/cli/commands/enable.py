@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gaia_mcp.cli.completion.sources import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import done, speak
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.screen.output import done
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="The servers.", autocompletion=server_names)]
 
+COMMON = (CONFIG, JSON)
 
-def enable(names: Names, config: ConfigOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+
+def enable(invocation: Invocation, names: Names) -> None:
     """Have servers take part again in commands about all of them.
 
     Example: gaia mcp enable time
     """
-    speak(as_json=as_json, debug=debug)
-    _set(names, config, disabled=False)
+    _set(invocation, names, disabled=False)
 
 
-def disable(names: Names, config: ConfigOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+def disable(invocation: Invocation, names: Names) -> None:
     """Keep servers, but leave them out where nobody names them.
 
     A server that is named is used all the same.
 
     Example: gaia mcp disable time
     """
-    speak(as_json=as_json, debug=debug)
-    _set(names, config, disabled=True)
+    _set(invocation, names, disabled=True)
 
 
-def _set(names: list[str], config: Path | None, *, disabled: bool) -> None:
-    from gaia_mcp.cli.entries.stores import open_store
+def _set(invocation: Invocation, names: list[str], *, disabled: bool) -> None:
     from gaia_mcp.paths import shown
 
-    store = open_store(config)
+    store = invocation.open_store()
     unique = list(dict.fromkeys(names))
     store.set_disabled(unique, disabled=disabled)
     what = "disabled" if disabled else "enabled"

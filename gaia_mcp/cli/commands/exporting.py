@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.sources import host_names, server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import Form, error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.screen.output import Form, error_object, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
@@ -43,8 +43,11 @@ ExpandOption = Annotated[
 ]
 SecretsOption = Annotated[bool, typer.Option("--show-secrets", help="With --as: print secrets rather than ****.")]
 
+COMMON = (CONFIG, JSON)
+
 
 def export(
+    invocation: Invocation,
     names: Names,
     to: ToOption = None,
     as_host: AsOption = None,
@@ -53,9 +56,6 @@ def export(
     force: ForceOption = False,
     expand: ExpandOption = False,
     show_secrets: SecretsOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Give servers to another host, in its own format.
 
@@ -64,19 +64,17 @@ def export(
 
     Example: gaia mcp export time --to cursor
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.transfer.places import host_or_file
     from gaia_mcp.cli.transfer.snippets import home_alone, known_host, print_entries, whatever_is_set
     from gaia_mcp.hosts.places import chosen_place
 
-    speak(as_json=as_json, debug=debug)
     if (to is None) is (as_host is None):
         raise UsageError("either --to or --as", hint="write --to HOST for its file, or --as HOST to see the entry")
     if as_host is not None and (dry_run or force):
         raise UsageError("--as writes nothing", hint="leave --dry-run and --force out, or write --to")
     if to is not None and show_secrets:
         raise UsageError("--show-secrets is for --as", hint="leave it out: what is written is written whole")
-    store = open_store(config)
+    store = invocation.open_store()
     entries = {name: store.entry(name).raw for name in dict.fromkeys(names)}
     variables = whatever_is_set if expand else home_alone
     if as_host is not None:

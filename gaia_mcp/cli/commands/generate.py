@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import done, speak
+from gaia_mcp.cli.options import JSON
+from gaia_mcp.cli.screen.output import done
 
 Folder = Annotated[
     Path | None,
@@ -19,10 +19,10 @@ Folder = Annotated[
 ]
 CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; fail if a file is not as it would be.")]
 
+COMMON = (JSON,)
 
-def generate(
-    folder: Folder = None, check: CheckOption = False, as_json: JsonOption = False, debug: DebugOption = False
-) -> None:
+
+def generate(folder: Folder = None, check: CheckOption = False) -> None:
     """Write the manual and the completion scripts of a checkout.
 
     They are made of the commands themselves, and always the same for the same commands.
@@ -31,7 +31,6 @@ def generate(
     """
     from gaia_mcp.errors import ConfigFileError, MCPError
 
-    speak(as_json=as_json, debug=debug)
     root = folder or Path()
     if not (root / "gaia_mcp" / "cli").is_dir():
         raise ConfigFileError(root.absolute(), "is no checkout of gaia-mcp", hint="name its folder")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.sources import host_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
@@ -40,17 +40,17 @@ ProjectOption = Annotated[
     bool, typer.Option("--project", help="The hosts' files of the project in the working folder.")
 ]
 
+COMMON = (CONFIG, JSON)
+
 
 def import_servers(
+    invocation: Invocation,
     words: Words = None,
     everything: AllOption = False,
     server: ServerOption = None,
     dry_run: DryRunOption = False,
     force: ForceOption = False,
     project: ProjectOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Take over the servers that other hosts have.
 
@@ -59,12 +59,10 @@ def import_servers(
 
     Example: gaia mcp import cursor --dry-run
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.transfer.gathering import gathered, places_here, show_hosts
     from gaia_mcp.errors import MCPError
     from gaia_mcp.hosts.places import is_there
 
-    speak(as_json=as_json, debug=debug)
     if words and everything:
         raise UsageError("--all and a host's name exclude each other", hint="give one of the two")
     if not words and not everything:
@@ -85,7 +83,7 @@ def import_servers(
             continue
         # A name stands for all of the host's files that are there; for the usual one, if there is none.
         places += [place for place in candidates if is_there(place.path)] or candidates[:1]
-    store = open_store(config, may_be_new=True)
+    store = invocation.open_store(may_be_new=True)
     found = gathered(places, server or [], errors)
     steps = _planned(found, store, force=force)
     before = _own(store)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
 from gaia_mcp.safetext import one_line
@@ -17,31 +17,26 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every server that is not disabled.")]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
 
-def list_servers(
-    check: CheckOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
-) -> None:
+
+def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     """Show the configured servers.
 
     Name, transport, state, and command or address. Never connects, unless told to. Secrets are not shown.
 
     Example: gaia mcp list --check
     """
-    from gaia_mcp.cli.entries.stores import open_store
 
-    speak(as_json=as_json, debug=debug)
-    store = open_store(config)
+    store = invocation.open_store()
     rows = _rows(store)
-    errors = _check(store, rows, timeout) if check else []
-    if as_json:
+    errors = _check(store, rows, invocation.deadline()) if check else []
+    if invocation.as_json:
         say_json({"servers": rows, "path": str(store.path)})
     elif rows:
         for line in columns([_cells(row, store.path) for row in rows]):
@@ -109,7 +104,7 @@ def _state(row: dict[str, Any], path: Path) -> str:
     return "enabled" if row["source"] in (None, str(path)) else "project"
 
 
-def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None) -> list[MCPError]:
+def _check(store: ConfigStore, rows: list[dict[str, Any]], deadline: Deadline | None) -> list[MCPError]:
     """Connect to all at once; add what was found to `rows`. What failed comes back."""
     from gaia_mcp.cli.screen.output import error_object
     from gaia_mcp.cli.servers.fleet import visit_all
@@ -117,7 +112,7 @@ def _check(store: ConfigStore, rows: list[dict[str, Any]], timeout: float | None
     wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
     errors: list[MCPError] = []
     entries = [store.entry(row["name"]) for row in wanted]
-    visits = visit_all(entries, lambda session: session.fetch_tools(), within(timeout))
+    visits = visit_all(entries, lambda session: session.fetch_tools(), deadline)
     for row, visit in zip(wanted, visits, strict=True):
         if visit.error is not None:
             row["check"] = {"ok": False, "summary": "failed", "error": error_object(visit.error)}

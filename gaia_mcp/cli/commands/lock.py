@@ -8,8 +8,8 @@ import typer
 
 from gaia_mcp.cli.checks.locked import LockFileOption, changed, contract_now, lock_path
 from gaia_mcp.cli.completion.sources import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import counted, error_object, remark, report, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import counted, error_object, remark, report, say, say_json
 from gaia_mcp.toolspec.contract import as_objects, worded
 
 if TYPE_CHECKING:
@@ -29,16 +29,15 @@ Names = Annotated[
 AllOption = Annotated[bool, typer.Option("--all", help="Every server that is not disabled, all at once.")]
 UpdateOption = Annotated[bool, typer.Option("--update", help="Approve what has changed, and show it.")]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
+
 
 def lock(
+    invocation: Invocation,
     names: Names = None,
     every: AllOption = False,
     lock_file: LockFileOption = None,
     update: UpdateOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Write down what the tools of servers are, for --locked.
 
@@ -47,17 +46,15 @@ def lock(
 
     Example: gaia mcp lock time
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.servers.fleet import visit_all
     from gaia_mcp.cli.status import UsageError, status_of
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.storage.lock_file import LockedServer, entry_of, read_lock, update_lock
 
-    speak(as_json=as_json, debug=debug)
     if not names and not every:
         raise UsageError("which server?", hint="name one, or lock all of them with --all")
-    store, path = open_store(config), lock_path(lock_file)
+    store, path = invocation.open_store(), lock_path(lock_file)
     chosen = enabled_names(store) if every else list(dict.fromkeys(names or []))
     if not chosen:
         raise ConfigError(f"no server to lock in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
@@ -65,7 +62,7 @@ def lock(
     # Before anything is started: nobody wants to hear of a broken file afterwards.
     before = read_lock(path) or {}
 
-    visits = visit_all(entries, _seen, within(timeout))
+    visits = visit_all(entries, _seen, invocation.deadline())
     outcomes = [_outcome(visit, before.get(visit.entry.name), update=update) for visit in visits]
     approved = {
         outcome.visit.entry.name: LockedServer(entry_of(outcome.visit.entry), outcome.visit.value.contract)
@@ -74,7 +71,7 @@ def lock(
     }
     if approved:
         update_lock(path, approved)
-    if as_json:
+    if invocation.as_json:
         say_json({"path": str(path), "servers": [_object(outcome, path) for outcome in outcomes]})
     else:
         for outcome in outcomes:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument
-from gaia_mcp.cli.screen.output import Form, done, is_read, remark, say, say_event, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument
+from gaia_mcp.cli.screen.output import Form, done, is_read, remark, say, say_event, say_json
 from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ ClearOption = Annotated[bool, typer.Option("--clear", help="Forget what was kept
 # As fast as a person reads a new line, and too seldom to be felt by the machine.
 POLL_SECONDS = 0.2
 
+COMMON = (CONFIG, JSON)
+
 
 def logs(
+    invocation: Invocation,
     name: ServerArgument,
     runs: RunsOption = None,
     follow: FollowOption = False,
     clear: ClearOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
 ) -> None:
     """Show what a server wrote to stderr.
 
@@ -41,10 +41,8 @@ def logs(
 
     Example: gaia mcp logs time --runs 1
     """
-    from gaia_mcp.cli.entries.stores import open_store
 
-    speak(as_json=as_json, debug=debug)
-    kept = _kept(open_store(config, may_be_new=True), name)
+    kept = _kept(invocation.open_store(may_be_new=True), name)
     if clear:
         count = kept.clear()
         done(f"forgot {count} run{'' if count == 1 else 's'} of {name!r}", cleared=count, name=name)
@@ -54,7 +52,7 @@ def logs(
         how = f"gaia mcp test-client {typeable(name)}"
         remark(f"nothing was kept: {name!r} has not run, or wrote nothing; run it with: {how}")
     chosen = chosen[-runs:] if runs else [] if runs == 0 else chosen
-    if as_json and not follow:
+    if invocation.as_json and not follow:
         say_json({"name": name, "runs": [{**_facts(run), **_text(run)} for run in chosen]})
         return
     reader = _Reader()

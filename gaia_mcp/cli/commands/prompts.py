@@ -8,16 +8,7 @@ import typer
 
 from gaia_mcp.cli.commands.tools import Names
 from gaia_mcp.cli.completion.sources import prompt_names, prompt_words
-from gaia_mcp.cli.options import (
-    ConfigOption,
-    DebugOption,
-    JsonOption,
-    OutputOption,
-    ServerArgument,
-    TimeoutOption,
-    within,
-)
-from gaia_mcp.cli.screen.output import Form, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
 from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
@@ -30,37 +21,24 @@ Words = Annotated[
     typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
 ]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
 
-def prompts(
-    names: Names = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
-) -> None:
+
+def prompts(invocation: Invocation, names: Names = None) -> None:
     """Show the prompts of servers, with their arguments.
 
     Arguments in brackets may be left out. Without a name, all servers are asked at once.
 
     Example: gaia mcp prompts demo
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
 
-    speak(as_json=as_json, debug=debug)
     kind = Kind("prompts", "prompts", _read, lambda prompt: prompt, _lines)
-    show_inventory(kind, names, open_store(config), within(timeout), Form)
+    show_inventory(kind, names, invocation)
 
 
 def prompt(
-    name: ServerArgument,
-    prompt: Prompt,
-    words: Words = None,
-    output_dir: OutputOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
+    invocation: Invocation, name: ServerArgument, prompt: Prompt, words: Words = None, output_dir: OutputOption = None
 ) -> None:
     """Fill in a prompt and print it.
 
@@ -71,21 +49,19 @@ def prompt(
     """
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import assignment, typed
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.progress import Waiting
     from gaia_mcp.cli.screen.render import show_messages
     from gaia_mcp.cli.servers.sessions import connected
     from gaia_mcp.cli.status import UsageError
 
-    speak(as_json=as_json, debug=debug)
-    entry = open_store(config).entry(name)
+    entry = invocation.open_store().entry(name)
     arguments = typed([assignment(word) for word in words or []], {})
     for key, value in arguments.items():
         if not isinstance(value, str):
             raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
     with (
         Waiting(f"starting {name}") as waiting,
-        connected(entry, within(timeout), elicit=asker(name, waiting), waiting=waiting) as session,
+        connected(entry, invocation.deadline(), elicit=asker(name, waiting), waiting=waiting) as session,
     ):
         waiting.rename(f"asking {name}")
         _check(session, prompt, arguments)

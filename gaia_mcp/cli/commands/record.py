@@ -8,15 +8,17 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, ServerArgument
-from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.options import CONFIG, Invocation, ServerArgument
+from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
 ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Write here, below what is recorded already.")]
 
+COMMON = (CONFIG,)
 
-def record(name: ServerArgument, to: ToOption, config: ConfigOption = None, debug: DebugOption = False) -> None:
+
+def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
     """Record what a client and a server say to each other.
 
     It is started in the server's place, by any client, starts the server itself, and passes everything on. Each time
@@ -28,12 +30,10 @@ def record(name: ServerArgument, to: ToOption, config: ConfigOption = None, debu
     Example: gaia mcp record time --to time.jsonl
     """
     from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.servers.launch import launched
     from gaia_mcp.server.stdio.process import GuardedPipes
 
-    speak(as_json=False, debug=debug)
-    entry = open_store(config).entry(name)
+    entry = invocation.open_store().entry(name)
     recording = Recording(to, name)
     if on_terminal(sys.stdin):
         remark(f"recording {name} with whoever speaks MCP on standard input; Ctrl-C ends it")

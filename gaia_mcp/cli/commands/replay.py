@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.options import DebugOption
-from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `gaia mcp record`.", show_default=False)]
 
 
-def replay(file: FileArgument, debug: DebugOption = False) -> None:
+def replay(file: FileArgument) -> None:
     """Serve a recorded conversation over stdio.
 
     Every request is answered as it was answered then. It is known by its method and its arguments; the next recording
@@ -34,7 +33,6 @@ def replay(file: FileArgument, debug: DebugOption = False) -> None:
     from gaia_mcp.server.stdio.process import GuardedPipes
     from gaia_mcp.storage.atomic import read_bytes
 
-    speak(as_json=False, debug=debug)
     data = read_bytes(file, MAX_RECORD_BYTES)
     if data is None:
         raise ConfigFileError(file, "is not there", hint="check the name of the file")

@@ -8,16 +8,7 @@ import typer
 
 from gaia_mcp.cli.commands.tools import Names
 from gaia_mcp.cli.completion.sources import resource_uris, template_words
-from gaia_mcp.cli.options import (
-    ConfigOption,
-    DebugOption,
-    JsonOption,
-    OutputOption,
-    ServerArgument,
-    TimeoutOption,
-    within,
-)
-from gaia_mcp.cli.screen.output import Form, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
@@ -40,37 +31,24 @@ Words = Annotated[
     ),
 ]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
 
-def resources(
-    names: Names = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
-) -> None:
+
+def resources(invocation: Invocation, names: Names = None) -> None:
     """Show the resources of servers, and their templates.
 
     Without a name, all servers are asked at once.
 
     Example: gaia mcp resources demo
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
 
-    speak(as_json=as_json, debug=debug)
     kind = Kind("resources", "resources", _read, lambda resource: resource, _lines)
-    show_inventory(kind, names, open_store(config), within(timeout), Form)
+    show_inventory(kind, names, invocation)
 
 
 def read(
-    name: ServerArgument,
-    uri: Uri,
-    words: Words = None,
-    output_dir: OutputOption = None,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
+    invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = None, output_dir: OutputOption = None
 ) -> None:
     """Read a resource and print it.
 
@@ -80,18 +58,16 @@ def read(
     Example: gaia mcp read demo demo://about
     """
     from gaia_mcp.cli.calls.elicitation import asker
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.progress import Waiting
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.servers.sessions import connected
     from gaia_mcp.errors import PeerError
 
-    speak(as_json=as_json, debug=debug)
-    entry = open_store(config).entry(name)
+    entry = invocation.open_store().entry(name)
     wanted = _filled(uri, words or [])
     with (
         Waiting(f"starting {name}") as waiting,
-        connected(entry, within(timeout), elicit=asker(name, waiting), waiting=waiting) as session,
+        connected(entry, invocation.deadline(), elicit=asker(name, waiting), waiting=waiting) as session,
     ):
         waiting.rename(f"asking {name}")
         try:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import remark, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.screen.output import remark, say, say_json
 
 if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
@@ -20,8 +20,10 @@ _WEIGHTS = (8, 3, 1)
 # "person" is not what "impersonation" is about. Where it stands still says more.
 _WHOLE_WORD, _PART_OF_WORD = 3, 2
 
+COMMON = (CONFIG, JSON)
 
-def search(words: Words, config: ConfigOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+
+def search(invocation: Invocation, words: Words) -> None:
     """Find tools by words, among those of all servers.
 
     Looks at names, descriptions and parameters, the best first. Never connects: it knows what add, tools and
@@ -29,18 +31,16 @@ def search(words: Words, config: ConfigOption = None, as_json: JsonOption = Fals
 
     Example: gaia mcp search issue create
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.errors import ToolError
 
-    speak(as_json=as_json, debug=debug)
     wanted = [(word, _whole(word)) for part in words for word in part.casefold().split()]
-    found, unknown = _found(open_store(config), wanted)
+    found, unknown = _found(invocation.open_store(), wanted)
     if unknown:
         listed = ", ".join(unknown[:5]) + (" and others" if len(unknown) > 5 else "")
         remark(f"not known yet, and not searched: {listed}; look at them once with: gaia mcp tools")
     if not found:
         raise ToolError(f"no tool is about {' '.join(words)!r}", hint="use fewer words, or parts of them")
-    if as_json:
+    if invocation.as_json:
         say_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
         return
     for _, server, tool in found:

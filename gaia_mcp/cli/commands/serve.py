@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.sources import agent_names, host_names
-from gaia_mcp.cli.options import DebugOption
-from gaia_mcp.cli.screen.output import remark, speak
+from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
@@ -53,7 +52,6 @@ def serve(
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
     print_config: PrintConfigOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Offer an agent as an MCP server over stdin and stdout.
 
@@ -61,7 +59,6 @@ def serve(
 
     Example: gaia mcp serve demo
     """
-    speak(as_json=False, debug=debug)
     keywords: dict[str, Any] = {}
     for item in kwarg or []:
         key, value = _keyword(item)

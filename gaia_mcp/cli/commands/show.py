@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, ServerArgument, TimeoutOption, within
-from gaia_mcp.cli.screen.output import Form, say, say_json, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgument
+from gaia_mcp.cli.screen.output import Form, say, say_json
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.servers.sessions import Session
@@ -15,15 +15,10 @@ if TYPE_CHECKING:
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to it, and show what it says about itself.")]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
 
-def show(
-    name: ServerArgument,
-    check: CheckOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
-) -> None:
+
+def show(invocation: Invocation, name: ServerArgument, check: CheckOption = False) -> None:
     """Show everything about one server.
 
     Its entry, with secrets hidden, and what is known of it. With --check also its version of MCP, what it offers, and
@@ -32,10 +27,8 @@ def show(
     Example: gaia mcp show demo --check
     """
     from gaia_mcp.cli.commands.listing import described
-    from gaia_mcp.cli.entries.stores import open_store
 
-    speak(as_json=as_json, debug=debug)
-    entry = open_store(config).entry(name)
+    entry = invocation.open_store().entry(name)
     shown = described(entry)
     del shown["target"]
     shown["known_tools"] = _known_tools(entry)
@@ -43,7 +36,10 @@ def show(
         from gaia_mcp.cli.screen.progress import Waiting
         from gaia_mcp.cli.servers.sessions import connected
 
-        with Waiting(f"starting {name}") as waiting, connected(entry, within(timeout), waiting=waiting) as session:
+        with (
+            Waiting(f"starting {name}") as waiting,
+            connected(entry, invocation.deadline(), waiting=waiting) as session,
+        ):
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
     if Form.as_json:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.sources import server_names
-from gaia_mcp.cli.options import ConfigOption, DebugOption, JsonOption, TimeoutOption, within
-from gaia_mcp.cli.screen.output import Form, speak
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
@@ -23,27 +22,20 @@ Names = Annotated[
 ]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print each tool's whole input schema.")]
 
+COMMON = (CONFIG, JSON, TIMEOUT)
 
-def tools(
-    names: Names = None,
-    schema: SchemaOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: TimeoutOption = None,
-    debug: DebugOption = False,
-) -> None:
+
+def tools(invocation: Invocation, names: Names = None, schema: SchemaOption = False) -> None:
     """Show the tools of servers, as signatures.
 
     Required parameters come first. Without a name, all servers are asked at once.
 
     Example: gaia mcp tools time --schema
     """
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
 
-    speak(as_json=as_json, debug=debug)
     kind = Kind("tools", "tools", _read, lambda tool: tool.definition, lambda tool: _lines(tool, with_schema=schema))
-    show_inventory(kind, names, open_store(config), within(timeout), Form)
+    show_inventory(kind, names, invocation)
 
 
 def _read(session: Session) -> Inventory:

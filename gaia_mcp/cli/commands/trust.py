@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.cli.options import DebugOption, JsonOption
-from gaia_mcp.cli.screen.output import counted, done, say, speak
+from gaia_mcp.cli.options import JSON, Invocation
+from gaia_mcp.cli.screen.output import counted, done, say
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ Folder = Annotated[
     ),
 ]
 
+COMMON = (JSON,)
 
-def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+
+def trust(invocation: Invocation, folder: Folder = None) -> None:
     """Approve the servers that a project brings along.
 
     They are shown as they are written now. A later change of the file has to be approved again.
@@ -40,13 +42,12 @@ def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption
     from gaia_mcp.paths import shown
     from gaia_mcp.storage.json_files import parse_object
 
-    speak(as_json=as_json, debug=debug)
     project = _project(folder)
     # From the very bytes that are approved, not from the file as it may be a moment later.
     servers = servers_in(parse_object(project.data, project.path), project.path)
     for name, entry in servers.items():
         read_entry(name, entry, project.path)
-        if not as_json:
+        if not invocation.as_json:
             # Unmasked and uncut: whoever approves has to see all that would be run. As JSON it stays on its line.
             say(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
     approve(project)
@@ -57,7 +58,7 @@ def trust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption
     )
 
 
-def untrust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+def untrust(folder: Folder = None) -> None:
     """Take the approval of a project's servers back.
 
     Example: gaia mcp untrust
@@ -65,7 +66,6 @@ def untrust(folder: Folder = None, as_json: JsonOption = False, debug: DebugOpti
     from gaia_mcp.config.trust import withdraw
     from gaia_mcp.paths import PROJECT_FILES, shown
 
-    speak(as_json=as_json, debug=debug)
     place = (folder or Path.cwd()).absolute()
     files = [place] if place.is_file() else [place / name for name in PROJECT_FILES]
     withdrawn = [str(path) for path in files if withdraw(path)]

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.sources import log_levels, resource_uris
-from gaia_mcp.cli.options import (
-    MAX_TIMEOUT_SECONDS,
-    ConfigOption,
-    DebugOption,
-    JsonOption,
-    ServerArgument,
-    a_number,
-    within,
-)
-from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event, speak
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument, timeout_option
+from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.notifications import News, Newsroom
@@ -41,13 +33,6 @@ LevelOption = Annotated[
     ),
 ]
 RestartOption = Annotated[bool, typer.Option("--restart", help="Start the server again when it has ended.")]
-WatchTimeoutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout", metavar="SECONDS", min=0.01, max=MAX_TIMEOUT_SECONDS, callback=a_number,
-        help="End after this time, with exit code 0. Default: never.", show_default=False,
-    ),
-]  # fmt: skip
 
 # What a server can announce changes of.
 LISTS = ("tools", "prompts", "resources")
@@ -56,17 +41,16 @@ LOOK_SECONDS = 0.25
 # A server that ends as soon as it is started must not keep the machine busy.
 RESTART_PAUSE_SECONDS = 1.0
 
+COMMON = (CONFIG, JSON, timeout_option("End after this time, with exit code 0. Default: never."))
+
 
 def watch(
+    invocation: Invocation,
     name: ServerArgument,
     uris: Uris = None,
     read: ReadOption = False,
     level: LevelOption = "info",
     restart: RestartOption = False,
-    config: ConfigOption = None,
-    as_json: JsonOption = False,
-    timeout: WatchTimeoutOption = None,
-    debug: DebugOption = False,
 ) -> None:
     """Print what a server announces, as it comes.
 
@@ -77,18 +61,16 @@ def watch(
     Example: gaia mcp watch demo --timeout 60
     """
     from gaia_mcp.cli.calls.notifications import Newsroom
-    from gaia_mcp.cli.entries.stores import open_store
     from gaia_mcp.cli.screen.progress import Waiting
     from gaia_mcp.cli.servers.sessions import connected
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.protocol.envelope import LOG_LEVELS
 
-    speak(as_json=as_json, debug=debug)
     if level not in LOG_LEVELS:
         raise UsageError(f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}")
-    entry = open_store(config).entry(name)
+    entry = invocation.open_store().entry(name)
     news = Newsroom()
-    whole = within(timeout)
+    whole = invocation.deadline()
     with (
         Waiting(f"starting {name}") as waiting,
         connected(entry, whole, on_log=news.logged, waiting=waiting) as session,

@@ -11,11 +11,10 @@ from gaia_mcp.cli.screen.output import error_object, remark, report, say, say_js
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gaia_mcp.cli.screen.output import Form
+    from gaia_mcp.cli.options import Invocation
     from gaia_mcp.cli.servers.fleet import Visit
     from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.deadline import Deadline
 
 # What a server has stands under its name.
 INDENT = 2
@@ -38,30 +37,29 @@ class Kind(NamedTuple):
     as_lines: Callable[[Any], list[str]]
 
 
-def show_inventory(
-    kind: Kind, names: Sequence[str] | None, store: ConfigStore, whole: Deadline | None, form: type[Form]
-) -> None:
+def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocation) -> None:
     """Ask the named servers, or all that are not disabled, and print what they have.
 
     Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
     """
     from gaia_mcp.cli.servers.fleet import visit_all
 
+    store = invocation.open_store()
     chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
     if not chosen:
         some = "name one of those that are disabled" if store.names() else "add one with: gaia mcp add NAME -- COMMAND"
         remark(f"no servers to ask; {some}")
-    visits = visit_all([store.entry(name) for name in chosen], kind.read, whole)
+    visits = visit_all([store.entry(name) for name in chosen], kind.read, invocation.deadline())
     if names and len(visits) == 1 and visits[0].error is not None:
         raise visits[0].error
-    if form.as_json:
+    if invocation.as_json:
         say_json({"servers": [_object(kind, visit) for visit in visits]})
     status = 0
     for visit in visits:
         if visit.error is not None:
             failed = report(visit.error)
             status = status or int(failed)
-        elif not form.as_json:
+        elif not invocation.as_json:
             _show(kind, visit)
     if status:
         raise typer.Exit(status)
