@@ -5,9 +5,10 @@ Knows nothing of terminals; whoever prints decides when to use it.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
+
+from gaia_mcp.jsontext import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ def clean(text: str) -> str:
 
 def clean_json(text: str) -> str:
     """JSON with the same characters written as JSON's own escapes: the same value, safe to show."""
-    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return escaped(text, _UNSAFE)
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -20,6 +20,7 @@ FLOORS = {
     "_version": 0,
     "deadline": 0,
     "errors": 0,
+    "jsontext": 0,
     "names": 0,
     "paths": 0,
     "redaction": 0,
@@ -60,6 +61,7 @@ EARLIER = {
     "paths": {"errors"},
     "recordings": {"protocol"},
     "redaction": {"safetext"},
+    "safetext": {"jsontext"},
     "storage": {"config"},
 }
 # What prints or exits although it is not the command line.

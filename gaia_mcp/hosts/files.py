@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.jsontext import place_in
 from gaia_mcp.storage.atomic import MAX_BYTES, locked, standing_file, write_bytes
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ def _decoded(path: Path, title: str, data: bytes) -> tuple[str, bytes]:
     try:
         return data[len(mark) :].decode(), mark
     except UnicodeDecodeError as cause:
-        at = cause.start + len(mark)
-        line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
+        line, column = place_in(data.decode("latin-1"), cause.start + len(mark))
         raise ConfigFileError(path, f"is not UTF-8{_of(title)}", line=line, column=column) from cause
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.jsontext import place_in, repeated_key
+
 
 class TextProblemError(ValueError):
     """Text that cannot be read, or cannot be changed without touching more than one entry. `at` counts characters."""
@@ -19,8 +21,7 @@ class TextProblemError(ValueError):
         """The same with line and column of `text`, both counted from 1."""
         if self.at is None:
             return self
-        line = text.count("\n", 0, self.at) + 1
-        column = self.at - (text.rfind("\n", 0, self.at) + 1) + 1
+        line, column = place_in(text, self.at)
         return TextProblemError(self.problem, line=line, column=column)
 
 
@@ -36,10 +37,5 @@ def with_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) == len(pairs):
         return value
     repeated = Repeated(value)
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            repeated.key = key
-            break
-        seen.add(key)
+    repeated.key = repeated_key(pairs) or ""
     return repeated

@@ -6,9 +6,9 @@ was open when they came.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.jsontext import canonical, canonical_text
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Notification, Request, RequestId, Result
@@ -119,13 +119,7 @@ def keys_of(method: str, params: dict[str, Any]) -> list[str]:
 
 
 def _canonical(value: Any) -> str:
-    """The same text for the same JSON: 1 and 1.0 are one number, and keys have no order."""
     try:
-        return json.dumps(json.loads(json.dumps(value), parse_float=_number), sort_keys=True)
-    except RecursionError:
-        return "nested too deeply"  # One such value is as good as another.
-
-
-def _number(text: str) -> float:
-    value = float(text)
-    return int(value) if value.is_integer() else value
+        return canonical_text(canonical(value))
+    except (RecursionError, ValueError):  # Nested too deeply, or with NaN: one such value is as good as another.
+        return "no canonical form"

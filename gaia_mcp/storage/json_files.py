@@ -6,11 +6,11 @@ A file that cannot be read is never written.
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.jsontext import DepthError, JSONTextError, RepeatedKeyError, escaped, kind_of, parse_json, place_in
 from gaia_mcp.storage.atomic import read_bytes, write_bytes
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.storage.atomic import Standing
 
-_KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,26 +35,16 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
-        line = data[: cause.start].count(b"\n") + 1
-        column = cause.start - (data.rfind(b"\n", 0, cause.start) + 1) + 1
+        line, column = place_in(data.decode("latin-1"), cause.start)
         raise ConfigFileError(path, "not UTF-8", line=line, column=column, hint="save it as UTF-8") from cause
     if not text.strip():
         raise ConfigFileError(path, "is empty", hint='it should hold at least {"mcpServers": {}}')
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
-    except json.JSONDecodeError as cause:
+        value = parse_json(text, unique_keys=True)
+    except JSONTextError as cause:
         raise _explained(path, text, cause) from cause
-    except _RepeatedKeyError as cause:
-        problem = f"has the key {cause.args[0]!r} twice in one object"
-        raise ConfigFileError(path, problem, hint="only one of them would survive: remove the other") from cause
-    except RecursionError as cause:
-        raise ConfigFileError(path, "is nested too deeply") from cause
-    except ValueError as cause:
-        raise ConfigFileError(path, f"not JSON: {cause}") from cause
     if not isinstance(value, dict):
-        raise ConfigFileError(
-            path, f"holds {_KINDS[type(value)]}, not an object", hint='it should begin {"mcpServers": {'
-        )
+        raise ConfigFileError(path, f"holds {kind_of(value)}, not an object", hint='it should begin {"mcpServers": {')
     return value
 
 
@@ -70,44 +59,30 @@ def write_object(path: Path, value: dict[str, Any], standing: Standing, *, priva
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply to be written") from cause
     # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
-    data = _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text).encode()
+    data = escaped(text, _SURROGATE).encode()
     mode = standing.mode & 0o700 if private else standing.mode
     write_bytes(path, standing, data, mode)
 
 
-class _RepeatedKeyError(ValueError):
-    """An object that says the same thing twice."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        seen: set[str] = set()
-        raise _RepeatedKeyError(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
-    return value
-
-
-def _finite(text: str) -> float:
-    # Infinity and NaN could be read, but what we wrote then would not be JSON.
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is no number that JSON has")
-    return value
-
-
-def _explained(path: Path, text: str, error: json.JSONDecodeError) -> ConfigFileError:
-    rest = text[error.pos :].lstrip()
+def _explained(path: Path, text: str, error: JSONTextError) -> ConfigFileError:
+    if isinstance(error, RepeatedKeyError):
+        return ConfigFileError(path, error.problem, hint="only one of them would survive: remove the other")
+    if isinstance(error, DepthError):
+        return ConfigFileError(path, error.problem)
+    if error.at < 0:
+        return ConfigFileError(path, f"not JSON: {error.problem}")
+    rest = text[error.at :].lstrip()
     if rest.startswith(("//", "/*")):
         return ConfigFileError(
             path,
             "comments are not allowed in JSON",
-            line=error.lineno,
-            column=error.colno,
+            line=error.line,
+            column=error.column,
             hint='remove the comment; notes may go into a key such as "_note"',
         )
-    if error.pos >= len(text.rstrip()):
-        return ConfigFileError(path, "ends too early, as if it had been cut off", line=error.lineno, column=error.colno)
-    return ConfigFileError(path, f"not JSON: {error.msg}", line=error.lineno, column=error.colno)
+    if error.at >= len(text.rstrip()):
+        return ConfigFileError(path, "ends too early, as if it had been cut off", line=error.line, column=error.column)
+    return ConfigFileError(path, f"not JSON: {error.problem}", line=error.line, column=error.column)
 
 
 def _indent_of(data: bytes) -> int | str:

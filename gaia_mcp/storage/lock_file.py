@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.jsontext import escaped
 from gaia_mcp.redaction import masked_arguments, masked_url
 from gaia_mcp.storage.atomic import locked, read_bytes, standing_file, write_bytes
 from gaia_mcp.storage.json_files import parse_object
@@ -78,7 +79,7 @@ def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
             "servers": {name: _as_object(server) for name, server in sorted(servers.items())},
         }
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        data = _UNSEEN.sub(lambda unseen: json.dumps(unseen[0])[1:-1], text).encode()
+        data = escaped(text, _UNSEEN).encode()
         write_bytes(path, standing, data, standing.mode if standing.exists else NEW_MODE)
 
 

@@ -10,7 +10,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_json, strict_json
+from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_json
 from gaia_mcp.toolspec.schema import parts_of, properties_of, resolved
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth
     opening = "[" if kind == "array" else "{"
     if stripped.startswith(opening):
         try:
-            return strict_json(stripped)
-        except (ValueError, RecursionError):
+            return parse_json(stripped)
+        except JSONTextError:
             return _NOT
     if kind == "object" or depth == 0:
         return _NOT
@@ -137,8 +138,8 @@ def _choices(part: dict[str, Any]) -> list[Any]:
 def _chosen(choices: list[Any], text: str) -> Any:
     """The choice that `text` is the JSON of."""
     try:
-        value = strict_json(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except JSONTextError:
         return _NOT
     # True equals 1 in Python, but not in JSON.
     same = (choice for choice in choices if choice == value and isinstance(choice, bool) == isinstance(value, bool))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any, NamedTuple
+
+from gaia_mcp.jsontext import DepthError, JSONTextError, kind_of, parse_json
 
 
 class Assignment(NamedTuple):
@@ -32,37 +32,16 @@ def read_object(text: str, where: str) -> dict[str, Any]:
     """The JSON object in `text`, which came from `where`. Raises `ArgumentSyntaxError`."""
     value = read_json(text, where)
     if not isinstance(value, dict):
-        raise ArgumentSyntaxError(f"{where} holds {_kind_of(value)}, not a JSON object")
-    return value
-
-
-def strict_json(text: str) -> Any:
-    """The value of `text`, which can be sent as JSON again. Raises `ValueError` and `RecursionError`."""
-    return json.loads(text, parse_float=_finite, parse_constant=_finite)
-
-
-def _finite(text: str) -> float:
-    # What Python reads as infinite, or as no number, could not be sent as JSON.
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is no number that JSON has")
+        raise ArgumentSyntaxError(f"{where} holds {kind_of(value)}, not a JSON object")
     return value
 
 
 def read_json(text: str, where: str) -> Any:
-    """The same of what came from `where`. Raises `ArgumentSyntaxError`."""
+    """The JSON value of `text`, which came from `where`. Raises `ArgumentSyntaxError`."""
     try:
-        return strict_json(text)
-    except RecursionError:
+        return parse_json(text)
+    except DepthError:
         raise ArgumentSyntaxError(f"{where}: JSON nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise ArgumentSyntaxError(f"{where}: not JSON: {error.msg} at column {error.colno}") from None
-    except ValueError as error:
-        raise ArgumentSyntaxError(f"{where}: not JSON: {error}") from None
-
-
-def _kind_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
-    return names.get(type(value), "an object")
+    except JSONTextError as error:
+        place = f" at column {error.column}" if error.column else ""
+        raise ArgumentSyntaxError(f"{where}: not JSON: {error.problem}{place}") from None

@@ -11,6 +11,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from gaia_mcp.jsontext import canonical, canonical_text, is_same
 from gaia_mcp.safetext import clean
 from gaia_mcp.toolspec.poisoning import visible
 
@@ -59,8 +60,7 @@ def canonical_tool(definition: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a definition that count, in their canonical form. Raises `Undefinable`."""
     kept = {part: definition[part] for part in ("name", *PARTS) if definition.get(part) is not None}
     try:
-        text = json.dumps(kept, sort_keys=True, allow_nan=False)
-        found: dict[str, Any] = json.loads(text, parse_float=_number)
+        found: dict[str, Any] = canonical(kept)
     except (RecursionError, TypeError, ValueError) as cause:
         raise Undefinable(str(cause) or "nested too deeply") from cause
     return found
@@ -73,8 +73,7 @@ def contract_of(definitions: Iterable[Mapping[str, Any]]) -> Contract:
 
 def fingerprint(tool: Mapping[str, Any]) -> str:
     """The hash of a canonical definition."""
-    text = json.dumps(tool, sort_keys=True, separators=(",", ":"))
-    return f"sha256:{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+    return f"sha256:{hashlib.sha256(canonical_text(tool).encode('ascii')).hexdigest()}"
 
 
 def differences(then: Contract, now: Contract) -> list[ToolChange]:
@@ -90,7 +89,7 @@ def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] 
     parts = tuple(
         PartChange(part, tuple(_part_lines(part, then.get(part), now.get(part))))
         for part in PARTS
-        if not _same(then.get(part), now.get(part))
+        if not is_same(then.get(part), now.get(part))
     )
     return ToolChange(name, "changed", parts) if parts else None
 
@@ -117,16 +116,6 @@ def worded(changes: Iterable[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _number(text: str) -> int | float:
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two canonical values are the same JSON: for Python `True` equals `1`."""
-    return one is other or (one == other and json.dumps(one) == json.dumps(other))
-
-
 def _part_lines(part: str, then: Any, now: Any) -> Iterator[str]:
     if part in TEXTS and isinstance(then, str) and isinstance(now, str):
         return _text_lines(then, now)
@@ -137,7 +126,7 @@ def _part_lines(part: str, then: Any, now: Any) -> Iterator[str]:
 
 def _value_lines(where: str, then: Any, now: Any, depth: int) -> Iterator[str]:
     """The places below `where` at which two values differ, each with what was and what is."""
-    if _same(then, now):
+    if is_same(then, now):
         return
     if depth < MAX_DEPTH and isinstance(then, dict) and isinstance(now, dict):
         for key in sorted({*then, *now}):

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.completion.file_names import file_names
+from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, type_in_words
 
@@ -74,8 +75,8 @@ def _values(described: Any, schema: Any) -> Iterator[tuple[str, str]]:
         typed = typed_value(text, described, schema)
         if text.startswith("@") or len(text) > MAX_VALUE_CHARS:
             continue
-        if _same(typed, choice) or typed == [choice]:
-            yield text, "default" if _same(choice, default) else ""
+        if is_same(typed, choice) or typed == [choice]:
+            yield text, "default" if is_same(choice, default) else ""
 
 
 def _json_values(described: Any, schema: Any) -> Iterator[str]:
@@ -115,8 +116,3 @@ def _default(described: Any, schema: Any) -> Any:
 
 def _first(described: Any, schema: Any, key: str) -> Any:
     return next((part[key] for part in parts_of(described, schema, _UNIONS) if key in part), None)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON, in which true is not 1."""
-    return json.dumps(one) == json.dumps(other)

@@ -1,0 +1,125 @@
+"""Strict JSON: reading with the place of each mistake, one canonical form, and text that only differs in its escapes.
+
+For files and for what is typed. Messages are read by `protocol.jsonrpc`, which tolerates what peers send.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import re
+
+_KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+
+
+class JSONTextError(ValueError):
+    """Text that is not JSON. `at` counts characters from 0; `line` and `column` count from 1, and are 0 where the place
+    is not known.
+    """
+
+    def __init__(self, problem: str, *, text: str = "", at: int = -1) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.at = at
+        self.line, self.column = place_in(text, at) if at >= 0 else (0, 0)
+
+
+class DepthError(JSONTextError):
+    """Text that is nested more deeply than Python reads."""
+
+
+class RepeatedKeyError(JSONTextError):
+    """An object that has `key` twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"has the key {key!r} twice in one object")
+        self.key = key
+
+
+def parse_json(text: str, *, unique_keys: bool = False) -> Any:
+    """The value of `text`. Numbers that JSON does not have (NaN, infinities, also as `1e999`) are refused, and with
+    `unique_keys` objects that repeat a key, of which otherwise the last one counts.
+
+    Raises `JSONTextError`.
+    """
+    try:
+        return json.loads(
+            text, object_pairs_hook=_unique if unique_keys else None, parse_float=_finite, parse_constant=_finite
+        )
+    except json.JSONDecodeError as cause:
+        raise JSONTextError(cause.msg, text=text, at=cause.pos) from cause
+    except RecursionError as cause:
+        raise DepthError("is nested too deeply") from cause
+    except JSONTextError:
+        raise
+    except ValueError as cause:  # Python's limit on the digits of an integer.
+        raise JSONTextError(str(cause)) from cause
+
+
+def canonical(value: Any) -> Any:
+    """A copy of `value` that is the same for the same JSON: object keys are sorted, and 1.0 is 1.
+
+    Raises `TypeError`, `ValueError` or `RecursionError` for a value that JSON does not have.
+    """
+    return json.loads(json.dumps(value, sort_keys=True, allow_nan=False), parse_float=_whole_or_float)
+
+
+def canonical_text(value: Any) -> str:
+    """`value` in one line of ASCII without blanks, object keys sorted. Of a `canonical` value it is the one text that
+    hashes and comparisons are made of.
+
+    Raises as `canonical` does.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal. For Python alone, `True` equals 1."""
+    return one is other or (one == other and canonical_text(one) == canonical_text(other))
+
+
+def escaped(text: str, pattern: re.Pattern[str]) -> str:
+    """JSON text with each character that `pattern` matches written as JSON's escape: the value stays the same."""
+    return pattern.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def kind_of(value: Any) -> str:
+    """The type of a JSON value in a sentence: "a list", "null"."""
+    return _KINDS.get(type(value), "an object")
+
+
+def place_in(text: str, at: int) -> tuple[int, int]:
+    """Line and column, both counted from 1, of the character at offset `at`."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def repeated_key(pairs: list[tuple[str, Any]]) -> str | None:
+    """The first key that stands twice among the members of an object."""
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            return key
+        seen.add(key)
+    return None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs) and (key := repeated_key(pairs)) is not None:
+        raise RepeatedKeyError(key)
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise JSONTextError(f"{text} is not a number in JSON")
+    return value
+
+
+def _whole_or_float(text: str) -> int | float:
+    value = float(text)
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,160 @@
+"""Strict JSON: what is refused and where, the canonical form, escapes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.jsontext import (
+    DepthError,
+    JSONTextError,
+    RepeatedKeyError,
+    canonical,
+    canonical_text,
+    escaped,
+    is_same,
+    kind_of,
+    parse_json,
+    place_in,
+    repeated_key,
+)
+from tests.protocol_support import steady
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+class TestParsing:
+    """RFC 8259, and nothing that Python adds to it."""
+
+    @steady
+    @given(JSON)
+    def test_what_json_has_is_read(self, value: Any) -> None:
+        """RFC 8259."""
+        assert parse_json(json.dumps(value)) == value
+        assert parse_json(json.dumps(value), unique_keys=True) == value
+
+    @pytest.mark.parametrize(
+        ("text", "problem", "place"),
+        [
+            ("", "Expecting value", (1, 1)),
+            ('{"a": tru}', "Expecting value", (1, 7)),
+            ('{\n "a": 1,\n "b" 2}', "Expecting ':' delimiter", (3, 6)),
+            ("{} {}", "Extra data", (1, 4)),
+        ],
+    )
+    def test_a_mistake_has_a_place(self, text: str, problem: str, place: tuple[int, int]) -> None:
+        """Ours: a person looks for it in an editor, which counts from 1."""
+        with pytest.raises(JSONTextError) as caught:
+            parse_json(text)
+        assert (caught.value.problem, str(caught.value)) == (problem, problem)
+        assert (caught.value.line, caught.value.column) == place
+        assert place_in(text, caught.value.at) == place
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+    def test_a_number_that_json_does_not_have_is_refused(self, number: str) -> None:
+        """RFC 8259, section 6: such a value could not be written again."""
+        with pytest.raises(JSONTextError, match=f"^{number} is not a number in JSON$") as caught:
+            parse_json(f'{{"a": [{number}]}}')
+        assert (caught.value.at, caught.value.line, caught.value.column) == (-1, 0, 0)
+
+    def test_an_integer_beyond_the_limit_of_python_is_refused(self) -> None:
+        """Ours: Python's limit on digits is not a crash."""
+        with pytest.raises(JSONTextError, match="digits"):
+            parse_json("9" * 5000)
+
+    @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000], ids=["lists", "objects"])
+    def test_text_that_is_nested_too_deeply_is_refused(self, text: str) -> None:
+        """Ours: Python's limit on recursion is not a crash."""
+        with pytest.raises(DepthError, match="is nested too deeply"):
+            parse_json(text)
+
+    @pytest.mark.parametrize("text", ['{"b": 1, "a": 2, "a": 3}', '[{"x": {"a": 1, "a": 1}}]'])
+    def test_a_repeated_key_is_refused_on_request(self, text: str) -> None:
+        """Ours: in a file of a person's one of the two would be lost."""
+        with pytest.raises(RepeatedKeyError, match="has the key 'a' twice in one object") as caught:
+            parse_json(text, unique_keys=True)
+        assert caught.value.key == "a"
+        parse_json(text)
+
+
+class TestCanonicalForm:
+    """What hashes and comparisons are made of."""
+
+    @steady
+    @given(JSON)
+    def test_a_canonical_value_stays_as_it_is(self, value: Any) -> None:
+        """Ours: a hash of a hash's source must not change."""
+        once = canonical(value)
+        assert canonical_text(canonical(once)) == canonical_text(once)
+        assert canonical_text(once).isascii()
+
+    def test_neither_order_nor_a_fraction_of_nothing_counts(self) -> None:
+        """JSON: an object has no order, and 1.0 is 1."""
+        assert canonical_text(canonical({"b": 1.0, "a": [-0.0, 1e3, 0.5]})) == '{"a":[0,1000,0.5],"b":1}'
+
+    @pytest.mark.parametrize(
+        "value", [math.nan, [math.inf], {"a": {1, 2}}, object()], ids=["nan", "inf", "set", "object"]
+    )
+    def test_a_value_that_json_does_not_have_is_refused(self, value: Any) -> None:
+        """Ours."""
+        for write in (canonical, canonical_text):
+            with pytest.raises((TypeError, ValueError)):
+                write(value)
+
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [
+            ({"a": 1, "b": [None]}, {"b": [None], "a": 1}, True),
+            (True, 1, False),
+            ([0], [False], False),
+            (1, 1.5, False),
+            ("1", 1, False),
+        ],
+    )
+    def test_values_are_compared_as_json(self, one: Any, other: Any, same: bool) -> None:
+        """JSON: a boolean is not a number, though Python's `True` equals 1."""
+        assert is_same(one, other) is same
+        assert is_same(one, one)
+
+
+@steady
+@given(st.text())
+def test_escapes_do_not_change_the_value(text: str) -> None:
+    """JSON: `\\u0061` is `a`."""
+    written = json.dumps(text, ensure_ascii=False)
+    safe = escaped(written, re.compile("[\x7f-\U0010ffff]"))
+    assert safe.isascii()
+    assert json.loads(safe) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (None, "null"),
+        (False, "a boolean"),
+        (1, "a number"),
+        (1.5, "a number"),
+        ("", "a string"),
+        ([], "a list"),
+        ({}, "an object"),
+    ],
+)
+def test_every_kind_of_value_has_a_name(value: Any, kind: str) -> None:
+    """Ours: for sentences such as "holds a list, not an object"."""
+    assert kind_of(value) == kind
+
+
+def test_the_first_repeated_key_is_found() -> None:
+    """Ours."""
+    assert repeated_key([("a", 1), ("b", 2), ("b", 3), ("a", 4)]) == "b"
+    assert repeated_key([("a", 1), ("b", 2)]) is None
