@@ -20,6 +20,7 @@ FLOORS = {
     "_version": 0,
     "deadline": 0,
     "errors": 0,
+    "internals": 0,
     "jsontext": 0,
     "names": 0,
     "paths": 0,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
+from gaia_mcp.internals import compact_writer
+
 RequestId: TypeAlias = int | str
 Message: TypeAlias = dict[str, Any]
 
@@ -21,13 +23,8 @@ UNSUPPORTED_VERSION = -32022
 # Up to 2025-11-25 only; newer servers say INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
 
-_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _decoder = json.JSONDecoder()
-# What `_encoder.encode` makes anew for each value, which takes longer than writing a small one. None where Python lacks
-# its C code.
-_write_parts = (_c_encoder := getattr(json.encoder, "c_make_encoder", None)) and _c_encoder(
-    None, _encoder.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
-)
+_write = compact_writer()
 
 
 class Fixed(dict[str, Any]):
@@ -103,10 +100,8 @@ def encode(message: Message | list[Message]) -> bytes:
 
 
 def _written(value: Any) -> str:
-    if _write_parts is None:
-        return _encoder.encode(value)
     try:
-        return "".join(_write_parts(value, 0))
+        return _write(value)
     except RecursionError as cause:
         raise ValueError("nested too deeply, or within itself") from cause
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import io
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING
 
+from gaia_mcp.internals import run_exit_functions
 from gaia_mcp.server.stdio.session import AgentServer
 
 if TYPE_CHECKING:
@@ -102,6 +102,6 @@ def _run_exit_functions() -> None:
     """Do what an agent has left for the exit of its process. In a thread, because it may hang: whoever started us may
     then end the process without any ceremony, and would end it so in any case.
     """
-    leaving = threading.Thread(target=atexit._run_exitfuncs, name="exit", daemon=True)
+    leaving = threading.Thread(target=run_exit_functions, name="exit", daemon=True)
     leaving.start()
     leaving.join(EXIT_SECONDS)

@@ -1,0 +1,34 @@
+"""The parts of Python's own insides that this package relies on, each with what to do where Python lacks it.
+
+A test of this module fails when one of them has moved or does something else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json.encoder
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def compact_writer() -> Callable[[Any], str]:
+    """What writes a value as `json.dumps(value, separators=(",", ":"), allow_nan=False)` does, and raises the same.
+
+    It is made once: `json` makes its encoder anew for each value, which takes longer than writing a small one. Unlike
+    `json` it looks for no cycles: one raises `RecursionError`.
+    """
+    encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    parts = make(None, encoder.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False)
+    return lambda value: "".join(parts(value, 0))
+
+
+def run_exit_functions() -> None:
+    """Call what was registered with `atexit`, and forget it; nothing happens where Python has no such function."""
+    run = getattr(atexit, "_run_exitfuncs", None)
+    if run is not None:
+        run()
