@@ -1,41 +1,45 @@
 """Every error of the package, in one tree.
 
     MCPError                        the root: a message, a hint, a kind
-    ├── ConfigError                 what was configured cannot be used
+    ├── ConfigError                 the configuration cannot be used
     │   ├── ConfigFileError         a file that cannot be read, parsed or written
     │   ├── ServerUnknownError      no server of that name
-    │   ├── ServerExistsError       a server of that name is there already        (ValueError)
-    │   ├── EntryError              an entry that makes no sense                  (ValueError)
-    │   ├── VariableUnsetError      `${NAME}` with nothing behind it
+    │   ├── ServerExistsError       the name is taken                             (ValueError)
+    │   ├── EntryError              an invalid entry                              (ValueError)
+    │   ├── VariableUnsetError      `${NAME}` is not set and has no default
     │   └── AgentError              an agent that cannot be loaded
     ├── ConnectError                no connection to the server                   (RuntimeError)
     │   ├── SpawnError              its command could not be started
-    │   ├── ServerExitedError       it ended, or closed its output or input
+    │   ├── ConnectionLostError     the connection ended while it was in use
+    │   │   └── ServerExitedError   the server ended, or closed its output or input
     │   └── NotConnectedError       used before connect() or after disconnect()
     ├── DeadlineError               time ran out                                  (TimeoutError)
-    ├── CancelledError              somebody no longer wanted the answer
-    ├── ProtocolError               the conversation broke
-    │   ├── LocalProtocolError      we broke it
-    │   ├── RemoteProtocolError     the peer broke it
-    │   ├── VersionError            no version that both sides speak
-    │   ├── NotOfferedError         the peer has said that it offers nothing of the kind
+    ├── CancelledError              the request was cancelled
+    ├── OutcomeUnknownError         a tool was called, no result arrived, and it may have run
+    │   ├── CallLostError           the server ended meanwhile                    (ServerExitedError)
+    │   ├── CallLateError           time ran out meanwhile                        (DeadlineError)
+    │   └── CallCancelledError      the call was cancelled                        (CancelledError)
+    ├── ProtocolError               the protocol was broken
+    │   ├── LocalProtocolError      by us
+    │   ├── RemoteProtocolError     by the peer
+    │   ├── VersionError            no protocol version in common
+    │   ├── NotOfferedError         the peer does not declare this capability
     │   └── PeerError               the peer answered with a JSON-RPC error
     ├── ToolError                   the call does not fit the tool
     │   ├── ToolUnknownError        no tool of that name
     │   ├── OfferUnknownError       no prompt of that name
     │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
-    └── RefusedError                we could, and were told not to
+    └── RefusedError                not allowed by the caller's own rules
         ├── ContractError           a server's tools are not as they were locked, or were never locked
-        └── ReadOnlyError           a tool that does not say that it only reads
+        └── ReadOnlyError           a tool that its server does not mark as read-only
 
-A tool that ran and reported a failure is a result, not an exception.
+An error carries plain values, and its message names them. It knows no command line: `cli/hints.py` knows what to type
+next. A tool that ran and reported a failure is a result, not an exception.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +47,10 @@ if TYPE_CHECKING:
 
 
 class MCPError(Exception):
-    """The root. `message` says what is, `hint` what to do; neither ever holds a secret."""
+    """The root. `message` is one line, `hint` a fact that helps, where there is one; neither ever holds a secret.
+
+    `server` is the name of the server that it is about, and `facts` holds more for programs: plain JSON values by name.
+    """
 
     kind: ClassVar[str] = "error"
 
@@ -52,12 +59,11 @@ class MCPError(Exception):
         self.message = message
         self.hint = hint
         self.server = server
-        # More for programs that read the error: plain JSON values by name.
         self.facts: dict[str, Any] = {}
 
 
 class ConfigError(MCPError):
-    """What was configured cannot be used."""
+    """The configuration cannot be used."""
 
     kind = "config"
 
@@ -69,7 +75,7 @@ class ConfigFileError(ConfigError):
 
     def __init__(self, path: Path, problem: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
         where = f"{path}:{line}:{column}" if line else str(path)
-        super().__init__(f"{where}: {problem}", hint=hint or "mend or move the file; it was left as it is")
+        super().__init__(f"{where}: {problem}", hint=hint)
         self.path = path
         self.line = line
         self.column = column
@@ -81,36 +87,28 @@ class ServerUnknownError(ConfigError):
     kind = "server-unknown"
 
     def __init__(self, server: str, path: Path, *, suggestion: str = "") -> None:
-        super().__init__(
-            f"no server {server!r} in {path}",
-            hint=suggestion or "see the names with: gaia mcp list",
-            server=server,
-        )
+        super().__init__(f"no server {server!r} in {path}", hint=suggestion, server=server)
         self.path = path
 
 
 class ServerExistsError(ConfigError, ValueError):
-    """A server of that name is there already."""
+    """A server of that name exists already."""
 
     kind = "server-exists"
 
     def __init__(self, server: str, path: Path | None = None) -> None:
-        super().__init__(
-            f"MCP server {server!r} already exists" + (f" in {path}" if path is not None else ""),
-            hint="choose another name, or replace it: gaia mcp add --force",
-            server=server,
-        )
+        where = f" in {path}" if path is not None else ""
+        super().__init__(f"MCP server {server!r} already exists{where}", server=server)
+        self.path = path
 
 
 class EntryError(ConfigError, ValueError):
-    """A server's entry that makes no sense."""
+    """A server's entry is invalid."""
 
     kind = "entry"
 
     def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(
-            f"server {server!r}: {problem}", hint=hint or "see what an entry holds: gaia mcp add --help", server=server
-        )
+        super().__init__(f"server {server!r}: {problem}", hint=hint, server=server)
 
 
 class VariableUnsetError(ConfigError):
@@ -119,12 +117,9 @@ class VariableUnsetError(ConfigError):
     kind = "variable-unset"
 
     def __init__(self, server: str, variable: str, field: str) -> None:
-        super().__init__(
-            f"server {server!r}: {field} refers to ${{{variable}}}, which is not set",
-            hint=f"export {variable}=… first, or write a default: ${{{variable}:-value}}",
-            server=server,
-        )
+        super().__init__(f"server {server!r}: {field} refers to ${{{variable}}}, which is not set", server=server)
         self.variable = variable
+        self.field = field
 
 
 class AgentError(ConfigError):
@@ -133,9 +128,7 @@ class AgentError(ConfigError):
     kind = "agent"
 
     def __init__(self, target: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(
-            f"agent {target!r} {problem}", hint=hint or "write package.module:Class or path/to/file.py:Class"
-        )
+        super().__init__(f"agent {target!r} {problem}", hint=hint)
         self.target = target
 
 
@@ -151,21 +144,23 @@ class SpawnError(ConnectError):
     kind = "spawn"
 
     def __init__(self, server: str, command: str, reason: str, *, hint: str = "") -> None:
-        super().__init__(
-            f"server {server!r} could not be started: {command!r} {reason}",
-            hint=hint or f"try the entry alone with: gaia mcp test-client {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"server {server!r} could not be started: {command!r} {reason}", hint=hint, server=server)
         self.command = command
         self.reason = reason
 
 
-class ServerExitedError(ConnectError):
-    """The server ended, or closed its output or its input, while something was wanted of it.
+class ConnectionLostError(ConnectError):
+    """The connection ended while it was in use."""
 
-    `returncode` is as in `subprocess` (negative for a signal), None if it still runs: then `closed` says what it did.
-    `stderr_tail` is the end of what it wrote to stderr; `stage` what was being waited for. `noise` says what it
-    wrote to stdout instead of an answer, which is told where it has no last words.
+    kind = "connection-lost"
+
+
+class ServerExitedError(ConnectionLostError):
+    """The server ended, or closed its output or its input, while it was in use.
+
+    `returncode` is as in `subprocess` (negative for a signal), None if it still runs: then `closed` tells what it did.
+    `stderr_tail` is the end of what it wrote to stderr, `stage` what we were waiting for. `noise` tells what it wrote
+    to stdout instead of a response, and is reported if it wrote nothing to stderr.
     """
 
     kind = "exited"
@@ -183,11 +178,7 @@ class ServerExitedError(ConnectError):
     ) -> None:
         how = closed if returncode is None else _ended(returncode)
         said = f"its last words: {last_words}" if last_words else noise or "it wrote nothing to stderr"
-        # Who ends before a word was said was mostly started in a wrong way.
-        way = "check its command with: gaia mcp show"
-        if stage != "at its start":
-            way = "see each step with: gaia mcp test-client"
-        super().__init__(f"server {server!r} {how} {stage}; {said}", hint=f"{way} {typeable(server)}", server=server)
+        super().__init__(f"server {server!r} {how} {stage}; {said}", server=server)
         self.returncode = returncode
         self.stderr_tail = stderr_tail
         self.last_words = last_words
@@ -205,40 +196,79 @@ class NotConnectedError(ConnectError):
 
 
 class DeadlineError(MCPError, TimeoutError):
-    """Time ran out. `stage` is what was being waited for, `seconds` the time that was allowed."""
+    """Time ran out. `stage` is what we were waiting for, `seconds` the time that was allowed."""
 
     kind = "timeout"
 
-    def __init__(self, server: str, stage: str, seconds: float, *, noise: str = "", hint: str = "") -> None:
-        super().__init__(
-            f"server {server!r} did not answer {stage} within {seconds:g} s" + (f"; {noise}" if noise else ""),
-            hint=hint or "allow more time with --timeout SECONDS",
-            server=server,
-        )
+    def __init__(self, server: str, stage: str, seconds: float, *, noise: str = "") -> None:
+        more = f"; {noise}" if noise else ""
+        super().__init__(f"server {server!r} did not answer {stage} within {seconds:g} s{more}", server=server)
         self.stage = stage
         self.seconds = seconds
 
 
 class CancelledError(MCPError):
-    """Somebody called `cancel()` on the deadline of a request. The server has been told; what it did stays done."""
+    """Another thread called `cancel()` on the deadline of a request. The server was told; what it did stays done."""
 
     kind = "cancelled"
 
     def __init__(self, server: str, stage: str) -> None:
-        super().__init__(
-            f"{stage} was cancelled while server {server!r} was at it", hint="ask again if it is wanted", server=server
-        )
+        super().__init__(f"{stage} was cancelled before server {server!r} answered", server=server)
         self.stage = stage
 
 
+class OutcomeUnknownError(MCPError):
+    """The tool `tool` was called and no result arrived: it may have run. It is never called again automatically.
+
+    Each subclass is also the error that another request ends with. `outcome_unknown` makes one of the other.
+    """
+
+    kind = "outcome-unknown"
+    tool: str = ""
+
+
+class CallLostError(ServerExitedError, OutcomeUnknownError):
+    """The server ended during a tool call."""
+
+
+class CallLateError(DeadlineError, OutcomeUnknownError):
+    """The time for a tool call ran out."""
+
+
+class CallCancelledError(CancelledError, OutcomeUnknownError):
+    """A tool call was cancelled."""
+
+
+_DURING_A_CALL: dict[type[MCPError], type[OutcomeUnknownError]] = {
+    ServerExitedError: CallLostError,
+    DeadlineError: CallLateError,
+    CancelledError: CallCancelledError,
+}
+
+
+def outcome_unknown(error: MCPError, tool: str) -> MCPError:
+    """What `error` is when it ends a call of `tool` that was sent: an `OutcomeUnknownError` with the same values.
+
+    An error that does not leave open whether the tool ran is returned as it is.
+    """
+    kind = _DURING_A_CALL.get(type(error))
+    if kind is None:
+        return error
+    unknown = kind.__new__(kind)
+    MCPError.__init__(unknown, error.message)
+    hint = f"{tool!r} may have run, and was not called again"
+    vars(unknown).update(vars(error), tool=tool, hint=hint, facts={**error.facts, "may_have_run": tool})
+    return unknown
+
+
 class ProtocolError(MCPError):
-    """The conversation broke."""
+    """The protocol was broken."""
 
     kind = "protocol"
 
 
 class LocalProtocolError(ProtocolError):
-    """We were about to break the protocol."""
+    """We were about to break the protocol. Nothing was sent."""
 
     kind = "protocol-local"
 
@@ -249,30 +279,23 @@ class RemoteProtocolError(ProtocolError):
     kind = "protocol-remote"
 
     def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(
-            f"server {server!r} {problem}",
-            hint=hint or f"tell its author; see each step with: gaia mcp test-client {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
 
 
 class VersionError(ProtocolError):
-    """No protocol version that both sides speak."""
+    """We and the server have no protocol version in common."""
 
     kind = "version"
 
     def __init__(self, server: str, theirs: Sequence[str], ours: Sequence[str]) -> None:
-        super().__init__(
-            f"server {server!r} speaks {', '.join(theirs) or 'no version that it names'}; we speak {', '.join(ours)}",
-            hint="update whichever of the two is older",
-            server=server,
-        )
+        named = ", ".join(theirs) or "no version that it names"
+        super().__init__(f"server {server!r} speaks {named}; we speak {', '.join(ours)}", server=server)
         self.theirs = tuple(theirs)
         self.ours = tuple(ours)
 
 
 class NotOfferedError(ProtocolError):
-    """The peer has said what it offers, and this kind of thing is not among it. Nothing was asked.
+    """The peer does not declare a capability. Nothing was sent.
 
     `offer` is "prompts", "resources", "completions" or "subscriptions".
     """
@@ -280,25 +303,17 @@ class NotOfferedError(ProtocolError):
     kind = "not-offered"
 
     def __init__(self, server: str, offer: str) -> None:
-        super().__init__(
-            f"server {server!r} offers no {offer}",
-            hint=f"see what it offers with: gaia mcp test-client {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"server {server!r} offers no {offer}", server=server)
         self.offer = offer
 
 
 class PeerError(ProtocolError):
-    """The peer answered with a JSON-RPC error: `code`, the peer's own words, and its `data`."""
+    """The peer answered the request `asked` with a JSON-RPC error: its `code`, its message in `text`, its `data`."""
 
     kind = "peer"
 
     def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None, *, hint: str = "") -> None:
-        super().__init__(
-            f"server {server!r} answered {asked} with error {code}: {text}",
-            hint=hint or f"see what it offers with: gaia mcp {_listing_of(asked)} {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"server {server!r} answered {asked} with error {code}: {text}", hint=hint, server=server)
         self.asked = asked
         self.code = code
         self.text = text
@@ -317,52 +332,41 @@ class ToolUnknownError(ToolError):
     kind = "tool-unknown"
 
     def __init__(self, server: str, tool: str, *, suggestion: str = "") -> None:
-        super().__init__(
-            f"server {server!r} has no tool {tool!r}",
-            hint=suggestion or f"see its tools with: gaia mcp tools {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"server {server!r} has no tool {tool!r}", hint=suggestion, server=server)
         self.tool = tool
 
 
 class OfferUnknownError(ToolError):
-    """The server has no prompt of that name, or whatever else `offer` says."""
+    """The server has no prompt of that name; `offer` is "prompt"."""
 
     kind = "offer-unknown"
 
     def __init__(self, server: str, offer: str, name: str, *, suggestion: str = "") -> None:
-        super().__init__(
-            f"server {server!r} has no {offer} {name!r}",
-            hint=suggestion or f"see its {offer}s with: gaia mcp {offer}s {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"server {server!r} has no {offer} {name!r}", hint=suggestion, server=server)
         self.offer = offer
         self.name = name
 
 
 class ArgumentsError(ToolError, ValueError):
-    """Arguments that do not fit the tool's schema, or that JSON cannot say. Nothing was sent."""
+    """Arguments that do not fit the schema of a tool or prompt, or that JSON cannot express. Nothing was sent."""
 
     kind = "arguments"
 
     def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", offer: str = "tool") -> None:
-        super().__init__(
-            f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}",
-            hint=hint or f"see its parameters with: gaia mcp tools {typeable(server)}",
-            server=server,
-        )
+        super().__init__(f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}", hint=hint, server=server)
         self.tool = tool
+        self.offer = offer
         self.problems = tuple(problems)
 
 
 class RefusedError(MCPError):
-    """We could, and were told not to."""
+    """Not allowed by the caller's own rules."""
 
     kind = "refused"
 
 
 class ContractError(RefusedError):
-    """A server's tools are not as they were locked, or were never locked; `facts["changes"]` says how."""
+    """A server's tools are not as they were locked, or were never locked; `facts["changes"]` lists the differences."""
 
     kind = "contract"
 
@@ -372,20 +376,13 @@ class ContractError(RefusedError):
 
 
 class ReadOnlyError(RefusedError):
-    """Only tools that say that they only read may be called, and this one does not. Nothing was sent."""
+    """Only tools that are marked as read-only may be called, and this one is not. Nothing was sent."""
 
     kind = "read-only"
 
     def __init__(self, server: str, tool: str) -> None:
-        hint = "call it without --read-only if it may change something"
-        super().__init__(f"tool {tool!r} of {server!r} does not say that it only reads", hint=hint, server=server)
+        super().__init__(f"tool {tool!r} of {server!r} does not say that it only reads", server=server)
         self.tool = tool
-
-
-def _listing_of(method: str) -> str:
-    """The command that lists what a request was about."""
-    kind = method.partition("/")[0]
-    return kind if kind in ("prompts", "resources") else "tools"
 
 
 def _ended(returncode: int) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gaia_mcp.cli.hints import Typed
 from gaia_mcp.cli.options import Invocation, with_implied
 from gaia_mcp.cli.screen.output import Form, fail, speak, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
@@ -37,7 +38,7 @@ def guarded(
     @wraps(command)
     def run(**options: Any) -> None:
         invocation = Invocation(**{option.name: options.pop(option.name) for option in shared})
-        Form.command = name
+        Typed.command, Typed.config = name, invocation.config
         Form.quiet = invocation.quiet
         speak(as_json=invocation.as_json, debug=invocation.debug)
         listen_to_signals()

@@ -136,16 +136,7 @@ class Negotiation:
             return self._follow_supported(supported)
         if answer.code in _REFUSED_VERSION_CODES and (older := self._older_version(answer)) is not None:
             return self._initialize(older)
-        return self._fail(
-            PeerError(
-                self._server,
-                "initialize",
-                answer.code,
-                answer.message,
-                answer.data,
-                hint=f"see each step with: gaia mcp test-client {self._server}",
-            )
-        )
+        return self._fail(PeerError(self._server, "initialize", answer.code, answer.message, answer.data))
 
     def _follow_supported(self, supported: list[str]) -> Step:
         version = best_of(supported, STATELESS_VERSIONS)

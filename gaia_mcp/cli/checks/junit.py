@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.safetext import clean
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def junit_xml(results: Sequence[Examination]) -> bytes:
             detail = clean(check.detail)
             if check in result.failures:
                 failure = ElementTree.SubElement(case, "failure", message=detail)
-                failure.text = clean(check.error.hint) if check.error is not None else detail
+                failure.text = clean(hint_for(check.error)) if check.error is not None else detail
             elif detail:
                 ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {detail}"
     ElementTree.indent(root)

@@ -55,9 +55,6 @@ class Examination:
             return None
         first = self.failures[0]
         if first.error is not None:
-            if "test-client" in first.error.hint:
-                # That is where we are.
-                first.error.hint = "see all that it writes to stderr with --debug"
             return first.error
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""

@@ -73,7 +73,7 @@ def read(
         try:
             result = session.client.read_resource(wanted, session.deadline())
         except PeerError as error:
-            error.hint = _meant(entry, wanted) or error.hint
+            error.hint = _meant(entry, wanted)
             raise
         waiting.hide()
         show_contents(wanted, result, output_dir)

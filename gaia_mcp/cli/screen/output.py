@@ -12,10 +12,9 @@ import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.screen.terminal import has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
-from gaia_mcp.errors import ServerExitedError
-from gaia_mcp.names import typeable
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ class Form:
     as_json = False
     debug = False
     quiet = False
-    # Which of the commands it is.
-    command = ""
     # Whether stdout goes nowhere since its reader has gone.
     is_dropped = False
     # Entered while something is written: what moves on the terminal makes room for it.
@@ -169,7 +166,7 @@ def report(error: MCPError) -> ExitStatus:
 
         to_stderr("".join(traceback.format_exception(error)).rstrip())
     to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
-    to_stderr(f"hint: {one_line(_hint(error) or 'more with --debug', ERROR_CHARS)}")
+    to_stderr(f"hint: {one_line(hint_for(error) or 'more with --debug', ERROR_CHARS)}")
     return status_of(error)
 
 
@@ -186,19 +183,10 @@ def fail(error: MCPError) -> ExitStatus:
 
 def error_object(error: MCPError) -> dict[str, Any]:
     """An error as JSON shows it."""
-    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(_hint(error))}
+    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(hint_for(error))}
     if error.server:
         shown["server"] = error.server
     return {**shown, **error.facts}
-
-
-def _hint(error: MCPError) -> str:
-    """What to do. The commands have kept a server's stderr, and it says more than the one line that is quoted."""
-    if isinstance(error, ServerExitedError) and len(error.stderr_tail.strip().splitlines()) > 1:
-        return f"read all that it wrote with: gaia mcp logs {typeable(error.server)}"
-    if Form.command in ("add", "edit") and error.hint.endswith((f"show {error.server}", f"test-client {error.server}")):
-        return "nothing was saved; mend the command, or save it as it is with --no-check"
-    return error.hint
 
 
 def stderr_shown(name: str, text: bytes) -> None:

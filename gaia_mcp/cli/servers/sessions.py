@@ -6,6 +6,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.hints import Typed
 from gaia_mcp.cli.screen.output import Form, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.servers.kept import KeptStderr
@@ -43,7 +44,7 @@ class Session:
     def __init__(self, entry: ServerEntry, whole: Deadline | None, host: Host, running: Launched | None = None) -> None:
         self._whole = whole
         self.entry = entry
-        self._stderr = running.stderr if running is not None else KeptStderr(entry, Form.command, self.secrets)
+        self._stderr = running.stderr if running is not None else KeptStderr(entry, Typed.command, self.secrets)
         self.client = MCPClient.from_config(
             entry.name,
             dict(entry.raw),

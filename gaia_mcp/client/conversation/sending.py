@@ -79,11 +79,11 @@ class SendingConversation(Conversation):
                 )
                 raise
 
-    def _late(self, deadline: Deadline, stage: str, *, noise: str = "", hint: str = "") -> MCPError:
+    def _late(self, deadline: Deadline, stage: str, *, noise: str = "") -> MCPError:
         """The error for a deadline that has passed."""
         if deadline.is_cancelled:
             return CancelledError(self.name, stage)
-        return DeadlineError(self.name, stage, deadline.allowed, noise=noise, hint=hint)
+        return DeadlineError(self.name, stage, deadline.allowed, noise=noise)
 
     def _send_aside(self, exchange: Exchange, messages: list[Outgoing]) -> None:
         """What we send of our own accord: without waiting, for whoever reads may be the one who sends it."""

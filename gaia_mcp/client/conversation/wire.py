@@ -21,12 +21,11 @@ from gaia_mcp.client.identity import CLIENT_INFO
 from gaia_mcp.client.transports.stdio.outbox import ASIDE_SECONDS
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
-    DeadlineError,
     LocalProtocolError,
     MCPError,
     PeerError,
     RemoteProtocolError,
-    ServerExitedError,
+    outcome_unknown,
 )
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import (
@@ -123,8 +122,7 @@ class WireConversation(SendingConversation):
         finally:
             exchange.opening = None
         if outcome is None:
-            hint = "a first start may download a lot: allow more time with --timeout SECONDS"
-            raise self._late(deadline, "at its start", noise=self._noise(), hint=hint)
+            raise self._late(deadline, "at its start", noise=self._noise())
         if isinstance(outcome, Opened):
             self.peer = outcome.peer
             return outcome.peer
@@ -132,7 +130,7 @@ class WireConversation(SendingConversation):
             raise self._why_lost(exchange, "at its start")
         error = outcome.error
         if isinstance(error, PeerError):
-            raise self._refusal(error.asked, error.code, error.text, error.data, hint=error.hint)
+            raise self._refusal(error.asked, error.code, error.text, error.data)
         raise error
 
     def _noise(self) -> str:
@@ -214,9 +212,9 @@ class WireConversation(SendingConversation):
             raise self._refusal(outcome.method, outcome.code, outcome.text, outcome.data)
         raise self._broken(method, outcome)
 
-    def _refusal(self, method: str, code: int, text: str, data: Any, hint: str = "") -> PeerError:
+    def _refusal(self, method: str, code: int, text: str, data: Any) -> PeerError:
         secrets = self.secrets()
-        return PeerError(self.name, method, code, redacted(text, secrets), masked_value(data, secrets), hint=hint)
+        return PeerError(self.name, method, code, redacted(text, secrets), masked_value(data, secrets))
 
     def _broken(self, method: str, outcome: Broken) -> RemoteProtocolError:
         return RemoteProtocolError(self.name, f"{redacted(outcome.problem, self.secrets())} (asked for {method})")
@@ -315,11 +313,9 @@ class WireConversation(SendingConversation):
             self._send_aside(exchange, outgoing)
 
     def _perhaps_done(self, exchange: Exchange, error: MCPError, tool: str | None) -> MCPError:
-        """The same error. About a call that was out it says that too."""
+        """The same error; for a call that was out, as one that tells so."""
         # What ended the pipe for everybody is not about this call.
-        if tool is not None and error is not exchange.lost and isinstance(error, (DeadlineError, ServerExitedError)):
-            error.hint = f"{tool!r} may have run all the same, and was not called again; {error.hint}"
-        return error
+        return error if tool is None or error is exchange.lost else outcome_unknown(error, tool)
 
     # What arrives.
 

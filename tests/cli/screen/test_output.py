@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.cli.hints import Typed
 from gaia_mcp.cli.screen.output import Form, done, error_object, fail, is_read, remark, say, say_event, say_json, speak
 from gaia_mcp.errors import ConnectError, MCPError, ServerExitedError, ToolUnknownError
 
@@ -163,7 +164,7 @@ def test_a_log_that_says_more_than_the_error_is_pointed_to(stderr: str, command:
 @pytest.mark.parametrize(("stderr", "hint"), [("one", "--no-check"), ("one\ntwo", "gaia mcp logs x")])
 def test_what_was_not_saved_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch, stderr: str, hint: str) -> None:
     """Ours: the entry of a server that `add` has refused is nowhere; what it wrote is."""
-    monkeypatch.setattr(Form, "command", "add")
+    monkeypatch.setattr(Typed, "command", "add")
 
     assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint)
 

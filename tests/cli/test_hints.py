@@ -1,0 +1,143 @@
+"""What to type next: for each error that a command reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.hints import HINTS, Typed, hint_for, to_type
+from gaia_mcp.errors import (
+    AgentError,
+    ArgumentsError,
+    CancelledError,
+    ConfigFileError,
+    DeadlineError,
+    EntryError,
+    MCPError,
+    NotConnectedError,
+    NotOfferedError,
+    OfferUnknownError,
+    PeerError,
+    ReadOnlyError,
+    RemoteProtocolError,
+    ServerExistsError,
+    ServerExitedError,
+    ServerUnknownError,
+    SpawnError,
+    ToolUnknownError,
+    VariableUnsetError,
+    VersionError,
+    outcome_unknown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATH = Path("servers.json")
+UNSAVED = "nothing was saved; mend the command, or save it as it is with --no-check"
+EXPECTED: list[tuple[MCPError, str]] = [
+    (ConfigFileError(PATH, "is empty"), "mend or move the file; it was left as it is"),
+    (ServerUnknownError("fs", PATH), "see the names with: gaia mcp list"),
+    (ServerExistsError("fs"), "choose another name, or replace it: gaia mcp add --force"),
+    (EntryError("fs", "is empty"), "see what an entry holds: gaia mcp add --help"),
+    (VariableUnsetError("fs", "KEY", "env KEY"), "export KEY=… first, or write a default: ${KEY:-value}"),
+    (AgentError("demo", "is not there"), "write package.module:Class or path/to/file.py:Class"),
+    (SpawnError("fs", "npx", "is not there"), "try the entry alone with: gaia mcp test-client fs"),
+    (ServerExitedError("my fs", "at its start", 1), "check its command with: gaia mcp show 'my fs'"),
+    (ServerExitedError("fs", "while answering", 1), "see each step with: gaia mcp test-client fs"),
+    (ServerExitedError("fs", "at its start", 1, "a\nb\n"), "read all that it wrote with: gaia mcp logs fs"),
+    (DeadlineError("fs", "tools/list", 5), "allow more time with --timeout SECONDS"),
+    (
+        DeadlineError("fs", "at its start", 5),
+        "a first start may download a lot: allow more time with --timeout SECONDS",
+    ),
+    (CancelledError("fs", "tools/list"), "ask again if you still want the result"),
+    (RemoteProtocolError("fs", "is silent"), "tell its author; see each step with: gaia mcp test-client fs"),
+    (VersionError("fs", [], []), "update the older of the two"),
+    (NotOfferedError("fs", "prompts"), "see what it offers with: gaia mcp test-client fs"),
+    (PeerError("fs", "initialize", 1, "no"), "see each step with: gaia mcp test-client fs"),
+    (PeerError("fs", "tools/call", 1, "no"), "see what it offers with: gaia mcp tools fs"),
+    (PeerError("fs", "completion/complete", 1, "no"), "see what it offers with: gaia mcp tools fs"),
+    (PeerError("fs", "prompts/get", 1, "no"), "see what it offers with: gaia mcp prompts fs"),
+    (PeerError("fs", "resources/read", 1, "no"), "see what it offers with: gaia mcp resources fs"),
+    (ToolUnknownError("fs", "raed"), "see its tools with: gaia mcp tools fs"),
+    (OfferUnknownError("fs", "prompt", "x"), "see its prompts with: gaia mcp prompts fs"),
+    (ArgumentsError("fs", "read", []), "see its parameters with: gaia mcp tools fs"),
+    (ReadOnlyError("fs", "write"), "call it without --read-only if it may change something"),
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_typed() -> Iterator[None]:
+    """The words of the command that runs, restored after each test."""
+    yield
+    Typed.command, Typed.config = "", None
+
+
+@pytest.mark.parametrize(("error", "hint"), EXPECTED, ids=lambda one: type(one).__name__)
+def test_each_error_has_one_thing_to_type(error: MCPError, hint: str) -> None:
+    """Ours: the second line of an error."""
+    assert hint_for(error) == hint
+
+
+def test_the_table_has_no_error_that_is_not_tested() -> None:
+    """Ours."""
+    assert {type(error) for error, _ in EXPECTED} == set(HINTS)
+
+
+@pytest.mark.parametrize("error", [error for error, _ in EXPECTED], ids=lambda one: type(one).__name__)
+def test_an_error_of_the_library_knows_no_command_line(error: MCPError) -> None:
+    """Ours: a Python program has no use for one."""
+    assert error.hint == ""
+
+
+def test_a_hint_that_an_error_brings_along_is_used() -> None:
+    """Ours: the place that raised it knows a fact that the table does not."""
+    assert hint_for(ToolUnknownError("fs", "raed", suggestion="did you mean 'read'?")) == "did you mean 'read'?"
+    assert hint_for(NotConnectedError("fs")) == "call connect() first"
+    assert hint_for(MCPError("something happened")) == ""
+
+
+def test_a_call_that_may_have_run_is_told_before_what_to_type() -> None:
+    """Ours: the person must know before calling it again."""
+    told = "'pay' may have run, and was not called again; "
+    late = outcome_unknown(DeadlineError("fs", "tools/call 'pay'", 5), "pay")
+    ended = outcome_unknown(ServerExitedError("fs", "while answering", 1, "a\nb"), "pay")
+
+    assert hint_for(late) == f"{told}allow more time with --timeout SECONDS"
+    assert hint_for(ended) == f"{told}read all that it wrote with: gaia mcp logs fs"
+
+
+def test_a_hint_is_about_the_file_that_the_command_was_about() -> None:
+    """Ours: without `--config` the same line would be about another file."""
+    Typed.config = Path("my servers.json")
+
+    assert hint_for(ServerUnknownError("fs", PATH)) == "see the names with: gaia mcp list --config 'my servers.json'"
+    assert to_type("show", "my fs") == "gaia mcp show --config 'my servers.json' 'my fs'"
+    assert to_type("add", more="NAME -- COMMAND") == "gaia mcp add --config 'my servers.json' NAME -- COMMAND"
+
+
+@pytest.mark.parametrize("command", ["add", "edit"])
+def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
+    """Ours: the entry to look at is not there, or is the one before the change."""
+    Typed.command = command
+
+    for error in (
+        SpawnError("fs", "npx", "is not there"),
+        ServerExitedError("fs", "at its start", 1),
+        ServerExitedError("fs", "x", 1),
+        RemoteProtocolError("fs", "is silent"),
+        PeerError("fs", "initialize", 1, "no"),
+    ):
+        assert hint_for(error) == UNSAVED
+    assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "read all that it wrote with: gaia mcp logs fs"
+
+
+def test_test_client_does_not_send_to_itself() -> None:
+    """Ours: its steps have just been shown."""
+    Typed.command = "test-client"
+
+    assert hint_for(SpawnError("fs", "npx", "is not there")) == "see all that it writes to stderr with --debug"
+    assert hint_for(ServerExitedError("fs", "at its start", 1)) == "check its command with: gaia mcp show fs"
