@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gaia_mcp.cli.guard import CommandLineError, guarded, refused
+from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.screen.output import Form, fail, say, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
+from gaia_mcp.cli.typer_internals import (
+    CommandLineError,
+    command_path_of,
+    is_closed_pipe,
+    is_missing_command,
+    unknown_option_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,8 +148,8 @@ def run(words: Sequence[str]) -> int:
     except typer.Abort:
         status = ExitStatus.INTERRUPTED
     except SystemExit as ended:
-        # Typer leaves so when nobody reads its help to the end, which is no error.
-        status = ExitStatus.DONE if isinstance(ended.__context__, BrokenPipeError) else ended.code
+        # A reader such as `head`, which does not read a help page to its end, is no error.
+        status = ExitStatus.DONE if is_closed_pipe(ended) else ended.code
     except OSError as error:  # of Typer's own writing: a help text
         status = fail(refused(error))
     return int(status or 0)
@@ -150,12 +157,10 @@ def run(words: Sequence[str]) -> int:
 
 def _refuse(error: Any, words: list[str]) -> int:
     """A wrong command line, in the same two lines as every other error."""
-    context = getattr(error, "ctx", None)
-    # By name: the class lies in Typer's private copy of Click. Its message is the whole help page.
-    if type(error).__name__ == "NoArgsIsHelpError":
+    if is_missing_command(error):
         to_stderr(error.format_message())
         return ExitStatus.USAGE
-    command = context.command_path if context is not None else "gaia mcp"
+    command = command_path_of(error) or "gaia mcp"
     if words[:1] == ["mcp"] and words[1:] and words[1] in COMMANDS and not command.endswith(f" {words[1]}"):
         # An option without its value is reported by the group.
         command += f" {words[1]}"
@@ -164,6 +169,6 @@ def _refuse(error: Any, words: list[str]) -> int:
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
         hint = "put -- before the server's own command: gaia mcp add NAME -- COMMAND [ARG...]"
-    elif command.endswith(" call") and message.startswith("No such option") and not error.possibilities:
-        hint = f"a tool's arguments have no dashes: write {error.option_name.lstrip('-')}=VALUE"
+    elif command.endswith(" call") and (option := unknown_option_of(error)) is not None:
+        hint = f"a tool's arguments have no dashes: write {option.lstrip('-')}=VALUE"
     return fail(UsageError(message[:1].lower() + message[1:], hint=hint))

@@ -16,15 +16,11 @@ from gaia_mcp.cli.screen.output import Form, fail, speak, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.cli.typer_internals import CommandLineError
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-
-# What Typer raises for a wrong command line: the ancestor of its public `BadParameter` that all such errors share. It
-# has no public name in the older of the versions that we run on.
-CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def guarded(

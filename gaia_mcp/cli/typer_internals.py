@@ -1,0 +1,36 @@
+"""What we rely on in Typer beyond its documented interface, all in one place.
+
+Typer carries a private copy of Click, whose exceptions have no public names in the older of the versions that we run
+on. `tests/cli/test_typer_internals.py` fails when a new version moves one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+# The ancestor that all errors about a wrong command line share, among them the public `BadParameter`.
+CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def is_missing_command(error: Exception) -> bool:
+    """Whether no command was given at all. The message of such an error is the help page."""
+    return type(error).__name__ == "NoArgsIsHelpError"
+
+
+def command_path_of(error: Any) -> str | None:
+    """The command that reports `error`, such as `gaia mcp call`; None for an error of no command in particular."""
+    context = getattr(error, "ctx", None)
+    return context.command_path if context is not None else None
+
+
+def unknown_option_of(error: Any) -> str | None:
+    """The option that a command does not have, if `error` is about one and no option has a similar name."""
+    is_unknown = type(error).__name__ == "NoSuchOption" and not error.possibilities
+    return str(error.option_name) if is_unknown else None
+
+
+def is_closed_pipe(ended: SystemExit) -> bool:
+    """Whether Typer ends the program because the reader of stdout has gone while it printed a help page."""
+    return isinstance(ended.__context__, BrokenPipeError)

@@ -1,0 +1,103 @@
+"""`cli.typer_internals`: each thing in Typer that we rely on without its promise, so that a new version cannot move it
+unnoticed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Annotated
+
+import pytest
+import typer
+
+from gaia_mcp.cli import typer_internals as internals
+
+program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+
+@program.command()
+def count(number: Annotated[float, typer.Option("--number", max=2)] = 1) -> None:
+    """Count."""
+
+
+@program.command()
+def greet(name: str) -> None:
+    """Greet."""
+
+
+def refusal(*words: str) -> Exception:
+    """The error that Typer raises for a wrong command line."""
+    with pytest.raises(internals.CommandLineError) as caught:
+        program(list(words), prog_name="tool", standalone_mode=False)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lose",),
+        ("count", "--missing"),
+        ("count", "--number"),
+        ("count", "--number", "x"),
+        ("count", "--number", "3"),
+        ("count", "more"),
+        ("greet",),
+        ("--missing",),
+        (),
+    ],
+)
+def test_every_wrong_command_line_raises_one_class_of_errors_with_a_message(words: tuple[str, ...]) -> None:
+    """Ours: one `except` prints them all in two lines."""
+    assert refusal(*words).format_message()  # type: ignore[attr-defined]
+
+
+def test_a_bad_parameter_of_our_own_is_such_an_error_and_no_other_exception_is() -> None:
+    """Ours: the limits of a number are checked by us."""
+    assert issubclass(typer.BadParameter, internals.CommandLineError)
+    for other in (typer.Exit, typer.Abort, OSError):
+        assert not issubclass(other, internals.CommandLineError)
+
+
+def test_a_missing_command_carries_the_help_page() -> None:
+    """Ours: it is printed as it is."""
+    error = refusal()
+
+    assert internals.is_missing_command(error)
+    assert "greet" in error.format_message()  # type: ignore[attr-defined]
+    assert not internals.is_missing_command(refusal("greet"))
+
+
+def test_an_error_names_the_command_that_reports_it() -> None:
+    """Ours: the hint refers to that command's help page."""
+    assert internals.command_path_of(refusal("count", "--missing")) == "tool count"
+    assert internals.command_path_of(refusal("lose")) == "tool"
+    assert internals.command_path_of(typer.BadParameter("x")) is None
+
+
+def test_an_unknown_option_has_a_name_unless_another_is_similar() -> None:
+    """Ours: for a similar one, Typer's own suggestion is the better hint."""
+    assert internals.unknown_option_of(refusal("count", "--missing")) == "--missing"
+    assert internals.unknown_option_of(refusal("count", "--numbr", "1")) is None
+    assert internals.unknown_option_of(refusal("greet")) is None
+
+
+def test_the_messages_that_we_reword_are_still_typers() -> None:
+    """Ours: `a valid float range` becomes `a number`, and `No such option` decides about a hint."""
+    assert "a valid float range" in refusal("count", "--number", "x").format_message()  # type: ignore[attr-defined]
+    assert refusal("count", "--missing").format_message().startswith("No such option")  # type: ignore[attr-defined]
+
+
+def test_a_help_page_without_a_reader_ends_the_program_for_its_broken_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: `gaia mcp --help | head` is no error."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with io.FileIO(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, encoding="utf-8", write_through=True))  # type: ignore[arg-type]
+        with pytest.raises(SystemExit) as caught:
+            program(["--help"], standalone_mode=False)
+        monkeypatch.undo()
+
+    assert internals.is_closed_pipe(caught.value)
+    assert not internals.is_closed_pipe(SystemExit(1))
