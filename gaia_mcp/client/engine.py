@@ -25,7 +25,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.protocol.input_required import MAX_INPUT_ROUNDS, input_required, pause_before, retried, type_problem
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params, type_problem
 from gaia_mcp.protocol.pagination import Pages
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class ClientEngine:
         """
         deadline = deadline or self.deadline()
         asking = params
-        for attempt in range(1, MAX_INPUT_ROUNDS + 1):
+        for attempt in range(1, MAX_ROUND_TRIPS + 1):
             self._ready(deadline)
             result = self._conversation.request(method, asking, deadline, on_progress=on_progress)
             wanted = input_required(result)
@@ -254,13 +254,13 @@ class ClientEngine:
                 raise RemoteProtocolError(self.name, f"{problem} (asked for {method})")
             if isinstance(wanted, str):
                 raise RemoteProtocolError(self.name, wanted)
-            if not wanted.questions:
+            if not wanted.requests:
                 pause = pause_before(attempt)
                 if pause > deadline.remaining():
                     raise self._late(deadline, method)
                 time.sleep(pause)
-            asking = retried(params or {}, wanted, self._answers(wanted.questions, deadline))
-        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_INPUT_ROUNDS} rounds")
+            asking = retry_params(params or {}, wanted, self._answers(wanted.requests, deadline))
+        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUND_TRIPS} rounds")
 
     def check_alive(self, deadline: Deadline | None = None) -> None:
         """Ask whether the server is there. Raises as `open` does."""

@@ -11,18 +11,18 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.connection import Connection, Outgoing
 from gaia_mcp.protocol.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
-    Asked,
-    Caller,
     Cancelled,
     ListChanged,
     Opened,
     Peer,
+    RequestContext,
+    RequestReceived,
     ResourceUpdated,
     SubscriptionEnded,
 )
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.negotiation import Agreed, Ask, Negotiation, Step
+from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, Step
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
 # A server may end what it has granted and be asked again; one that always does so at once must not keep us asking.
@@ -48,38 +48,41 @@ class ClientConnection(Connection):
         super().__init__()
         self._result_types = result_types
         self.peer: Peer | None = None
-        self._opening = Negotiation(server, info, capabilities, probe=probe)
+        self._negotiation = Negotiation(server, info, capabilities, probe=probe)
         self._negotiation_id: RequestId | None = None
         self._probe_ids: set[RequestId] = set()
         # What every stateless request carries; None before the opening and in the handshake era.
         self._meta: Fixed | None = None
         self._listening: RequestId | None = None
         self._watched: list[str] = []
-        self._is_watch_granted = False
+        self._is_watch_acknowledged = False
         self._watches_left = MAX_WATCHES
         # Resources by the request that subscribed to them, and which of those have been granted.
         self._subscriptions: dict[RequestId, str] = {}
-        self._granted: set[RequestId] = set()
-        self._questions: set[RequestId] = set()
+        self._acknowledged: set[RequestId] = set()
+        self._server_requests: set[RequestId] = set()
 
     @property
     def is_probing(self) -> bool:
         """Whether the server has not answered anything yet, so that it may be one that ends on an unknown request."""
-        return self._opening.is_probing
+        return self._negotiation.is_probing
 
     def open(self) -> None:
         """Begin. `Opened` or `NegotiationFailed` follows."""
-        self._go_on(self._opening.begin())
+        self._advance(self._negotiation.begin())
 
     def probe_timed_out(self) -> None:
         """The server has not answered the probe: try `initialize` on the same pipe, whose answer decides."""
-        if self._opening.is_probing:
+        if self._negotiation.is_probing:
             assert self._negotiation_id is not None  # noqa: S101 (the probe has one)
             self.abandon(self._negotiation_id, "no answer")
-            self._go_on(self._opening.go_on_without_probe())
+            self._advance(self._negotiation.skip_probe())
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
-        """Ask; `Result`, `Refused` or `Broken` with this id follows. `progress` asks for `Progressed` on the way."""
+        """Send a request; a `Result`, `ErrorResponse` or `InvalidResponse` with this id follows.
+
+        `progress` asks for `Progressed` events meanwhile.
+        """
         request_id = self._new_id()
         meta: dict[str, Any] | None = self._meta
         if progress:
@@ -112,7 +115,7 @@ class ClientConnection(Connection):
         ]
         if self._watched:
             self._watches_left -= 1
-            self._is_watch_granted = False
+            self._is_watch_acknowledged = False
             wanted = {f"{kind}ListChanged": True for kind in self._watched}
             self._listening = self.request("subscriptions/listen", {"notifications": wanted})
 
@@ -129,37 +132,37 @@ class ClientConnection(Connection):
         if self._meta is None:
             return self.request("resources/unsubscribe", {"uri": uri})
         # Whoever still waits for a grant would wait in vain.
-        for request_id in [known for known in self._granted if self._subscriptions[known] == uri]:
+        for request_id in [known for known in self._acknowledged if self._subscriptions[known] == uri]:
             self.abandon(request_id, "no longer wanted")
         return None
 
     def abandon(self, request_id: RequestId, reason: str) -> None:
         self._subscriptions.pop(request_id, None)
-        self._granted.discard(request_id)
+        self._acknowledged.discard(request_id)
         super().abandon(request_id, reason)
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
         """Answer a server's request. Nothing is sent for one that was cancelled."""
-        self._send_answer(request_id, jsonrpc.result(request_id, value))
+        self._send_response(request_id, jsonrpc.result(request_id, value))
 
-    def refuse(self, request_id: RequestId, code: int, text: str) -> None:
+    def respond_error(self, request_id: RequestId, code: int, text: str) -> None:
         """Answer a server's request with an error. Nothing is sent for one that was cancelled."""
-        self._send_answer(request_id, jsonrpc.error(request_id, code, text))
+        self._send_response(request_id, jsonrpc.error(request_id, code, text))
 
-    def _send_answer(self, request_id: RequestId, answer: Message) -> None:
-        if request_id in self._questions:
-            self._questions.remove(request_id)
+    def _send_response(self, request_id: RequestId, answer: Message) -> None:
+        if request_id in self._server_requests:
+            self._server_requests.remove(request_id)
             self._outgoing.append(Outgoing(answer))
 
     # Opening.
 
-    def _go_on(self, step: Step) -> None:
-        if isinstance(step, Ask):
-            self._negotiation_id = self._new_probe_id() if self._opening.is_probing else self._new_id()
+    def _advance(self, step: Step) -> None:
+        if isinstance(step, NextRequest):
+            self._negotiation_id = self._new_probe_id() if self._negotiation.is_probing else self._new_id()
             self._send_request(self._negotiation_id, step.method, step.params)
             return
         self._negotiation_id = None
-        if isinstance(step, Agreed):
+        if isinstance(step, Negotiated):
             self.peer, self._meta = step
             if self._meta is None:
                 self.notify("notifications/initialized")
@@ -175,27 +178,27 @@ class ClientConnection(Connection):
 
     # Answers.
 
-    def _receive_answer(self, method: str, answer: Result | Error) -> None:
+    def _receive_response(self, method: str, answer: Result | Error) -> None:
         if answer.id == self._negotiation_id:
-            self._go_on(self._opening.judge(answer))
+            self._advance(self._negotiation.receive(answer))
         elif answer.id == self._listening:
             self._stop_watching()
         elif answer.id in self._subscriptions:
-            self._receive_end(method, answer)
+            self._end_subscription(method, answer)
         elif isinstance(answer, Result) and "resultType" in answer.result:
             self._receive_typed(method, answer)
         else:
-            super()._receive_answer(method, answer)
+            super()._receive_response(method, answer)
 
-    def _receive_end(self, method: str, answer: Result | Error) -> None:
+    def _end_subscription(self, method: str, answer: Result | Error) -> None:
         assert answer.id is not None  # noqa: S101 (looked up by it)
-        if answer.id in self._granted:
+        if answer.id in self._acknowledged:
             self._stop_subscription(answer.id)
         elif isinstance(answer, Result):
-            self._receive_broken(answer.id, "ended a subscription that it had not granted")
+            self._receive_invalid_response(answer.id, "ended a subscription that it had not granted")
         else:
             del self._subscriptions[answer.id]
-            super()._receive_answer(method, answer)
+            super()._receive_response(method, answer)
 
     def _receive_typed(self, method: str, answer: Result) -> None:
         if self._meta is None:
@@ -203,37 +206,37 @@ class ClientConnection(Connection):
             bare = {key: value for key, value in answer.result.items() if key != "resultType"}
             self._events.append(Result(answer.id, bare))
         elif (problem := type_problem(method, answer.result, self._result_types)) is not None:
-            self._receive_broken(answer.id, problem)
+            self._receive_invalid_response(answer.id, problem)
         else:
             self._events.append(answer)
 
-    def _match_nameless(self, error: Error) -> RequestId | None:
+    def _match_without_id(self, error: Error) -> RequestId | None:
         if self._about is not None:
             return self._about
         # Servers answer in order: this is about the probe, which was sent before whatever is open now.
         given_up = self._probe_ids & self._abandoned.keys()
-        return given_up.pop() if given_up else super()._match_nameless(error)
+        return given_up.pop() if given_up else super()._match_without_id(error)
 
-    def _receive_broken(self, request_id: RequestId, problem: str) -> None:
+    def _receive_invalid_response(self, request_id: RequestId, problem: str) -> None:
         if request_id == self._negotiation_id:
-            self._go_on(self._opening.judge_broken(problem))
+            self._advance(self._negotiation.receive_invalid(problem))
         elif request_id == self._listening:
             self._stop_watching()
-        elif request_id in self._granted:
+        elif request_id in self._acknowledged:
             self._stop_subscription(request_id)
         else:
             self._subscriptions.pop(request_id, None)
-            super()._receive_broken(request_id, problem)
+            super()._receive_invalid_response(request_id, problem)
 
     def _stop_watching(self) -> None:
         """The server has ended the watch: what changes from now on is not announced, so the lists must be asked for."""
         self._listening = None
-        if not self._is_watch_granted:
+        if not self._is_watch_acknowledged:
             self._watches_left = 0  # It was refused, in whatever form: servers do so with an error or an empty result.
         self._events += [ListChanged(kind) for kind in self._watched]
 
     def _stop_subscription(self, request_id: RequestId) -> None:
-        self._granted.remove(request_id)
+        self._acknowledged.remove(request_id)
         self._events.append(SubscriptionEnded(self._subscriptions.pop(request_id)))
 
     # What the server sends of its own accord.
@@ -244,19 +247,19 @@ class ClientConnection(Connection):
     def _receive_request(self, request: Request) -> None:
         if self._meta is not None:
             # Stateless servers send no requests and clients write no responses: say so and go on.
-            self._stray(f"asked {request.method}, which a server of this revision may not", b"")
+            self._discard(f"asked {request.method}, which a server of this revision may not", b"")
         elif request.method == "ping":
             self._outgoing.append(Outgoing(jsonrpc.result(request.id, {})))
         else:
-            self._questions.add(request.id)
-            caller = Caller(self.peer.version if self.peer else self._opening.proposed, {}, {}, None, None)
-            self._events.append(Asked(request.id, request.method, request.params, caller))
+            self._server_requests.add(request.id)
+            context = RequestContext(self.peer.version if self.peer else self._negotiation.proposed, {}, {}, None, None)
+            self._events.append(RequestReceived(request.id, request.method, request.params, context))
 
     def _receive_notification(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":
             self._receive_cancelled(notification.params)
         elif notification.method == "notifications/subscriptions/acknowledged":
-            self._receive_grant(notification.params)
+            self._receive_acknowledgement(notification.params)
         elif notification.method == "notifications/resources/updated":
             self._receive_update(notification.params)
 
@@ -267,19 +270,19 @@ class ClientConnection(Connection):
         if isinstance(uri, str) and is_known:
             self._events.append(ResourceUpdated(uri))
 
-    def _receive_grant(self, params: dict[str, Any]) -> None:
+    def _receive_acknowledgement(self, params: dict[str, Any]) -> None:
         request_id, granted = meta_of(params).get(SUBSCRIPTION_KEY), params.get("notifications")
         if not jsonrpc.is_id(request_id) or request_id not in self._subscriptions:
-            self._is_watch_granted = True  # There is only one that it can mean.
+            self._is_watch_acknowledged = True  # There is only one that it can mean.
             return
         uris = granted.get("resourceSubscriptions") if isinstance(granted, dict) else None
         if isinstance(uris, list) and self._subscriptions[request_id] in uris:
-            if request_id not in self._granted:
-                self._granted.add(request_id)
+            if request_id not in self._acknowledged:
+                self._acknowledged.add(request_id)
                 self._events.append(Result(request_id, {}))
         else:
             self.abandon(request_id, "it was not granted")
-            super()._receive_broken(request_id, "granted a subscription without the resource that it was for")
+            super()._receive_invalid_response(request_id, "granted a subscription without the resource that it was for")
 
     def _receive_cancelled(self, params: dict[str, Any]) -> None:
         cancelled = params.get("requestId")
@@ -288,34 +291,34 @@ class ClientConnection(Connection):
         if cancelled == self._listening or cancelled in self._subscriptions:
             # The result may follow, or not: servers read the specification both ways.
             self._pending.pop(cancelled, None)
-            self._ignore_answers_to(cancelled)
+            self._ignore_responses_to(cancelled)
             if cancelled == self._listening:
                 self._stop_watching()
             else:
-                self._receive_broken(cancelled, "cancelled a subscription that it had not granted")
-        elif cancelled in self._questions:
-            self._questions.remove(cancelled)
-            self._events.append(Cancelled(cancelled, jsonrpc.in_words(params.get("reason", ""))))
+                self._receive_invalid_response(cancelled, "cancelled a subscription that it had not granted")
+        elif cancelled in self._server_requests:
+            self._server_requests.remove(cancelled)
+            self._events.append(Cancelled(cancelled, jsonrpc.as_text(params.get("reason", ""))))
 
-    def _receive_garbage(self, record: bytes) -> None:
+    def _receive_invalid_json(self, record: bytes) -> None:
         start = record.lstrip()[:64]
         if start.startswith((b"{", b"[")) and b'"jsonrpc"' in record[:256]:
-            self._break_pending(None, "answered with a line that is not valid JSON")
+            self._fail_pending(None, "answered with a line that is not valid JSON")
         else:
-            super()._receive_garbage(record)
+            super()._receive_invalid_json(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        is_ours = message.meant == "answer" and (message.id in self._pending or message.id in self._abandoned)
-        if message.meant in ("request", "notification"):
+        is_ours = message.kind == "response" and (message.id in self._pending or message.id in self._abandoned)
+        if message.kind in ("request", "notification"):
             # Whatever it is, it answers nothing; its id, if any, is the server's own.
             super()._receive_malformed(message, record)
         elif is_ours or b'"jsonrpc"' in record[:256]:
-            self._break_pending(message.id, f"answered with something that is no JSON-RPC message: {message.problem}")
+            self._fail_pending(message.id, f"answered with something that is no JSON-RPC message: {message.problem}")
         else:
             super()._receive_malformed(message, record)
 
-    def _was_asked(self, request_id: RequestId) -> bool:
-        return super()._was_asked(request_id) or request_id in self._probe_ids
+    def _was_sent(self, request_id: RequestId) -> bool:
+        return super()._was_sent(request_id) or request_id in self._probe_ids
 
     def _may_lack_id(self, error: Error) -> bool:
         # At the start nothing but the opening has been sent, so that there is nothing else that it could be about.

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.events import (
-    Broken,
+    Discarded,
+    ErrorResponse,
     Event,
+    InvalidResponse,
     ListChanged,
     Logged,
     Progressed,
-    Refused,
-    Strayed,
 )
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
 
@@ -78,7 +78,7 @@ class Connection:
         method = self._pending.pop(request_id, None)
         if method is None:
             return
-        self._ignore_answers_to(request_id)
+        self._ignore_responses_to(request_id)
         # The handshake itself must not be cancelled: the specification forbids it, and the probe is harmless.
         if method not in ("initialize", "server/discover"):
             message = jsonrpc.notification("notifications/cancelled", {"requestId": request_id, "reason": reason})
@@ -93,14 +93,14 @@ class Connection:
         try:
             value = jsonrpc.parse(record)
         except ValueError:
-            self._receive_garbage(record)
+            self._receive_invalid_json(record)
             return
         if isinstance(value, list) and self._accepts_batches() and value:
             self._receive_batch(value)
             return
         message = jsonrpc.classify(value)
         if isinstance(message, Result):
-            self._match_answer(message)
+            self._match_response(message)
         elif isinstance(message, Malformed):
             self._receive_malformed(message, record)
         else:
@@ -117,11 +117,11 @@ class Connection:
     def _receive_notification(self, notification: Notification) -> None:
         raise NotImplementedError
 
-    def _receive_garbage(self, record: bytes) -> None:
-        self._stray("not JSON", record)
+    def _receive_invalid_json(self, record: bytes) -> None:
+        self._discard("not JSON", record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        self._stray(message.problem, record)
+        self._discard(message.problem, record)
 
     def _receive_batch(self, values: list[Any]) -> None:
         for value in values:
@@ -131,13 +131,13 @@ class Connection:
             else:
                 self._receive_message(message)
 
-    def _receive_answer(self, method: str, answer: Result | Error) -> None:
+    def _receive_response(self, method: str, answer: Result | Error) -> None:
         """An answer to one of our own requests, of this method."""
         if isinstance(answer, Result):
             self._events.append(answer)
         else:
             assert answer.id is not None  # noqa: S101 (looked up by it)
-            self._events.append(Refused(answer.id, method, answer.code, answer.message, answer.data))
+            self._events.append(ErrorResponse(answer.id, method, answer.code, answer.message, answer.data))
 
     # What all share.
 
@@ -150,11 +150,11 @@ class Connection:
         self._next_id += 1
         return number
 
-    def _was_asked(self, request_id: RequestId) -> bool:
+    def _was_sent(self, request_id: RequestId) -> bool:
         """Whether this id was ever one of ours."""
         return isinstance(request_id, int) and 0 < request_id < self._next_id
 
-    def _ignore_answers_to(self, request_id: RequestId) -> None:
+    def _ignore_responses_to(self, request_id: RequestId) -> None:
         self._progress.pop(request_id, None)
         self._abandoned[request_id] = None
         if len(self._abandoned) > ABANDONED_KEPT:
@@ -166,41 +166,41 @@ class Connection:
         elif isinstance(message, Notification):
             self._sort_notification(message)
         else:
-            self._match_answer(message)
+            self._match_response(message)
 
-    def _match_answer(self, answer: Result | Error) -> None:
+    def _match_response(self, answer: Result | Error) -> None:
         answered = answer.id
         if answered is None:
             assert isinstance(answer, Error)  # noqa: S101 (a result always has one)
-            answered = self._match_nameless(answer)
+            answered = self._match_without_id(answer)
             if answered is None:
-                self._stray(f"an error without an id: {answer.message}", b"")
+                self._discard(f"an error without an id: {answer.message}", b"")
                 return
             answer = answer._replace(id=answered)
         method = self._pending.pop(answered, None)
         if method is not None:
             self._progress.pop(answered, None)
-            self._receive_answer(method, answer)
+            self._receive_response(method, answer)
         elif answered in self._abandoned:
             del self._abandoned[answered]
-        elif self._was_asked(answered):
-            self._stray(f"a second answer to id {answered!r}", b"")
+        elif self._was_sent(answered):
+            self._discard(f"a second answer to id {answered!r}", b"")
         else:
-            self._break_pending(None, f"answered id {answered!r}, which was never asked")
+            self._fail_pending(None, f"answered id {answered!r}, which was never asked")
 
-    def _match_nameless(self, error: Error) -> RequestId | None:
+    def _match_without_id(self, error: Error) -> RequestId | None:
         """The request that an error without an id is about, if any."""
         if self._about is not None:
             return self._about
         # It can only be about the one thing that was asked, if at all.
-        return self._only_waiting() if self._may_lack_id(error) else None
+        return self._only_pending() if self._may_lack_id(error) else None
 
     def _may_lack_id(self, error: Error) -> bool:
         """Whether this error, without an id, can be the answer to a request."""
         # Any other code comes from servers that answer notifications, and says nothing of what was asked.
         return error.code in (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
-    def _only_waiting(self) -> RequestId | None:
+    def _only_pending(self) -> RequestId | None:
         """The request that waits for a response, if there is no doubt about which."""
         if self._about is not None:
             return self._about
@@ -208,21 +208,21 @@ class Connection:
         waiting = [request_id for request_id, method in self._pending.items() if method != "subscriptions/listen"]
         return waiting[0] if len(waiting) == 1 else None
 
-    def _break_pending(self, request_id: RequestId | None, problem: str) -> None:
+    def _fail_pending(self, request_id: RequestId | None, problem: str) -> None:
         """Blame `problem` on a request, or on the only one that waits; with several, nobody can say whose it was."""
         if request_id in self._abandoned:
             del self._abandoned[request_id]
             return
         if request_id not in self._pending:
-            request_id = self._only_waiting()
+            request_id = self._only_pending()
         if request_id is not None and self._pending.pop(request_id, None) is not None:
-            self._ignore_answers_to(request_id)
-            self._receive_broken(request_id, problem)
+            self._ignore_responses_to(request_id)
+            self._receive_invalid_response(request_id, problem)
         else:
-            self._stray(problem, b"")
+            self._discard(problem, b"")
 
-    def _receive_broken(self, request_id: RequestId, problem: str) -> None:
-        self._events.append(Broken(request_id, problem))
+    def _receive_invalid_response(self, request_id: RequestId, problem: str) -> None:
+        self._events.append(InvalidResponse(request_id, problem))
 
     def _sort_notification(self, notification: Notification) -> None:
         method, params = notification
@@ -260,8 +260,8 @@ class Connection:
             )
         )
 
-    def _stray(self, problem: str, record: bytes) -> None:
-        self._events.append(Strayed(problem, record[: EXCERPT_CHARS * 4].decode("utf-8", "replace")[:EXCERPT_CHARS]))
+    def _discard(self, problem: str, record: bytes) -> None:
+        self._events.append(Discarded(problem, record[: EXCERPT_CHARS * 4].decode("utf-8", "replace")[:EXCERPT_CHARS]))
 
 
 def _excerpt(value: Any) -> bytes:

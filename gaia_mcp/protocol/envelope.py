@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gaia_mcp.protocol.events import Caller
+from gaia_mcp.protocol.events import RequestContext
 from gaia_mcp.protocol.jsonrpc import is_id
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -36,7 +36,7 @@ def has_envelope(params: dict[str, Any]) -> bool:
     return VERSION_KEY in meta_of(params)
 
 
-def read_caller(params: dict[str, Any]) -> Caller | str:
+def read_context(params: dict[str, Any]) -> RequestContext | str:
     """The client behind a stateless request, or what is wrong with its envelope."""
     meta = meta_of(params)
     version, capabilities, info = meta.get(VERSION_KEY), meta.get(CAPABILITIES_KEY), meta.get(INFO_KEY, {})
@@ -49,7 +49,7 @@ def read_caller(params: dict[str, Any]) -> Caller | str:
         return f"_meta[{INFO_KEY!r}] must be an object"
     if level is not None and level not in LOG_LEVELS:
         return f"_meta[{LOG_LEVEL_KEY!r}] must be one of {', '.join(LOG_LEVELS)}"
-    return Caller(version, info, capabilities, progress_token(meta), level)
+    return RequestContext(version, info, capabilities, progress_token(meta), level)
 
 
 def progress_token(meta: dict[str, Any]) -> int | str | None:

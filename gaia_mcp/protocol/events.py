@@ -24,7 +24,7 @@ class Peer(NamedTuple):
     era: str
 
 
-class Caller(NamedTuple):
+class RequestContext(NamedTuple):
     """The client behind one request."""
 
     version: str
@@ -46,7 +46,7 @@ class NegotiationFailed(NamedTuple):
     error: MCPError
 
 
-class Refused(NamedTuple):
+class ErrorResponse(NamedTuple):
     """One of our requests was answered with an error."""
 
     id: RequestId
@@ -56,20 +56,20 @@ class Refused(NamedTuple):
     data: Any
 
 
-class Broken(NamedTuple):
+class InvalidResponse(NamedTuple):
     """One of our requests was answered with something that is no answer."""
 
     id: RequestId
     problem: str
 
 
-class Asked(NamedTuple):
-    """The peer wants an answer: `respond()` or `refuse()` with this id."""
+class RequestReceived(NamedTuple):
+    """The peer wants an answer: `respond()` or `respond_error()` with this id."""
 
     id: RequestId
     method: str
     params: dict[str, Any]
-    caller: Caller
+    context: RequestContext
 
 
 class Cancelled(NamedTuple):
@@ -114,7 +114,7 @@ class SubscriptionEnded(NamedTuple):
     uri: str
 
 
-class Strayed(NamedTuple):
+class Discarded(NamedTuple):
     """Something arrived that is not part of the conversation; it was passed over."""
 
     problem: str
@@ -125,14 +125,14 @@ Event: TypeAlias = (
     Opened
     | NegotiationFailed
     | Result
-    | Refused
-    | Broken
-    | Asked
+    | ErrorResponse
+    | InvalidResponse
+    | RequestReceived
     | Cancelled
     | Progressed
     | Logged
     | ListChanged
     | ResourceUpdated
     | SubscriptionEnded
-    | Strayed
+    | Discarded
 )

@@ -8,13 +8,13 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from gaia_mcp.protocol.jsonrpc import in_words
+from gaia_mcp.protocol.jsonrpc import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # The limit of every SDK.
-MAX_INPUT_ROUNDS = 10
+MAX_ROUND_TRIPS = 10
 # A server that only wants to be asked again is given 50 ms, doubling to 250 ms, as the SDKs do.
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.25
@@ -29,7 +29,7 @@ RESULT_TYPES: ResultTypes = MappingProxyType(
 class InputRequired(NamedTuple):
     """What the server wants: questions by key, each with `method` and `params`, and the state to hand back."""
 
-    questions: dict[str, dict[str, Any]]
+    requests: dict[str, dict[str, Any]]
     state: str | None
 
 
@@ -51,23 +51,23 @@ def input_required(result: dict[str, Any]) -> InputRequired | str | None:
         return None
     if kind != "input_required":
         return _unknown_type(kind)
-    questions, state = result.get("inputRequests", {}), result.get("requestState")
-    if not isinstance(questions, dict) or not all(_is_question(question) for question in questions.values()):
+    requests, state = result.get("inputRequests", {}), result.get("requestState")
+    if not isinstance(requests, dict) or not all(_is_request(request) for request in requests.values()):
         return "asked for input in a form that is none"
     if state is not None and not isinstance(state, str):
         return "handed over a request state that is not a string"
-    if not questions and state is None:
+    if not requests and state is None:
         return "asked for input without saying which"
-    return InputRequired(questions, state)
+    return InputRequired(requests, state)
 
 
-def retried(params: dict[str, Any], asked: InputRequired, answers: dict[str, Any]) -> dict[str, Any]:
+def retry_params(params: dict[str, Any], required: InputRequired, responses: dict[str, Any]) -> dict[str, Any]:
     """The parameters of the next round: the original ones, the answers, and the state byte for byte."""
     again = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
-    if asked.questions:
-        again["inputResponses"] = answers
-    if asked.state is not None:
-        again["requestState"] = asked.state
+    if required.requests:
+        again["inputResponses"] = responses
+    if required.state is not None:
+        again["requestState"] = required.state
     return again
 
 
@@ -77,12 +77,12 @@ def pause_before(attempt: int) -> float:
 
 
 def _unknown_type(kind: object) -> str:
-    return f"answered with a result of the unknown type {in_words(kind)!r}"
+    return f"answered with a result of the unknown type {as_text(kind)!r}"
 
 
-def _is_question(question: Any) -> bool:
+def _is_request(request: Any) -> bool:
     return (
-        isinstance(question, dict)
-        and isinstance(question.get("method"), str)
-        and isinstance(question.get("params", {}), dict)
+        isinstance(request, dict)
+        and isinstance(request.get("method"), str)
+        and isinstance(request.get("params", {}), dict)
     )

@@ -75,11 +75,11 @@ class Error(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """JSON that is no message. `meant`: "request", "notification", "answer", or "" when there is no telling."""
+    """JSON that is no message. `kind`: "request", "notification", "response", or "" when there is no telling."""
 
     problem: str
     id: RequestId | None
-    meant: str = ""
+    kind: str = ""
 
 
 def encode(message: Message | list[Message]) -> bytes:
@@ -129,7 +129,7 @@ def is_id(value: object) -> TypeGuard[RequestId]:
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
-def in_words(value: object) -> str:
+def as_text(value: object) -> str:
     """What stands where a text should, for a person to read; empty when it is nested too deeply to write out."""
     try:
         return str(value)
@@ -145,16 +145,16 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
     message_id = get("id")
     known_id = message_id if is_id(message_id) else None
     if get("jsonrpc") != "2.0":
-        return Malformed('no "jsonrpc": "2.0"', known_id, _meant(value))
+        return Malformed('no "jsonrpc": "2.0"', known_id, _kind_of(value))
     method = get("method")
     if method is not None:
         params = get("params", {})
         if not isinstance(method, str) or not (params is None or isinstance(params, dict)):
-            return Malformed("method or params of the wrong type", known_id, _meant(value))
+            return Malformed("method or params of the wrong type", known_id, _kind_of(value))
         if "id" not in value:
             return Notification(method, params or {})
         if known_id is None:
-            return Malformed("an id that is neither a string nor an integer", None, _meant(value))
+            return Malformed("an id that is neither a string nor an integer", None, _kind_of(value))
         return Request(known_id, method, params or {})
     # The other member is left out by most and null from some.
     error, result = get("error"), get("result")
@@ -163,14 +163,14 @@ def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
     if isinstance(error, dict) and result is None:
         code = error.get("code")
         code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
-        return Error(known_id, code, in_words(error.get("message", "")), error.get("data"))
-    return Malformed("neither a request nor a response", known_id, _meant(value))
+        return Error(known_id, code, as_text(error.get("message", "")), error.get("data"))
+    return Malformed("neither a request nor a response", known_id, _kind_of(value))
 
 
-def _meant(value: dict[str, Any]) -> str:
+def _kind_of(value: dict[str, Any]) -> str:
     if value.get("method") is not None:
         return "request" if "id" in value else "notification"
-    return "answer" if "result" in value or "error" in value else ""
+    return "response" if "result" in value or "error" in value else ""
 
 
 def request(request_id: RequestId, method: str, params: dict[str, Any] | None) -> Message:

@@ -25,21 +25,21 @@ _NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
 _REFUSED_VERSION_CODES = (jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST)
 
 
-class Ask(NamedTuple):
+class NextRequest(NamedTuple):
     """Send this; its answer decides how to go on."""
 
     method: str
     params: dict[str, Any]
 
 
-class Agreed(NamedTuple):
+class Negotiated(NamedTuple):
     """Both ends speak `peer.version`. `meta` goes into every request from now on; None where there is no such thing."""
 
     peer: Peer
     meta: Fixed | None
 
 
-Step: TypeAlias = Ask | Agreed | NegotiationFailed
+Step: TypeAlias = NextRequest | Negotiated | NegotiationFailed
 
 
 class _State(Enum):
@@ -69,21 +69,21 @@ class Negotiation:
         """Whether `server/discover` waits for its answer."""
         return self._state is _State.PROBING
 
-    def begin(self) -> Ask:
+    def begin(self) -> NextRequest:
         """The first request. Raises `LocalProtocolError` the second time."""
         if self._state is not _State.NEW:
             raise LocalProtocolError("a connection can be opened only once")
         return self._discover(STATELESS_VERSIONS[0]) if self._probe else self._initialize(self.proposed)
 
-    def go_on_without_probe(self) -> Ask:
+    def skip_probe(self) -> NextRequest:
         """What to ask of a server that does not answer the probe; from now on only the new answer counts."""
         return self._initialize(self.proposed)
 
-    def judge(self, answer: Result | Error) -> Step:
+    def receive(self, answer: Result | Error) -> Step:
         """What follows from the answer to the last request."""
-        return self._judge_probe(answer) if self.is_probing else self._judge_handshake(answer)
+        return self._after_discover(answer) if self.is_probing else self._after_initialize(answer)
 
-    def judge_broken(self, problem: str) -> Step:
+    def receive_invalid(self, problem: str) -> Step:
         """What follows from an answer that is none."""
         if self.is_probing:
             return self._initialize(self.proposed)
@@ -91,12 +91,12 @@ class Negotiation:
 
     # Asking.
 
-    def _discover(self, version: str) -> Ask:
+    def _discover(self, version: str) -> NextRequest:
         self._state = _State.PROBING
         self._probes += 1
-        return Ask("server/discover", {"_meta": self._envelope(version)})
+        return NextRequest("server/discover", {"_meta": self._envelope(version)})
 
-    def _initialize(self, version: str) -> Ask:
+    def _initialize(self, version: str) -> NextRequest:
         self._state = _State.INITIALIZING
         self.proposed = version
         params = {
@@ -104,14 +104,14 @@ class Negotiation:
             "capabilities": capabilities_for(version, self._capabilities),
             "clientInfo": info_for(version, self._info),
         }
-        return Ask("initialize", params)
+        return NextRequest("initialize", params)
 
     def _envelope(self, version: str) -> Fixed:
         return Fixed({VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities})
 
     # Judging.
 
-    def _judge_probe(self, answer: Result | Error) -> Step:
+    def _after_discover(self, answer: Result | Error) -> Step:
         if isinstance(answer, Result):
             offered = answer.result.get("supportedVersions")
             if not isinstance(offered, list) or type_problem("server/discover", answer.result) is not None:
@@ -125,12 +125,12 @@ class Negotiation:
         # Never tied to one code: servers answer -32601, -32602, -32600, -32000 and others.
         return self._initialize(self.proposed)
 
-    def _judge_handshake(self, answer: Result | Error) -> Step:
+    def _after_initialize(self, answer: Result | Error) -> Step:
         if isinstance(answer, Result):
             # Some answer without a version; they mean the one they were asked for.
             version = answer.result.get("protocolVersion", self.proposed)
             if version not in HANDSHAKE_VERSIONS:
-                return self._fail(VersionError(self._server, [jsonrpc.in_words(version)], HANDSHAKE_VERSIONS))
+                return self._fail(VersionError(self._server, [jsonrpc.as_text(version)], HANDSHAKE_VERSIONS))
             return self._agree(version, None, answer.result.get("serverInfo"), answer.result)
         if answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
             return self._follow_supported(supported)
@@ -159,12 +159,12 @@ class Negotiation:
 
     # The end.
 
-    def _agree_stateless(self, version: str, found: dict[str, Any]) -> Agreed:
+    def _agree_stateless(self, version: str, found: dict[str, Any]) -> Negotiated:
         meta = found.get("_meta")
         info = meta.get(SERVER_INFO_KEY) if isinstance(meta, dict) else None
         return self._agree(version, self._envelope(version), info, found)
 
-    def _agree(self, version: str, meta: Fixed | None, info: object, found: dict[str, Any]) -> Agreed:
+    def _agree(self, version: str, meta: Fixed | None, info: object, found: dict[str, Any]) -> Negotiated:
         self._state = _State.OVER
         capabilities, instructions = found.get("capabilities"), found.get("instructions")
         peer = Peer(
@@ -174,7 +174,7 @@ class Negotiation:
             instructions if isinstance(instructions, str) else "",
             (Era.HANDSHAKE if meta is None else Era.STATELESS).value,
         )
-        return Agreed(peer, meta)
+        return Negotiated(peer, meta)
 
     def _fail(self, error: PeerError | VersionError | RemoteProtocolError) -> NegotiationFailed:
         self._state = _State.OVER

@@ -17,10 +17,10 @@ from gaia_mcp.protocol.envelope import (
     has_envelope,
     meta_of,
     progress_token,
-    read_caller,
+    read_context,
     with_meta,
 )
-from gaia_mcp.protocol.events import Asked, Caller, Cancelled
+from gaia_mcp.protocol.events import Cancelled, RequestContext, RequestReceived
 from gaia_mcp.protocol.jsonrpc import Fixed, Malformed, Message, Notification, Request, RequestId
 from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for
 from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
@@ -64,9 +64,9 @@ class ServerConnection(Connection):
         self.description = description
         self._signed: tuple[Description | None, Fixed] = (None, Fixed({}))
         self._version: str | None = None
-        self._client = Caller("", {}, {}, None, None)
+        self._client = RequestContext("", {}, {}, None, None)
         self._log_level = "info"
-        self._open: dict[RequestId, tuple[str, Caller]] = {}
+        self._open: dict[RequestId, tuple[str, RequestContext]] = {}
         self._subscriptions: dict[RequestId, set[str]] = {}
         self._batches: dict[RequestId, _Batch] = {}
 
@@ -74,9 +74,9 @@ class ServerConnection(Connection):
         """Answer a request, in the shape of its client's revision. Nothing is sent for one that was cancelled."""
         if (opened := self._open.pop(request_id, None)) is None:
             return
-        method, caller = opened
-        shaped = result_for(caller.version, method, value, self._signature())
-        self._send_answer(request_id, jsonrpc.result(request_id, shaped))
+        method, context = opened
+        shaped = result_for(context.version, method, value, self._signature())
+        self._send_response(request_id, jsonrpc.result(request_id, shaped))
 
     def _signature(self) -> Fixed:
         """What every stateless result carries; made anew only for another description."""
@@ -87,13 +87,13 @@ class ServerConnection(Connection):
             self._signed = (self.description, signature)
         return signature
 
-    def refuse(self, request_id: RequestId, code: int, text: str, data: Any = None) -> None:
+    def respond_error(self, request_id: RequestId, code: int, text: str, data: Any = None) -> None:
         """Answer a request with an error. Nothing is sent for one that was cancelled."""
         if (opened := self._open.pop(request_id, None)) is None:
             return
         if code == jsonrpc.RESOURCE_NOT_FOUND and opened[1].version in STATELESS_VERSIONS:
             code = jsonrpc.INVALID_PARAMS
-        self._send_answer(request_id, jsonrpc.error(request_id, code, text, data))
+        self._send_response(request_id, jsonrpc.error(request_id, code, text, data))
 
     def report_progress(self, request_id: RequestId, progress: float, total: float | None, text: str) -> None:
         """Tell how far a request has got, if its client asked for that and it is still open."""
@@ -152,34 +152,34 @@ class ServerConnection(Connection):
             self._open[request_id] = (method, self._client._replace(version=HANDSHAKE_VERSIONS[0]))
             self.respond(request_id, {})
         elif self._version is not None:
-            caller = self._client._replace(progress_token=progress_token(meta_of(params)), log_level=self._log_level)
-            self._open[request_id] = (method, caller)
-            self._serve_handshake(request, caller)
+            context = self._client._replace(progress_token=progress_token(meta_of(params)), log_level=self._log_level)
+            self._open[request_id] = (method, context)
+            self._serve_handshake(request, context)
         else:
             self._open[request_id] = (method, self._client)
             if method in _FEATURES or method in ("server/discover", "subscriptions/listen"):
                 text = "send initialize first, or put the 2026-07-28 keys into params._meta"
-                self.refuse(request_id, jsonrpc.INVALID_PARAMS, text)
+                self.respond_error(request_id, jsonrpc.INVALID_PARAMS, text)
             else:
-                self.refuse(request_id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
+                self.respond_error(request_id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
 
     def _receive_stateless(self, request: Request) -> None:
         request_id, method, params = request
-        caller = read_caller(params)
-        if isinstance(caller, str):
+        context = read_context(params)
+        if isinstance(context, str):
             self._open[request_id] = (method, self._client)
-            self.refuse(request_id, jsonrpc.INVALID_PARAMS, caller)
+            self.respond_error(request_id, jsonrpc.INVALID_PARAMS, context)
             return
-        self._open[request_id] = (method, caller)
-        if caller.version not in STATELESS_VERSIONS:
-            data = {"supported": list(ALL_VERSIONS), "requested": caller.version}
-            self.refuse(request_id, jsonrpc.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+        self._open[request_id] = (method, context)
+        if context.version not in STATELESS_VERSIONS:
+            data = {"supported": list(ALL_VERSIONS), "requested": context.version}
+            self.respond_error(request_id, jsonrpc.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
         elif method == "server/discover":
             self.respond(request_id, self._discovered())
         elif method == "subscriptions/listen":
             self._subscribe(request)
         else:
-            self._serve_feature(request, caller)
+            self._serve_feature(request, context)
 
     def _discovered(self) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -199,10 +199,10 @@ class ServerConnection(Connection):
         )
         if not isinstance(proposed, str) or not isinstance(capabilities, dict) or not isinstance(info, dict):
             text = "initialize needs protocolVersion (a string), capabilities and clientInfo (objects)"
-            self.refuse(request.id, jsonrpc.INVALID_PARAMS, text)
+            self.respond_error(request.id, jsonrpc.INVALID_PARAMS, text)
             return
         self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
-        self._client = Caller(self._version, info, capabilities, None, None)
+        self._client = RequestContext(self._version, info, capabilities, None, None)
         self._open[request.id] = (request.method, self._client)
         answer: dict[str, Any] = {
             "protocolVersion": self._version,
@@ -213,34 +213,34 @@ class ServerConnection(Connection):
             answer["instructions"] = self.description.instructions
         self.respond(request.id, answer)
 
-    def _serve_handshake(self, request: Request, caller: Caller) -> None:
+    def _serve_handshake(self, request: Request, context: RequestContext) -> None:
         if request.method == "logging/setLevel" and "logging" in self.description.capabilities:
             level = request.params.get("level")
             if level in LOG_LEVELS:
                 self._log_level = level
                 self.respond(request.id, {})
             else:
-                self.refuse(request.id, jsonrpc.INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
+                self.respond_error(request.id, jsonrpc.INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
         else:
-            self._serve_feature(request, caller)
+            self._serve_feature(request, context)
 
-    def _serve_feature(self, request: Request, caller: Caller) -> None:
+    def _serve_feature(self, request: Request, context: RequestContext) -> None:
         if _FEATURES.get(request.method) in self.description.capabilities:
-            self._events.append(Asked(request.id, request.method, request.params, caller))
+            self._events.append(RequestReceived(request.id, request.method, request.params, context))
         else:
-            self.refuse(request.id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {request.method}")
+            self.respond_error(request.id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
     def _subscribe(self, request: Request) -> None:
         wanted = request.params.get("notifications")
         if not isinstance(wanted, dict):
-            self.refuse(
+            self.respond_error(
                 request.id,
                 jsonrpc.INVALID_PARAMS,
                 "subscriptions/listen needs params.notifications, an object",
             )
             return
         if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
-            self.refuse(request.id, jsonrpc.INTERNAL_ERROR, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
+            self.respond_error(request.id, jsonrpc.INTERNAL_ERROR, f"more than {MAX_SUBSCRIPTIONS} subscriptions")
             return
         honoured = {
             kind
@@ -271,7 +271,7 @@ class ServerConnection(Connection):
             return
         self._progress.pop(cancelled, None)
         self._finish_in_batch(cancelled, None)
-        self._events.append(Cancelled(cancelled, jsonrpc.in_words(notification.params.get("reason", ""))))
+        self._events.append(Cancelled(cancelled, jsonrpc.as_text(notification.params.get("reason", ""))))
 
     def _accepts_batches(self) -> bool:
         return self._version == BATCH_VERSION
@@ -285,14 +285,14 @@ class ServerConnection(Connection):
         # What is no request is answered first, so that the last answer to a request completes the array.
         for message in messages:
             if isinstance(message, Malformed):
-                batch.answers += self._answers_to_malformed(message, b"")
+                batch.answers += self._errors_for_malformed(message, b"")
         if not batch.open_ids and batch.answers:
             self._outgoing.append(Outgoing(batch.answers))
         for message in messages:
             if not isinstance(message, Malformed):
                 self._receive_message(message)
 
-    def _send_answer(self, request_id: RequestId, answer: Message) -> None:
+    def _send_response(self, request_id: RequestId, answer: Message) -> None:
         self._progress.pop(request_id, None)
         if not self._finish_in_batch(request_id, answer):
             self._outgoing.append(Outgoing(answer, request_id))
@@ -310,19 +310,19 @@ class ServerConnection(Connection):
             batch.answers = []
         return True
 
-    def _receive_garbage(self, record: bytes) -> None:
+    def _receive_invalid_json(self, record: bytes) -> None:
         # Blank chatter is ignored as every SDK does; what was meant as a message deserves to hear that it was none.
         if record.lstrip().startswith((b"{", b"[")):
             self._outgoing.append(Outgoing(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error")))
         else:
-            super()._receive_garbage(record)
+            super()._receive_invalid_json(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
-        self._outgoing += map(Outgoing, self._answers_to_malformed(message, record))
+        self._outgoing += map(Outgoing, self._errors_for_malformed(message, record))
 
-    def _answers_to_malformed(self, message: Malformed, record: bytes) -> list[Message]:
-        if message.meant in ("notification", "answer"):
+    def _errors_for_malformed(self, message: Malformed, record: bytes) -> list[Message]:
+        if message.kind in ("notification", "response"):
             # Neither is ever answered, and an error with an answer's id would be taken for one.
-            self._stray(message.problem, record)
+            self._discard(message.problem, record)
             return []
         return [jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, f"Invalid request: {message.problem}")]

@@ -30,7 +30,7 @@ from gaia_mcp.errors import (
     ServerExitedError,
     VariableUnsetError,
 )
-from gaia_mcp.protocol.input_required import MAX_INPUT_ROUNDS
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.storage.era_cache import EraCache
 from tests.client.conftest import SERVERS, Started
 from tests.processes import living_with
@@ -786,7 +786,7 @@ def test_a_server_that_never_has_enough_is_stopped_after_ten_rounds(start_server
     with pytest.raises(RemoteProtocolError, match="10 rounds"):
         client.call("endless", {})
 
-    assert len(calls(start_server, "good_stateless")) == MAX_INPUT_ROUNDS == 10
+    assert len(calls(start_server, "good_stateless")) == MAX_ROUND_TRIPS == 10
 
 
 def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Started) -> None:

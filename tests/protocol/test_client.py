@@ -9,14 +9,14 @@ import pytest
 from gaia_mcp.errors import PeerError
 from gaia_mcp.protocol.client import MAX_WATCHES
 from gaia_mcp.protocol.events import (
-    Asked,
-    Broken,
     Cancelled,
+    Discarded,
+    ErrorResponse,
+    InvalidResponse,
     ListChanged,
     NegotiationFailed,
     Opened,
-    Refused,
-    Strayed,
+    RequestReceived,
 )
 from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
@@ -142,7 +142,7 @@ def test_a_second_answer_to_the_probe_does_not_harm_the_handshake() -> None:
 
     (event,) = give(client, rpc_error(probe, -32601))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
 
 
@@ -167,7 +167,7 @@ def test_what_comes_after_a_failed_opening_opens_nothing() -> None:
     give(client, rpc_error(handshake, -32603))
 
     for late in (rpc_result(handshake, initialized()), rpc_error(handshake, -32602)):
-        assert [type(event) for event in give(client, late)] == [Strayed]
+        assert [type(event) for event in give(client, late)] == [Discarded]
     assert sent_by(client) == []
     assert client.peer is None
 
@@ -302,7 +302,7 @@ def test_logs_are_wanted_once_in_the_handshake_era(version: str) -> None:
 
     assert sent_by(client) == [rpc(request_id, "logging/setLevel", {"level": "warning"})]
     assert give(client, rpc_error(request_id, -32601)) == [
-        Refused(request_id, "logging/setLevel", -32601, "no", None)  # type: ignore[arg-type]
+        ErrorResponse(request_id, "logging/setLevel", -32601, "no", None)  # type: ignore[arg-type]
     ]
 
 
@@ -456,7 +456,7 @@ def test_a_stateless_result_of_an_unknown_type_is_no_answer(method: str, kind: o
 
     (event,) = give(client, rpc_result(request_id, {"resultType": kind, "tools": []}))
 
-    assert isinstance(event, Broken)
+    assert isinstance(event, InvalidResponse)
     assert event.id == request_id
     assert str(kind) in event.problem
 
@@ -489,12 +489,12 @@ def test_a_servers_question_is_handed_on_and_answered_once(version: str) -> None
 
     (asked,) = give(client, rpc("1", "roots/list", {"a": 1}))
 
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
     assert (asked.id, asked.method, asked.params) == ("1", "roots/list", {"a": 1})
-    assert asked.caller.version == version
+    assert asked.context.version == version
     client.respond("1", {"roots": []})
     client.respond("1", {"roots": []})
-    client.refuse("1", -32603, "again")
+    client.respond_error("1", -32603, "again")
     assert sent_by(client) == [rpc_result("1", {"roots": []})]
 
 
@@ -502,8 +502,8 @@ def test_a_servers_question_can_be_refused() -> None:
     """Spec, LC-10: what we do not know gets an error, or the server's tool would hang."""
     client = open_client(OLD)
     give(client, rpc(7, "sampling/createMessage", {}))
-    client.refuse(7, -32601, "Method not found")
-    client.refuse(7, -32601, "Method not found")
+    client.respond_error(7, -32601, "Method not found")
+    client.respond_error(7, -32601, "Method not found")
 
     assert sent_by(client) == [rpc_error(7, -32601, "Method not found")]
 
@@ -512,8 +512,8 @@ def test_a_question_before_the_answer_to_initialize_is_handed_on_too() -> None:
     """Ours: the version is the one that was proposed."""
     (asked,) = give(opening(probe=False)[0], rpc(7, "roots/list"))
 
-    assert isinstance(asked, Asked)
-    assert asked.caller.version == OLD
+    assert isinstance(asked, RequestReceived)
+    assert asked.context.version == OLD
 
 
 def test_a_batch_of_questions_is_answered_where_the_revision_has_batches() -> None:
@@ -522,7 +522,7 @@ def test_a_batch_of_questions_is_answered_where_the_revision_has_batches() -> No
 
     (asked,) = give(client, [rpc("p", "ping"), rpc(7, "roots/list")])
 
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
     client.respond(asked.id, {"roots": []})
     assert sent_by(client) == [rpc_result("p", {}), rpc_result(7, {"roots": []})]
 
@@ -543,7 +543,7 @@ def test_neither_noise_nor_a_broken_question_ends_the_handshake(line: bytes) -> 
 
     (event,) = give(client, line)
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert isinstance(give(client, rpc_result(handshake, initialized()))[0], Opened)
 
 
@@ -552,8 +552,8 @@ def test_nothing_but_the_codes_for_it_lacks_an_id_once_all_is_open() -> None:
     client = open_client(OLD)
     request_id = client.request("tools/list")
 
-    assert isinstance(give(client, rpc_error(None, -32601))[0], Strayed)
-    assert isinstance(give(client, rpc_error(None, -32600))[0], Refused)
+    assert isinstance(give(client, rpc_error(None, -32601))[0], Discarded)
+    assert isinstance(give(client, rpc_error(None, -32600))[0], ErrorResponse)
     assert give(client, rpc_result(request_id, {})) != []
 
 
@@ -564,7 +564,7 @@ def test_a_stateless_servers_question_is_passed_over(method: str) -> None:
 
     (event,) = give(client, rpc(1, method))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert method in event.problem
     assert sent_by(client) == []
     client.respond(1, {})

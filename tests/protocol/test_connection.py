@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.connection import ABANDONED_KEPT, EXCERPT_CHARS, Connection
 from gaia_mcp.protocol.events import (
-    Broken,
+    Discarded,
+    ErrorResponse,
+    InvalidResponse,
     ListChanged,
     Logged,
     Progressed,
-    Refused,
-    Strayed,
 )
 from gaia_mcp.protocol.input_required import RESULT_TYPES
 from gaia_mcp.protocol.jsonrpc import Notification, Request, Result
@@ -97,7 +97,7 @@ def test_a_refusal_carries_the_method_and_the_peers_own_words(version: str) -> N
     request_id = asked(client, "tools/call")
 
     assert give(client, rpc_error(request_id, -32602, "Unknown tool: x", {"d": 1})) == [
-        Refused(request_id, "tools/call", -32602, "Unknown tool: x", {"d": 1})
+        ErrorResponse(request_id, "tools/call", -32602, "Unknown tool: x", {"d": 1})
     ]
 
 
@@ -107,7 +107,7 @@ def test_an_error_without_an_id_refuses_the_only_open_request(code: int) -> None
     client = open_client(OLD)
     request_id = asked(client)
 
-    assert give(client, rpc_error(..., code)) == [Refused(request_id, "tools/list", code, "no", None)]
+    assert give(client, rpc_error(..., code)) == [ErrorResponse(request_id, "tools/list", code, "no", None)]
     assert give(client, rpc_result(asked(client), {})) != []
 
 
@@ -119,7 +119,7 @@ def test_an_error_without_an_id_is_nobodys_when_several_wait(code: int) -> None:
 
     (event,) = give(client, rpc_error(..., code, "what?"))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert "what?" in event.problem
     assert give(client, rpc_result(first, {})) == [Result(first, {})]
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
@@ -129,7 +129,7 @@ def test_an_error_without_an_id_and_without_a_question_is_passed_over() -> None:
     """Ours."""
     (event,) = give(open_client(OLD), rpc_error(None, -32700))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
 
 
 @pytest.mark.parametrize("code", [-32601, -32602, -32603, -32000])
@@ -140,7 +140,7 @@ def test_a_server_that_refuses_our_notification_does_not_fail_our_request(code: 
 
     (event,) = give(client, rpc_error(None, code, "Method not found: notifications/initialized"))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(request_id, {})) == [Result(request_id, {})]
 
 
@@ -152,7 +152,7 @@ def test_an_answer_to_what_was_never_asked_breaks_the_only_open_request(stranger
 
     (event,) = give(client, rpc_result(stranger, {}))
 
-    assert isinstance(event, Broken)
+    assert isinstance(event, InvalidResponse)
     assert event.id == request_id
     assert repr(stranger) in event.problem
     assert give(client, rpc_result(request_id, {})) == []
@@ -177,7 +177,7 @@ def test_a_subscription_is_not_among_those_that_wait(line: bytes, first: str) ->
 
     (event,) = give(client, line)
 
-    assert isinstance(event, Broken)
+    assert isinstance(event, InvalidResponse)
     assert event.id == request_id
 
 
@@ -187,7 +187,7 @@ def test_an_error_without_an_id_is_not_the_subscriptions() -> None:
     client.watch_lists()
     request_id = asked(client)
 
-    assert give(client, rpc_error(..., -32600)) == [Refused(request_id, "tools/list", -32600, "no", None)]
+    assert give(client, rpc_error(..., -32600)) == [ErrorResponse(request_id, "tools/list", -32600, "no", None)]
 
 
 @pytest.mark.parametrize("line", [rpc_result("1", {}), rpc_error(None, -32600), b'{"jsonrpc":"2.0",'])
@@ -199,7 +199,7 @@ def test_what_answers_nothing_does_not_end_a_subscription(line: object) -> None:
 
     (event,) = give(client, line)
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     client.watch_lists()
     assert sent_by(client) == []
 
@@ -211,7 +211,7 @@ def test_an_answer_to_what_was_never_asked_is_passed_over_when_several_wait() ->
 
     (event,) = give(client, rpc_error(99, -32601))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(first, {})) == [Result(first, {})]
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
@@ -226,7 +226,7 @@ def test_a_second_answer_does_not_harm_the_next_request(version: str) -> None:
 
     (event,) = give(client, rpc_result(first, {}))
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
@@ -283,7 +283,7 @@ def test_only_so_many_given_up_requests_are_remembered() -> None:
 
     assert len(client._abandoned) == ABANDONED_KEPT
     (event,) = give(client, rpc_result(first, {}))
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(waiting, {})) == [Result(waiting, {})]
 
 
@@ -381,7 +381,7 @@ def test_noise_on_stdout_is_passed_over(version: str, line: bytes) -> None:
 
     (event,) = give(client, line)
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert event.problem
     # Where there are batches, it is the member that is shown.
     assert event.excerpt in line.decode("utf-8", "replace")
@@ -393,7 +393,7 @@ def test_the_excerpt_of_a_stray_line_is_short() -> None:
     """Ours: enough to recognise it, not enough to fill a screen."""
     (event,) = give(open_client(OLD), b"\xc3\xa9" * 100_000)
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert event.excerpt == "é" * EXCERPT_CHARS
 
 
@@ -421,7 +421,7 @@ def test_an_answer_that_is_none_breaks_its_request(version: str, line: bytes) ->
 
     (event,) = give(client, line)
 
-    assert isinstance(event, Broken)
+    assert isinstance(event, InvalidResponse)
     assert event.id == 2
     assert event.problem
     assert give(client, rpc_result(2, {})) == []
@@ -434,10 +434,10 @@ def test_a_broken_answer_is_nobodys_when_several_wait_and_it_names_none() -> Non
 
     (event,) = give(client, b'{"jsonrpc":"2.0","id":2,"result":{"tools":[')
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(first, {})) == [Result(first, {})]
     (broken,) = give(client, rpc_result(second, None))
-    assert isinstance(broken, Broken)
+    assert isinstance(broken, InvalidResponse)
     assert broken.id == second
 
 
@@ -458,7 +458,7 @@ def test_a_broken_message_that_is_no_answer_breaks_no_request(message: dict[str,
 
     (event,) = give(client, message)
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(2, {})) == [Result(2, {})]
 
 
@@ -480,7 +480,7 @@ def test_a_batch_of_answers_is_read_where_the_revision_has_batches() -> None:
 
     events = give(client, [rpc_result(second, {"n": 2}), note("notifications/message"), 5, rpc_result(first, {"n": 1})])
 
-    assert [type(event) for event in events] == [Result, Logged, Strayed, Result]
+    assert [type(event) for event in events] == [Result, Logged, Discarded, Result]
     assert events[0] == Result(second, {"n": 2})
     assert events[3] == Result(first, {"n": 1})
 
@@ -491,7 +491,7 @@ def test_an_impossible_member_of_a_batch_is_passed_over() -> None:
 
     (event,) = give(client, b'[{"x":NaN}]')
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
 
 
 @pytest.mark.parametrize("version", [version for version in ALL_VERSIONS if version != "2025-03-26"])
@@ -502,7 +502,7 @@ def test_no_other_revision_has_batches(version: str) -> None:
 
     (event,) = give(client, [rpc_result(first, {}), rpc_result(second, {})])
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
 
 
 STATES: dict[str, Callable[[], Connection]] = {
@@ -694,7 +694,7 @@ def test_an_error_without_an_id_on_a_request_s_own_stream_is_about_that_request(
     client.receive(record, about=first)
 
     (event,) = client.take_events()
-    assert isinstance(event, (Refused, Broken))
+    assert isinstance(event, (ErrorResponse, InvalidResponse))
     assert event.id == first
     assert give(client, rpc_result(second, {"prompts": []})) == [Result(second, {"prompts": []})]
 
@@ -708,13 +708,13 @@ def test_an_error_without_an_id_on_a_stream_whose_request_was_answered_is_passed
     client.receive(b'{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}', about=first)
 
     (event,) = client.take_events()
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
 def test_an_extension_adds_a_type_of_result() -> None:
     """Spec 2026-07-28, extensions: `resultType` is open; without the extension an unknown value is an error."""
-    for known, expected in (({}, Broken), ({"task": frozenset({"tools/call"})}, Result)):
+    for known, expected in (({}, InvalidResponse), ({"task": frozenset({"tools/call"})}, Result)):
         client = ClientConnection(
             "peer", info=CLIENT, capabilities=CLIENT_CAPABILITIES, result_types={**RESULT_TYPES, **known}
         )
@@ -727,4 +727,4 @@ def test_an_extension_adds_a_type_of_result() -> None:
         (event,) = give(client, rpc_result(called, {"resultType": "task", "taskId": "1"}))
         assert type(event) is expected
         (event,) = give(client, rpc_result(listed, {"resultType": "task"}))
-        assert isinstance(event, Broken)
+        assert isinstance(event, InvalidResponse)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.protocol.envelope import LOG_LEVELS, has_envelope, meta_of, progress_token, read_caller, with_meta
-from gaia_mcp.protocol.events import Caller
+from gaia_mcp.protocol.envelope import LOG_LEVELS, has_envelope, meta_of, progress_token, read_context, with_meta
+from gaia_mcp.protocol.events import RequestContext
 from tests.protocol_support import CAPABILITIES, CLIENT_INFO, LOG_LEVEL, VERSION
 
 
@@ -49,14 +49,14 @@ def test_the_caller_is_read_from_a_full_envelope() -> None:
         "progressToken": "t",
     }
 
-    assert read_caller({"_meta": meta}) == Caller(
+    assert read_context({"_meta": meta}) == RequestContext(
         "2026-07-28", {"name": "c", "version": "1"}, {"roots": {}}, "t", "warning"
     )
 
 
 def test_version_and_capabilities_are_enough() -> None:
     """Spec 2026-07-28: clientInfo is only a SHOULD; without a level there are no log messages."""
-    assert read_caller({"_meta": {VERSION: "v", CAPABILITIES: {}}}) == Caller("v", {}, {}, None, None)
+    assert read_context({"_meta": {VERSION: "v", CAPABILITIES: {}}}) == RequestContext("v", {}, {}, None, None)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_version_and_capabilities_are_enough() -> None:
 )
 def test_a_missing_or_mistyped_key_is_named(meta: dict[str, object], key: str) -> None:
     """Spec 2026-07-28, MS-2 and MS-14; the client's author must see which key."""
-    problem = read_caller({"_meta": meta})
+    problem = read_context({"_meta": meta})
 
     assert isinstance(problem, str)
     assert key in problem
@@ -83,10 +83,10 @@ def test_a_missing_or_mistyped_key_is_named(meta: dict[str, object], key: str) -
 @pytest.mark.parametrize("level", LOG_LEVELS)
 def test_every_log_level_may_be_asked_for(level: str) -> None:
     """Spec: the eight levels."""
-    caller = read_caller({"_meta": {VERSION: "v", CAPABILITIES: {}, LOG_LEVEL: level}})
+    context = read_context({"_meta": {VERSION: "v", CAPABILITIES: {}, LOG_LEVEL: level}})
 
-    assert isinstance(caller, Caller)
-    assert caller.log_level == level
+    assert isinstance(context, RequestContext)
+    assert context.log_level == level
 
 
 @pytest.mark.parametrize("token", [0, 7, "", "t"])

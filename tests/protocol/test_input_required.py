@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from gaia_mcp.protocol.input_required import (
-    MAX_INPUT_ROUNDS,
+    MAX_ROUND_TRIPS,
     InputRequired,
     input_required,
     pause_before,
-    retried,
+    retry_params,
     type_problem,
 )
 
@@ -94,7 +94,7 @@ def test_the_next_round_is_the_same_request_with_answers_and_state() -> None:
     """Spec 2026-07-28, MC-5 and MC-6: the state goes back byte for byte."""
     params = {"name": "deploy", "arguments": {"env": "prod"}}
 
-    again = retried(params, InputRequired({"q": QUESTION}, "\u0000ü =="), {"q": {"action": "decline"}})
+    again = retry_params(params, InputRequired({"q": QUESTION}, "\u0000ü =="), {"q": {"action": "decline"}})
 
     assert again == {**params, "inputResponses": {"q": {"action": "decline"}}, "requestState": "\u0000ü =="}
     assert params == {"name": "deploy", "arguments": {"env": "prod"}}
@@ -104,7 +104,7 @@ def test_a_state_that_was_not_given_is_not_sent() -> None:
     """Spec 2026-07-28, MC-5, also when an earlier round had one."""
     before = {"name": "x", "requestState": "old", "inputResponses": {"old": {}}}
 
-    assert retried(before, InputRequired({"q": QUESTION}, None), {"q": {}}) == {
+    assert retry_params(before, InputRequired({"q": QUESTION}, None), {"q": {}}) == {
         "name": "x",
         "inputResponses": {"q": {}},
     }
@@ -114,11 +114,11 @@ def test_answers_that_were_not_asked_for_are_not_sent() -> None:
     """Spec 2026-07-28, MC-6."""
     before = {"name": "x", "inputResponses": {"old": {}}}
 
-    assert retried(before, InputRequired({}, "s"), {}) == {"name": "x", "requestState": "s"}
+    assert retry_params(before, InputRequired({}, "s"), {}) == {"name": "x", "requestState": "s"}
 
 
 def test_pauses_double_up_to_a_quarter_of_a_second() -> None:
     """The official SDKs: 50 ms doubling to 250 ms, for ten rounds."""
-    pauses = [pause_before(number) for number in range(1, MAX_INPUT_ROUNDS + 1)]
+    pauses = [pause_before(number) for number in range(1, MAX_ROUND_TRIPS + 1)]
 
     assert pauses == [0.05, 0.1, 0.2, *[0.25] * 7]

@@ -19,9 +19,9 @@ from gaia_mcp.protocol.jsonrpc import (
     Notification,
     Request,
     Result,
+    as_text,
     classify,
     encode,
-    in_words,
     is_id,
     parse,
 )
@@ -228,7 +228,7 @@ def test_what_is_too_deep_to_write_out_is_left_out() -> None:
     for _ in range(100_000):
         deep = [deep]
 
-    assert in_words(deep) == ""
+    assert as_text(deep) == ""
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", True, [], [{"jsonrpc": "2.0", "method": "n"}]])
@@ -238,11 +238,11 @@ def test_what_is_no_object_is_no_message(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "known_id", "meant"),
+    ("members", "known_id", "kind"),
     [
         ({"jsonrpc": "1.0", "id": 1, "method": "m"}, 1, "request"),
-        ({"jsonrpc": None, "id": 1, "result": {}}, 1, "answer"),
-        ({"id": "a", "error": {}}, "a", "answer"),
+        ({"jsonrpc": None, "id": 1, "result": {}}, 1, "response"),
+        ({"id": "a", "error": {}}, "a", "response"),
         ({"level": "info", "id": 3}, 3, ""),
         ({"jsonrpc": "2.0", "id": 1}, 1, ""),
         ({"jsonrpc": "2.0", "id": 1, "method": 5}, 1, "request"),
@@ -251,22 +251,22 @@ def test_what_is_no_object_is_no_message(value: object) -> None:
         ({"jsonrpc": "2.0", "id": None, "method": "m"}, None, "request"),
         ({"jsonrpc": "2.0", "id": 1.5, "method": "m"}, None, "request"),
         ({"jsonrpc": "2.0", "id": True, "method": "m"}, None, "request"),
-        ({"jsonrpc": "2.0", "id": 1, "result": {}, "error": {}}, 1, "answer"),
-        ({"jsonrpc": "2.0", "id": 1, "result": None}, 1, "answer"),
-        ({"jsonrpc": "2.0", "id": 1, "result": "text"}, 1, "answer"),
-        ({"jsonrpc": "2.0", "id": 1, "error": "text"}, 1, "answer"),
-        ({"jsonrpc": "2.0", "id": None, "result": {}}, None, "answer"),
-        ({"jsonrpc": "2.0", "result": {}}, None, "answer"),
+        ({"jsonrpc": "2.0", "id": 1, "result": {}, "error": {}}, 1, "response"),
+        ({"jsonrpc": "2.0", "id": 1, "result": None}, 1, "response"),
+        ({"jsonrpc": "2.0", "id": 1, "result": "text"}, 1, "response"),
+        ({"jsonrpc": "2.0", "id": 1, "error": "text"}, 1, "response"),
+        ({"jsonrpc": "2.0", "id": None, "result": {}}, None, "response"),
+        ({"jsonrpc": "2.0", "result": {}}, None, "response"),
     ],
 )
 def test_a_broken_message_is_known_by_what_it_may_have_meant(
-    members: dict[str, Any], known_id: object, meant: str
+    members: dict[str, Any], known_id: object, kind: str
 ) -> None:
     """Ours: what happens next depends on whether it was an answer."""
     found = classify(members)
 
     assert isinstance(found, Malformed)
-    assert (found.id, found.meant) == (known_id, meant)
+    assert (found.id, found.kind) == (known_id, kind)
     assert found.problem
 
 

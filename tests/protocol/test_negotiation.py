@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
-from gaia_mcp.protocol.events import Asked, NegotiationFailed, Opened, Peer
+from gaia_mcp.protocol.events import NegotiationFailed, Opened, Peer, RequestReceived
 from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
@@ -396,7 +396,7 @@ def test_a_refusal_of_any_depth_is_read() -> None:
         give(client, answer % (handshake, b"[" * depth + b"]" * depth))
 
         # Where it is too deep to be read at all, that is what is told instead.
-        assert client._opening.proposed in ("2024-11-05", OLD)
+        assert client._negotiation.proposed in ("2024-11-05", OLD)
 
 
 def test_an_older_proposal_speaks_as_that_revision_does() -> None:
@@ -440,7 +440,7 @@ def test_a_handshake_answered_with_no_answer_is_the_end() -> None:
 def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> None:
     """Ours: both ends, every revision, also one byte at a time."""
     client, server = new_client(probe=version in STATELESS_VERSIONS), new_server()
-    client._opening.proposed = version if version in HANDSHAKE_VERSIONS else OLD
+    client._negotiation.proposed = version if version in HANDSHAKE_VERSIONS else OLD
     pair = Pair(client, server, bit_by_bit=bit_by_bit)
 
     peer = pair.open()
@@ -449,8 +449,8 @@ def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> 
     request_id = client.request("tools/call", {"name": "echo"}, progress=True)
     pair.settle()
     (asked,) = pair.server_events
-    assert isinstance(asked, Asked)
-    assert (asked.id, asked.caller.version) == (request_id, version)
+    assert isinstance(asked, RequestReceived)
+    assert (asked.id, asked.context.version) == (request_id, version)
     server.report_progress(asked.id, 1, 2, "half")
     server.respond(asked.id, {"content": [{"type": "text", "text": "ü\n"}]})
     pair.settle()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol.events import Asked, Cancelled, Strayed
+from gaia_mcp.protocol.events import Cancelled, Discarded, RequestReceived
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import MAX_SUBSCRIPTIONS, Description
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
@@ -154,7 +154,7 @@ def test_the_description_may_change_between_two_requests() -> None:
     server.description = Description({"name": "loaded", "version": "1"}, {"tools": {}})
 
     (asked,) = give(server, enveloped(2, "tools/list"))
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
 
 
 def test_discover_commits_nobody() -> None:
@@ -174,9 +174,9 @@ def test_both_eras_are_served_on_one_pipe() -> None:
     (stateless,) = give(server, enveloped("s", "tools/list"))
     (handshake,) = give(server, rpc("h", "tools/list"))
 
-    assert isinstance(stateless, Asked)
-    assert isinstance(handshake, Asked)
-    assert (stateless.caller.version, handshake.caller.version) == (NEW, "2025-06-18")
+    assert isinstance(stateless, RequestReceived)
+    assert isinstance(handshake, RequestReceived)
+    assert (stateless.context.version, handshake.context.version) == (NEW, "2025-06-18")
     server.respond("s", {"tools": []})
     server.respond("h", {"tools": []})
     first, second = sent_by(server)
@@ -192,8 +192,8 @@ def test_a_stateless_request_tells_nothing_about_the_next() -> None:
 
     (asked,) = give(server, enveloped(2, "tools/list"))
 
-    assert isinstance(asked, Asked)
-    assert asked.caller == (NEW, {}, {}, None, None)
+    assert isinstance(asked, RequestReceived)
+    assert asked.context == (NEW, {}, {}, None, None)
     assert refusal(server, rpc(3, "tools/list")) == (3, -32602)
 
 
@@ -253,8 +253,8 @@ def test_a_feature_is_asked_of_the_owner(version: str, method: str) -> None:
 
     (asked,) = give(server, asking(version, 7, method, {"name": "x"}))
 
-    assert isinstance(asked, Asked)
-    assert (asked.id, asked.method, asked.params["name"], asked.caller.version) == (7, method, "x", version)
+    assert isinstance(asked, RequestReceived)
+    assert (asked.id, asked.method, asked.params["name"], asked.context.version) == (7, method, "x", version)
     assert sent_by(server) == []
 
 
@@ -301,7 +301,7 @@ def test_requests_between_initialize_and_initialized_are_served() -> None:
 
     (asked,) = give(server, rpc(2, "tools/list"))
 
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
 
 
 @every_version
@@ -310,10 +310,10 @@ def test_ids_go_back_exactly_as_they_came(version: str, request_id: object) -> N
     """Spec, B-2: also the type."""
     server = open_server(version)
     (asked,) = give(server, asking(version, request_id, "tools/call"))
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
     server.respond(asked.id, {"content": []})
     give(server, asking(version, request_id, "tools/call"))
-    server.refuse(asked.id, -32602, "no", {"d": 1})
+    server.respond_error(asked.id, -32602, "no", {"d": 1})
 
     answered, refused = sent_by(server)
     for sent in (answered, refused):
@@ -345,7 +345,7 @@ def test_an_id_that_is_in_use_is_refused_and_can_be_used_again_later(version: st
     server.respond(1, {"content": []})
     assert [sent["id"] for sent in sent_by(server)] == [1]
     (asked,) = give(server, asking(version, 1, "tools/call"))
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
 
 
 def test_a_request_is_answered_once() -> None:
@@ -354,7 +354,7 @@ def test_a_request_is_answered_once() -> None:
     give(server, rpc(1, "tools/call"))
     server.respond(1, {"content": []})
     server.respond(1, {"content": []})
-    server.refuse(1, -32603, "late")
+    server.respond_error(1, -32603, "late")
     server.respond("never asked", {})
 
     assert len(sent_by(server)) == 1
@@ -366,7 +366,7 @@ def test_a_missing_resource_has_the_code_of_its_era() -> None:
     give(server, rpc(1, "resources/read"))
     give(server, enveloped(2, "resources/read"))
     for request_id in (1, 2):
-        server.refuse(request_id, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
+        server.respond_error(request_id, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
 
     assert [sent["error"]["code"] for sent in sent_by(server)] == [-32002, -32602]
 
@@ -385,7 +385,7 @@ def test_nothing_is_sent_for_a_cancelled_request(version: str) -> None:
     server.report_progress(1, 1, None, "")
     server.log(1, "emergency", "x", "l")
     server.respond(1, {"content": []})
-    server.refuse(1, -32603, "no")
+    server.respond_error(1, -32603, "no")
     assert sent_by(server) == []
 
 
@@ -657,7 +657,7 @@ def test_a_batch_is_answered_by_one_batch_when_all_is_done() -> None:
             rpc(3, "tools/list"),
         ],
     )
-    assert [event.id for event in events if isinstance(event, Asked)] == [1, 3]
+    assert [event.id for event in events if isinstance(event, RequestReceived)] == [1, 3]
     assert sent_by(server) == []
     server.respond(3, {"tools": []})
     assert sent_by(server) == []
@@ -770,7 +770,7 @@ def test_chatter_on_stdin_is_passed_over(line: bytes) -> None:
 
     (event,) = give(server, line)
 
-    assert isinstance(event, Strayed)
+    assert isinstance(event, Discarded)
     assert sent_by(server) == []
 
 
@@ -813,7 +813,7 @@ def test_neither_notifications_nor_answers_are_answered(message: dict[str, Any])
         give(server, rpc(1, "tools/call"))
         sent_by(server)
 
-        assert all(isinstance(event, Strayed) for event in give(server, message))
+        assert all(isinstance(event, Discarded) for event in give(server, message))
         assert sent_by(server) == []
 
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY
-from gaia_mcp.protocol.events import Broken, ListChanged, Refused, ResourceUpdated, Strayed, SubscriptionEnded
+from gaia_mcp.protocol.events import (
+    Discarded,
+    ErrorResponse,
+    InvalidResponse,
+    ListChanged,
+    ResourceUpdated,
+    SubscriptionEnded,
+)
 from gaia_mcp.protocol.jsonrpc import Result
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from tests.protocol_support import give, note, open_client, rpc, rpc_error, rpc_result, sent_by
@@ -99,7 +106,7 @@ def test_a_grant_without_the_resource_is_none(uris: tuple[str, ...]) -> None:
 
     (broken,) = give(client, acknowledged(asked, *uris))
 
-    assert isinstance(broken, Broken)
+    assert isinstance(broken, InvalidResponse)
     assert broken.id == asked
     (cancelled,) = sent_by(client)
     assert cancelled["params"]["requestId"] == asked
@@ -111,7 +118,7 @@ def test_a_refused_subscription_is_refused() -> None:
     asked = client.subscribe(URI)
 
     assert give(client, rpc_error(asked, -32602)) == [
-        Refused(asked, "subscriptions/listen", -32602, "no", None)  # type: ignore[arg-type]
+        ErrorResponse(asked, "subscriptions/listen", -32602, "no", None)  # type: ignore[arg-type]
     ]
 
 
@@ -168,7 +175,7 @@ def test_a_subscription_that_ends_before_it_began_is_broken() -> None:
 
         (broken,) = give(client, ending(asked, {}))
 
-        assert isinstance(broken, Broken)
+        assert isinstance(broken, InvalidResponse)
         assert broken.id == asked
 
 
@@ -186,7 +193,7 @@ def test_a_subscription_that_the_server_ends_is_told(how: str) -> None:
     assert give(client, ending) == [SubscriptionEnded(URI)]
     # What still comes for it is expected where the answer proper has not been there yet.
     late = give(client, rpc_result(asked, {}))
-    assert [type(event) for event in late] == ([Strayed] if how in ("result", "error") else [])
+    assert [type(event) for event in late] == ([Discarded] if how in ("result", "error") else [])
 
 
 def test_a_subscription_that_is_given_up_is_cancelled() -> None:

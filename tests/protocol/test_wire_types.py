@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from gaia_mcp.client import Host
 from gaia_mcp.protocol.client import ClientConnection
-from gaia_mcp.protocol.events import Asked
-from gaia_mcp.protocol.input_required import input_required, retried
+from gaia_mcp.protocol.events import RequestReceived
+from gaia_mcp.protocol.input_required import input_required, retry_params
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
@@ -379,7 +379,7 @@ def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str, sample
         "model": sampled,
     }
     client = open_client(V2026)
-    client.request(method, retried(params, asked, answers), progress=True)
+    client.request(method, retry_params(params, asked, answers), progress=True)
 
     (sent,) = sent_by(client)
     is_request(V2026, sent)
@@ -490,9 +490,9 @@ def test_the_clients_refusals_are_what_the_sdk_expects(version: str) -> None:
     """Spec: -32601 for what it does not know, -1 for what the person does not want."""
     client = open_client(version)
     give(client, rpc(1, "sampling/createMessage", {}))
-    client.refuse(1, -32601, "Method not found")
+    client.respond_error(1, -32601, "Method not found")
     give(client, rpc(2, "sampling/createMessage", {}))
-    client.refuse(2, -1, "not now")
+    client.respond_error(2, -1, "not now")
 
     sent = sent_by(client)
     for message in sent:
@@ -656,7 +656,7 @@ def test_the_servers_errors_are_what_the_sdk_expects(version: str) -> None:
     """Spec: every way in which a request can be refused."""
     server = open_server(version)
     (asked,) = give(server, asking(version, "resources/read", {"uri": "x"}))
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, RequestReceived)
     for message in (
         asking(version, "resources/read"),
         {"jsonrpc": "2.0", "id": "m", "method": 5},
@@ -666,7 +666,7 @@ def test_the_servers_errors_are_what_the_sdk_expects(version: str) -> None:
         rpc("n", "nonsense", asking(version, "")["params"] if version == V2026 else None),
     ):
         give(server, message)
-    server.refuse(1, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
+    server.respond_error(1, RESOURCE_NOT_FOUND, "Resource not found", {"uri": "x"})
 
     sent = sent_by(server)
     assert len(sent) == 7

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.conversation.exchange import Exchange
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.events import Asked
+    from gaia_mcp.protocol.events import RequestReceived
 
     Send = Callable[[Exchange, list[Outgoing]], None]
 
@@ -30,12 +30,12 @@ class Questions:
         self._lock = lock
         self._send = send
 
-    def take(self, exchange: Exchange, asked: Asked, host: Host) -> None:
+    def take(self, exchange: Exchange, asked: RequestReceived, host: Host) -> None:
         """Have `host` answer, in a thread of its own: a person may take long."""
         with self._lock:
             too_many = exchange.questions >= MAX_QUESTIONS
             if too_many:
-                exchange.connection.refuse(asked.id, INTERNAL_ERROR, "too many questions at once")
+                exchange.connection.respond_error(asked.id, INTERNAL_ERROR, "too many questions at once")
             else:
                 exchange.questions += 1
             outgoing = exchange.connection.take_outgoing()
@@ -44,7 +44,7 @@ class Questions:
             return
         threading.Thread(target=self._answer, args=(exchange, asked, host), name="question", daemon=True).start()
 
-    def _answer(self, exchange: Exchange, asked: Asked, host: Host) -> None:
+    def _answer(self, exchange: Exchange, asked: RequestReceived, host: Host) -> None:
         answer: dict[str, Any] | None = None
         code, text = 0, ""
         waiters = list(exchange.waiters.values()) if asked.method in ASKS_A_PERSON else []
@@ -65,7 +65,7 @@ class Questions:
         with self._lock:
             exchange.questions -= 1
             if answer is None:
-                exchange.connection.refuse(asked.id, code, text)
+                exchange.connection.respond_error(asked.id, code, text)
             else:
                 exchange.connection.respond(asked.id, answer)
             outgoing = exchange.connection.take_outgoing()

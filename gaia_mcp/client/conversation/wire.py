@@ -29,17 +29,17 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import (
-    Asked,
-    Broken,
+    Discarded,
+    ErrorResponse,
+    InvalidResponse,
     ListChanged,
     Logged,
     NegotiationFailed,
     Opened,
     Peer,
     Progressed,
-    Refused,
+    RequestReceived,
     ResourceUpdated,
-    Strayed,
     SubscriptionEnded,
 )
 from gaia_mcp.protocol.jsonrpc import Result
@@ -164,7 +164,7 @@ class WireConversation(SendingConversation):
         outcome = self._call(method, params, self._default_deadline(), None)
         if isinstance(outcome, Result):
             return {"jsonrpc": "2.0", "id": outcome.id, "result": outcome.result}
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, ErrorResponse):
             error = {"code": outcome.code, "message": outcome.text, "data": outcome.data}
             if outcome.data is None:
                 del error["data"]
@@ -205,10 +205,10 @@ class WireConversation(SendingConversation):
         if outcome is not None:
             self._result(stage, outcome)
 
-    def _result(self, method: str, outcome: Result | Refused | Broken) -> dict[str, Any]:
+    def _result(self, method: str, outcome: Result | ErrorResponse | InvalidResponse) -> dict[str, Any]:
         if isinstance(outcome, Result):
             return outcome.result
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, ErrorResponse):
             raise self._refusal(outcome.method, outcome.code, outcome.text, outcome.data)
         raise self._broken(method, outcome)
 
@@ -216,7 +216,7 @@ class WireConversation(SendingConversation):
         secrets = self.secrets()
         return PeerError(self.name, method, code, redacted(text, secrets), masked_value(data, secrets))
 
-    def _broken(self, method: str, outcome: Broken) -> RemoteProtocolError:
+    def _broken(self, method: str, outcome: InvalidResponse) -> RemoteProtocolError:
         return RemoteProtocolError(self.name, f"{redacted(outcome.problem, self.secrets())} (asked for {method})")
 
     def _default_deadline(self) -> Deadline:
@@ -224,7 +224,7 @@ class WireConversation(SendingConversation):
 
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
-    ) -> Result | Refused | Broken:
+    ) -> Result | ErrorResponse | InvalidResponse:
         name = params.get("name") if params else None
         outcome = self._ask(
             lambda connection: connection.request(method, params, progress=on_progress is not None),
@@ -243,7 +243,7 @@ class WireConversation(SendingConversation):
         stage: str,
         on_progress: OnProgress | None = None,
         tool: str | None = None,
-    ) -> Result | Refused | Broken | None:
+    ) -> Result | ErrorResponse | InvalidResponse | None:
         """Send what `make` says and wait for the outcome; None if no answer will come. `tool` is one to call."""
         exchange = self._usable()
         if exchange.telling is not None and exchange.telling == threading.get_ident():
@@ -268,7 +268,7 @@ class WireConversation(SendingConversation):
             is_out = True
             while True:
                 outcome = self._outcome_by(exchange, deadline, waiter)
-                if isinstance(outcome, (Result, Refused, Broken)):
+                if isinstance(outcome, (Result, ErrorResponse, InvalidResponse)):
                     return outcome
                 if isinstance(outcome, Progressed):
                     newest = waiter.progress or outcome
@@ -320,7 +320,7 @@ class WireConversation(SendingConversation):
     # What arrives.
 
     def _dispatch(self, exchange: Exchange, event: Event) -> None:
-        if isinstance(event, (Result, Refused, Broken, Progressed)):
+        if isinstance(event, (Result, ErrorResponse, InvalidResponse, Progressed)):
             waiter = exchange.waiters.get(event.id)
             if waiter is None:
                 return
@@ -335,7 +335,7 @@ class WireConversation(SendingConversation):
             opening = exchange.opening
             if opening is not None:
                 opening.outcomes.put(event)
-        elif isinstance(event, Asked):
+        elif isinstance(event, RequestReceived):
             assert self.host is not None  # noqa: S101 (_begin made it)
             self._questions.take(exchange, event, self.host)
         else:
@@ -350,7 +350,7 @@ class WireConversation(SendingConversation):
     def _tell(self, event: Event) -> None:
         host, secrets = self.host, self.secrets()
         assert host is not None  # noqa: S101 (_begin made it)
-        if isinstance(event, Strayed):
+        if isinstance(event, Discarded):
             host.strayed(redacted(event.problem, secrets), masked_excerpt(event.excerpt, secrets))
         elif isinstance(event, Logged):
             host.logged(event.level, redacted(event.logger, secrets), masked_value(event.data, secrets))

@@ -152,7 +152,7 @@ class PlainConversation(Conversation):
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002
         from gaia_mcp.client.identity import CLIENT_INFO
         from gaia_mcp.protocol.events import Peer
-        from gaia_mcp.protocol.jsonrpc import in_words
+        from gaia_mcp.protocol.jsonrpc import as_text
         from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 
         with self._own_code("at its start"):
@@ -163,7 +163,7 @@ class PlainConversation(Conversation):
             found = self.request("initialize", params, deadline)
             version = found.get("protocolVersion", HANDSHAKE_VERSIONS[0])
             if version not in (*HANDSHAKE_VERSIONS, DOCUMENTED_VERSION):
-                raise VersionError(self.name, [in_words(version)], HANDSHAKE_VERSIONS)
+                raise VersionError(self.name, [as_text(version)], HANDSHAKE_VERSIONS)
             with self._own_code("at its start"):
                 self._transport.send_notification("notifications/initialized")
         except BaseException:

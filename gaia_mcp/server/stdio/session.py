@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.protocol.events import Asked, Cancelled
+from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Message, RequestId, encode, error
 from gaia_mcp.protocol.server import Description, ServerConnection
@@ -55,7 +55,7 @@ class AgentServer:
         # Held to touch what follows. `_free` counts the threads that run no call: the reader, and those in line for it.
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
-        self._jobs: deque[tuple[Asked, ToolCall]] = deque()
+        self._jobs: deque[tuple[RequestReceived, ToolCall]] = deque()
         self._calls: dict[RequestId, ToolCall] = {}
         self._threads = 0
         self._free = 0
@@ -146,7 +146,7 @@ class AgentServer:
         self._ended.set()
         self._turn.pass_on()
 
-    def _next_job(self) -> tuple[Asked, ToolCall] | None:
+    def _next_job(self) -> tuple[RequestReceived, ToolCall] | None:
         """The next call to run, for the thread that reads; None at the end."""
         while True:
             with self._lock:
@@ -172,7 +172,7 @@ class AgentServer:
         with self._lock:
             self._connection.receive(record)
             for event in self._connection.take_events():
-                if isinstance(event, Asked):
+                if isinstance(event, RequestReceived):
                     call = self._calls[event.id] = self._new_call(event)
                     self._jobs.append((event, call))
                 elif isinstance(event, Cancelled) and (found := self._calls.pop(event.id, None)) is not None:
@@ -183,7 +183,7 @@ class AgentServer:
 
     # Running.
 
-    def _new_call(self, asked: Asked) -> ToolCall:
+    def _new_call(self, asked: RequestReceived) -> ToolCall:
         def on_progress(progress: float, total: float | None, text: str) -> None:
             with self._lock:
                 if not call.is_cancelled:
@@ -202,7 +202,7 @@ class AgentServer:
         call = ToolCall(on_progress, on_log)
         return call
 
-    def _run(self, job: tuple[Asked, ToolCall]) -> tuple[Asked, ToolCall] | None:
+    def _run(self, job: tuple[RequestReceived, ToolCall]) -> tuple[RequestReceived, ToolCall] | None:
         """Run a call and answer it; the next one that waits for a thread, or else the turn to read is the caller's."""
         asked, call = job
         self._loaded.wait()
@@ -246,7 +246,7 @@ class AgentServer:
             if result is not None:
                 self._connection.respond(request_id, result)
             else:
-                self._connection.refuse(request_id, *refusal)
+                self._connection.respond_error(request_id, *refusal)
             self._collect()
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             # What the agent returned has not the shape that it claims to have. Its caller must not be left waiting.
