@@ -71,7 +71,7 @@ def guarded(
 def refused(error: OSError) -> MCPError:
     """What the operating system refuses, told in its words: a full disk behind stdout, for instance."""
     if not error.filename and not _has_folder():
-        return MCPError("the working folder is no longer there", hint="change to one that is, and do it again")
+        return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""
     return MCPError(f"{error.strerror or error}{where}", hint="more with --debug")
 

@@ -68,4 +68,4 @@ def test_a_working_folder_that_has_gone_is_said(gaia: Gaia, words: tuple[str, ..
     ran = subprocess.run(command, capture_output=True, text=True, env=gaia.environ, check=False, timeout=30)
 
     assert ran.returncode == 1
-    assert ran.stderr.startswith("error: the working folder is no longer there\nhint: change to one that is")
+    assert ran.stderr.startswith("error: the working folder no longer exists\nhint: change to a folder that exists")

@@ -66,7 +66,9 @@ def serve(
             raise UsageError(f"--kwarg {key!r} is given twice", hint="write a list as JSON: --kwarg name=[1,2]")
         keywords[key] = value
     if print_config is not None:
-        from gaia_mcp.cli.transfer.snippets import home_alone, known_host, own_entry, print_entries
+        from gaia_mcp.cli.transfer.host_entry import home_alone
+        from gaia_mcp.cli.transfer.host_files import known_host
+        from gaia_mcp.cli.transfer.snippets import own_entry, print_entries
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
         name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])

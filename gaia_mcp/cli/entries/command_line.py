@@ -116,7 +116,7 @@ def proved(entry: ServerEntry, whole: Deadline | None) -> tuple[dict[str, Any], 
 
 def warn_of_secrets(entry: Mapping[str, Any]) -> None:
     """Say where in an entry a secret stands that could be a reference."""
-    from gaia_mcp.cli.transfer.places import plain_secrets
+    from gaia_mcp.hosts.masking import plain_secrets
 
     for place in plain_secrets(entry):
         kind, _, name = place.partition(" ")

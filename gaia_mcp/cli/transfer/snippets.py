@@ -1,85 +1,34 @@
-"""Entries as another host wants them: for its file, or printed to be pasted there."""
+"""What a person pastes into another host's file: entries in that host's own format."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import Form, remark, say_json, write_text
+from gaia_mcp.cli.transfer.host_entry import entry_for_host
+from gaia_mcp.cli.transfer.host_files import home_folder
+from gaia_mcp.errors import ConfigError
+from gaia_mcp.hosts.documents import with_server
+from gaia_mcp.hosts.masking import masked_entry
+from gaia_mcp.hosts.places import places
+from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.paths import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gaia_mcp.hosts.known import Host
     from gaia_mcp.hosts.variables import Value
 
 
-def known_host(word: str) -> Host:
-    """The host of that name. Raises `ConfigError` with a suggestion."""
-    from gaia_mcp.errors import ConfigError
-    from gaia_mcp.hosts.known import HOSTS
-    from gaia_mcp.names import did_you_mean
-
-    if word not in HOSTS:
-        hint = did_you_mean(word, HOSTS) or f"the hosts are {', '.join(HOSTS)}"
-        raise ConfigError(f"{word!r} is no host that is known", hint=hint)
-    return HOSTS[word]
-
-
-def home_alone(name: str, default: str | None) -> str | None:
-    """The value of a variable that may be written into any file: where the home is, is no secret."""
-    return os.environ.get(name) or default if name in ("HOME", "USERPROFILE") else None
-
-
-def whatever_is_set(name: str, default: str | None) -> str | None:
-    """The value of any variable, as a shell would expand it; None if there is none."""
-    return os.environ.get(name) or default if default is not None else os.environ.get(name)
-
-
-def entry_for_host(
-    name: str, raw: dict[str, Any], host: Host, old: Any, variables: Value
-) -> tuple[dict[str, Any], list[str]]:
-    """The host's entry for ours, with a program that is found without a shell. Raises `ConfigError`."""
-    from gaia_mcp.errors import ConfigError
-    from gaia_mcp.hosts.dialects import NotCarriedError
-    from gaia_mcp.hosts.writing import entry_for
-
-    entry = dict(raw)
-    remarks: list[str] = []
-    if isinstance(entry.get("command"), str):
-        from gaia_mcp.client.transports.stdio.command_line import command_words
-
-        command, entry["args"] = command_words(name, entry["command"], entry.get("args"))
-        entry["command"] = os.path.expanduser(command)  # noqa: PTH111 (hosts take ~ for a name)
-        if isinstance(entry.get("cwd"), str):
-            entry["cwd"] = os.path.expanduser(entry["cwd"])  # noqa: PTH111
-        if host.is_desktop and not os.path.dirname(command) and "$" not in command:  # noqa: PTH120
-            found = shutil.which(command)
-            if found is None:
-                remarks.append(f"{command!r} is not on the PATH here, and may not be found there")
-            else:
-                entry["command"] = os.path.abspath(found)  # noqa: PTH100 (links lead out of a virtual environment)
-                remarks.append(
-                    f"{command!r} is written as {entry['command']}: {host.title} does not have the shell's PATH"
-                )
-    try:
-        theirs, told = entry_for(name, entry, host.dialect, old=old, value=variables)
-    except NotCarriedError as problem:
-        hint = f"see the entry with: gaia mcp show {name}"
-        raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from None
-    return theirs, [*remarks, *told]
-
-
-def print_entries(host: Host, entries: dict[str, Any], variables: Value, *, show_secrets: bool) -> None:
+def print_entries(host: Host, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool) -> None:
     """Print what a person pastes into the file of `host`, with `****` for secrets unless they are to be shown.
 
     Raises `ConfigError` for an entry that the host cannot have.
     """
-    from gaia_mcp.cli.transfer.places import home_folder, masked_entry, snippet
-    from gaia_mcp.hosts.places import places
-    from gaia_mcp.paths import shown
-
     theirs: dict[str, dict[str, Any]] = {}
     remarks: list[str] = []
     for name, raw in entries.items():
@@ -116,3 +65,15 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
     else:
         command, start = sys.executable, ["-m", "gaia_mcp"]
     return (kind or target).lower(), {"command": command, "args": [*start, "serve", target, *words]}
+
+
+def snippet(host: Host, entries: dict[str, dict[str, Any]]) -> str:
+    """The whole of what a person pastes into the host's file, in its own format. Raises `ConfigError`."""
+    text = ""
+    for name, entry in entries.items():
+        try:
+            text = with_server(text, host.layout, name, entry)
+        except TextProblemError as problem:
+            hint = f"see the entry with: gaia mcp show {name}"
+            raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from problem
+    return text

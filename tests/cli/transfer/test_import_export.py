@@ -334,7 +334,7 @@ class TestImport:
         assert run("cursor").returncode == 0
         for word in ("--all", "cursor"):
             ran = run(word, "--project")
-            assert (ran.returncode, "no longer there" in ran.stderr) == (3, True)
+            assert (ran.returncode, "no longer exists" in ran.stderr) == (3, True)
 
     def test_names_from_elsewhere_cannot_write_on_the_terminal(self, gaia: Gaia) -> None:
         """Ours."""

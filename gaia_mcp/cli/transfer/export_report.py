@@ -1,0 +1,67 @@
+"""What an export prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import Form, error_object, remark, say, say_json
+from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
+from gaia_mcp.cli.transfer.snippets import snippet
+from gaia_mcp.hosts.masking import masked_entry
+from gaia_mcp.paths import shown
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.cli.transfer.export_plan import ExportStep
+    from gaia_mcp.hosts.places import Place
+
+
+def print_export(place: Place, steps: Sequence[ExportStep], *, dry_run: bool) -> None:
+    """Print what became of each server, or, of a `dry_run`, what would become of it and the changes as a diff."""
+    written = [step for step in steps if step.is_written]
+    if Form.as_json:
+        facts = {"host": place.host.key, "path": str(place.path), "dry_run": dry_run}
+        errors = [error_object(step.error) for step in steps if step.error is not None]
+        say_json({**facts, "servers": [_as_object(step, place) for step in steps], "errors": errors})
+        return
+    for step in written:
+        for text in step.remarks:
+            remark(f"{step.name}: {text}")
+    rows = [_row(step, dry_run=dry_run) for step in steps if dry_run or not step.is_written]
+    for line in columns(rows, names=2):
+        say(line)
+    if dry_run:
+        # Where only secrets differ, both sides look the same, and the line above has reported it.
+        if text := _diff(written, place):
+            say(text)
+    elif written:
+        listed = ", ".join(repr(step.name) for step in written)
+        say(f"exported {listed} to {shown(place.path)}")
+
+
+def _as_object(step: ExportStep, place: Place) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "outcome": step.outcome,
+        "differs": list(step.differs),
+        "remarks": list(step.remarks),
+        "entry": _masked(step.new, place) if step.new is not None else None,
+    }
+
+
+def _row(step: ExportStep, *, dry_run: bool) -> list[str]:
+    differs = one_line(f"differs in {', '.join(step.differs)}") if step.differs else ""
+    return [outcome_word(step.outcome, dry_run=dry_run), one_line(step.name, 64), differs]
+
+
+def _diff(written: Sequence[ExportStep], place: Place) -> str:
+    old = {step.name: _masked(step.old, place) for step in written if isinstance(step.old, dict)}
+    new = {step.name: _masked(step.new, place) for step in written}
+    return difference(snippet(place.host, old), snippet(place.host, new), place.path)
+
+
+def _masked(entry: Any, place: Place) -> Any:
+    return masked_entry(entry, place.host.dialect.notation.pattern)

@@ -1,0 +1,59 @@
+"""An entry of ours as another host writes it, with a program that the host finds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.client.transports.stdio.command_line import command_words
+from gaia_mcp.errors import ConfigError
+from gaia_mcp.hosts.dialects import NotCarriedError
+from gaia_mcp.hosts.writing import entry_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gaia_mcp.hosts.known import Host
+    from gaia_mcp.hosts.variables import Value
+
+
+def home_alone(name: str, default: str | None) -> str | None:
+    """The value of a variable that may be written into any file: where the home is, is no secret."""
+    return os.environ.get(name) or default if name in ("HOME", "USERPROFILE") else None
+
+
+def whatever_is_set(name: str, default: str | None) -> str | None:
+    """The value of any variable, as a shell would expand it; None if there is none."""
+    return os.environ.get(name) or default if default is not None else os.environ.get(name)
+
+
+def entry_for_host(
+    name: str, raw: Mapping[str, Any], host: Host, old: Any, variables: Value
+) -> tuple[dict[str, Any], list[str]]:
+    """The host's entry for ours, and remarks about it. `old` is the entry that it replaces, if any.
+
+    Raises `ConfigError` for an entry that the host cannot hold.
+    """
+    entry = dict(raw)
+    remarks: list[str] = []
+    if isinstance(entry.get("command"), str):
+        command, entry["args"] = command_words(name, entry["command"], entry.get("args"))
+        entry["command"] = os.path.expanduser(command)  # noqa: PTH111 (hosts take ~ for a name)
+        if isinstance(entry.get("cwd"), str):
+            entry["cwd"] = os.path.expanduser(entry["cwd"])  # noqa: PTH111
+        if host.is_desktop and not os.path.dirname(command) and "$" not in command:  # noqa: PTH120
+            found = shutil.which(command)
+            if found is None:
+                remarks.append(f"{command!r} is not on the PATH here, and may not be found there")
+            else:
+                entry["command"] = os.path.abspath(found)  # noqa: PTH100 (links lead out of a virtual environment)
+                remarks.append(
+                    f"{command!r} is written as {entry['command']}: {host.title} does not have the shell's PATH"
+                )
+    try:
+        theirs, told = entry_for(name, entry, host.dialect, old=old, value=variables)
+    except NotCarriedError as problem:
+        hint = f"see the entry with: gaia mcp show {name}"
+        raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from None
+    return theirs, [*remarks, *told]

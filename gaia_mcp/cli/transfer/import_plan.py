@@ -1,0 +1,133 @@
+"""What an import would do: the entries of other hosts' files in our format, compared with our own.
+
+Reads files, and writes none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.entries.command_line import is_relative
+from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
+from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.errors import ConfigError, EntryError, MCPError
+from gaia_mcp.hosts.dialects import NotCarriedError
+from gaia_mcp.hosts.files import servers_of
+from gaia_mcp.hosts.merging import Found, plan, tidy_name
+from gaia_mcp.hosts.places import folder_of, is_there
+from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.hosts.switches import switched_off
+from gaia_mcp.names import did_you_mean
+
+if TYPE_CHECKING:
+    from gaia_mcp.hosts.merging import Step
+    from gaia_mcp.hosts.places import Place
+
+
+def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> list[Place]:
+    """The files that these hosts and files stand for. An error about one is added to `errors`."""
+    found: list[Place] = []
+    for word in dict.fromkeys(words):
+        try:
+            candidates = host_or_file(word, project=project)
+        except MCPError as error:
+            errors.append(error)
+            continue
+        # A host stands for all of its files that exist; for the usual one, if none does.
+        found += [place for place in candidates if is_there(place.path)] or candidates[:1]
+    return found
+
+
+def found_entries(places: list[Place], names: list[str], errors: list[MCPError]) -> list[Found]:
+    """The entries in `places` in our format, or with the reason why they cannot be; with `names`, only those.
+
+    An error about one file or name is added to `errors`, and the others are read all the same.
+    """
+    here = working_folder()
+    found: list[Found] = []
+    for place in places:
+        try:
+            servers = servers_of(place.path, place.layout, place.host.title)
+        except MCPError as error:
+            errors.append(error)
+            continue
+        folder = folder_of(place, here)
+        off = switched_off(place, folder, os.environ, home_folder())
+        for theirs, raw in servers.items():
+            name = tidy_name(theirs)
+            try:
+                entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
+                if not name:
+                    raise NotCarriedError("its name cannot be one here")
+                read_entry(name, entry)
+            except NotCarriedError as problem:
+                found.append(Found(theirs, theirs, place, {}, reason=str(problem)))
+            except EntryError as problem:
+                found.append(Found(theirs, theirs, place, {}, reason=problem.message.partition(": ")[2]))
+            else:
+                if folder is not None:
+                    remarks += _settled(entry, folder)
+                if theirs in off:
+                    entry["disabled"] = True
+                if name != theirs:
+                    remarks = [f"is called {theirs!r} there", *remarks]
+                found.append(Found(name, theirs, place, entry, tuple(remarks)))
+    return _chosen(found, names, errors) if names else found
+
+
+def planned(found: list[Found], store: ConfigStore, *, force: bool) -> list[Step]:
+    """What becomes of each entry in the file that `store` writes to."""
+    return plan(found, own_entries(store), store.path, force=force, which=shutil.which, as_held_by=_as_held_by)
+
+
+def own_entries(store: ConfigStore) -> dict[str, Any]:
+    """The entries of the file that `store` writes to, without those of a project that take their place."""
+    return ConfigStore(store.path).servers()
+
+
+def _as_held_by(place: Place, entry: Any) -> Any:
+    """An entry of ours as `place` would hold it, in our format again."""
+    try:
+        read_entry("", entry)
+        return entry_from(entry_for_host("", entry, place.host, None, home_alone)[0], place.host.dialect)[0]
+    except (ConfigError, NotCarriedError):
+        return entry
+
+
+def _settled(entry: dict[str, Any], folder: Path) -> list[str]:
+    """Let `entry` start in its project's folder if it names files there; the remarks about that."""
+    if "command" not in entry:
+        return []
+    if "cwd" in entry:
+        if not entry["cwd"].startswith(("~", "${")):
+            entry["cwd"] = str(folder / entry["cwd"])
+        return []
+    if not is_relative(entry["command"]) and not any(_is_file_in(folder, word) for word in entry["args"]):
+        return []
+    entry["cwd"] = str(folder)
+    return [f"is started in {folder}, where its files are"]
+
+
+def _is_file_in(folder: Path, argument: str) -> bool:
+    try:
+        return bool(argument) and not Path(argument).is_absolute() and (folder / argument).exists()
+    except (OSError, ValueError):
+        return False  # It cannot be the name of a file.
+
+
+def _chosen(found: list[Found], names: list[str], errors: list[MCPError]) -> list[Found]:
+    """The entries that have these names, there or else here. A name that none has is added to `errors`."""
+    chosen: list[Found] = []
+    for name in names:
+        hits = [one for one in found if one.theirs == name] or [one for one in found if one.name == name]
+        chosen += hits
+        if not hits:
+            there = list(dict.fromkeys(one.theirs for one in found))
+            hint = did_you_mean(name, there) or f"there are: {', '.join(there) or 'none'}"
+            errors.append(ConfigError(f"no server {name!r} among those to be imported", hint=hint))
+    return [one for one in found if one in chosen]

@@ -1,0 +1,128 @@
+"""What an import prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, say, say_json
+from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
+from gaia_mcp.errors import ConfigError
+from gaia_mcp.hosts.masking import masked_entry, plain_secrets
+from gaia_mcp.names import typeable
+from gaia_mcp.paths import shown
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.hosts.merging import Step
+    from gaia_mcp.hosts.places import Place
+
+
+def print_import(
+    steps: list[Step],
+    store: ConfigStore,
+    before: dict[str, Any],
+    saved: dict[str, Any],
+    errors: list[MCPError],
+    *,
+    dry_run: bool,
+) -> None:
+    """Print what became of each server, or, of a `dry_run`, what would become of it and the changes as a diff.
+
+    `before` are the entries that the file held before the import, `saved` those that it puts there.
+    """
+    if Form.as_json:
+        say_json(
+            {
+                "path": str(store.path),
+                "dry_run": dry_run,
+                "servers": [_as_object(step) for step in steps],
+                "errors": [error_object(error) for error in errors],
+            }
+        )
+        return
+    rows = [[outcome_word(step.outcome, dry_run=dry_run), one_line(step.name, 64), _about(step)] for step in steps]
+    for line in columns(rows, names=2):
+        say(line)
+    for step in steps:
+        if step.is_saved:
+            for text in [*step.sources[0].remarks, *_plain_secrets(step)]:
+                remark(f"{step.name}: {text}")
+    if dry_run and saved:
+        # Where only secrets differ, both sides look the same, and the line above has reported it.
+        if text := _diff(before, saved, store.path):
+            say(text)
+    elif saved:
+        say(f"imported {counted(len(saved), 'server')} into {shown(store.path)}")
+    elif not errors and not any(step.outcome == "conflict" for step in steps):
+        remark("there is nothing to import")
+
+
+def _about(step: Step) -> str:
+    hosts = ", ".join(dict.fromkeys(f"{one.place.host.title} ({shown(one.place.path)})" for one in step.sources))
+    if step.reason:
+        return f"{hosts}: {one_line(step.reason)}"
+    if step.differs:
+        return f"differs in {one_line(', '.join(step.differs))}: {hosts}"
+    return hosts
+
+
+def _as_object(step: Step) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "outcome": step.outcome,
+        "sources": [{"host": one.place.host.key, "path": str(one.place.path)} for one in step.sources],
+        "entry": masked_entry(step.entry) if step.entry else None,
+        "differs": step.differs,
+        "against": str(step.against) if step.against is not None else None,
+        "reason": step.reason,
+        "remarks": [*step.sources[0].remarks, *_plain_secrets(step)],
+    }
+
+
+def _plain_secrets(step: Step) -> list[str]:
+    """What to do about the secrets that an entry holds in plain text."""
+    found = plain_secrets(step.entry)
+    variables = [name.removeprefix("env ") for name in found if name.startswith("env ")]
+    others = [name for name in found if not name.startswith("env ")]
+    remarks = []
+    if variables:
+        options = " ".join(f"--env {typeable(name)}" for name in variables)
+        edit = f"gaia mcp edit {step.name} {options}"
+        remarks.append(f"holds {', '.join(variables)} in plain text; for references: {edit}")
+    if others:
+        remarks.append(f"holds plain text in: {', '.join(others)}; a reference such as ${{TOKEN}} can stand there")
+    return remarks
+
+
+def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
+    def text(servers: dict[str, Any]) -> str:
+        hidden = {name: masked_entry(entry) for name, entry in servers.items()}
+        return json.dumps({"mcpServers": hidden}, indent=2, ensure_ascii=False)
+
+    return difference(text(before), text({**before, **saved}), path)
+
+
+def conflict_error(step: Step) -> MCPError:
+    """The error about a server that another file holds in another form; its hint imports it all the same."""
+    one = step.sources[0]
+    host = one.place.host
+    against = shown(step.against) if step.against is not None else "?"
+    again = f"gaia mcp import {_words_for(one.place)} --server {typeable(one.theirs)} --force"
+    return ConfigError(
+        f"{step.name!r} of {host.title} ({shown(one.place.path)}) is not the one of {against}: "
+        f"it differs in {', '.join(step.differs)}",
+        hint=f"take that of {host.title} with: {again}",
+    )
+
+
+def _words_for(place: Place) -> str:
+    """The words that import from exactly this file."""
+    if place.scope == "user":
+        return place.host.key
+    return f"{place.host.key} --project" if place.scope == "local" else typeable(str(place.path))
