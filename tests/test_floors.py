@@ -43,8 +43,9 @@ FLOORS = {
     "client.identity": 3,
     "client.transports": 3,
     "server": 3,
-    # Many servers at once.
+    # A server in use; many servers at once.
     "manager": 4,
+    "session": 4,
     "mixin": 5,
     # The only place that prints or exits.
     "cli": 7,

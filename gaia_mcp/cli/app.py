@@ -25,6 +25,8 @@ from gaia_mcp.cli.typer_internals import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gaia_mcp.session.prestart import Prestarted
+
 # Command, and the module and function that it is.
 COMMANDS = {
     "add": "gaia_mcp.cli.commands.add:add",
@@ -135,14 +137,16 @@ def program(
     """Tools for MCP, the Model Context Protocol."""
 
 
-def run(words: Sequence[str]) -> int:
-    """Run the command line `words`, without the program's name; the exit code."""
+def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
+    """Run the command line `words`, without the program's name, with a server that may be started already; the exit
+    code.
+    """
     words = list(words)
     if words and words[0] in COMMANDS:
         # `gmcp call …` and `python -m gaia_mcp call …`: the names say already what they are for.
         words.insert(0, "mcp")
     try:
-        status = app(words, standalone_mode=False)
+        status = app(words, standalone_mode=False, obj=prestarted)
     except CommandLineError as error:
         status = _refuse(error, words)
     except typer.Abort:

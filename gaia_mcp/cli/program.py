@@ -9,8 +9,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
+
+if TYPE_CHECKING:
+    from gaia_mcp.session.prestart import Prestarted
 
 
 def main() -> None:
@@ -43,17 +47,17 @@ def _run(words: list[str]) -> int:
 
         return answer(words[1:])
     if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
-        from gaia_mcp.cli.servers.launch import launched_ahead
+        from gaia_mcp.cli.calls.prestart import prestarted_for_call
 
-        with launched_ahead(words):
-            return _commanded(words)
+        with prestarted_for_call(words) as server:
+            return _commanded(words, server)
     return _commanded(words)
 
 
-def _commanded(words: list[str]) -> int:
+def _commanded(words: list[str], prestarted: Prestarted | None = None) -> int:
     from gaia_mcp.cli.app import run
 
-    return run(words)
+    return run(words, prestarted)
 
 
 def _leave(status: int) -> None:

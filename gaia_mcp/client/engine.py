@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.storage.era_cache import EraCache
 
@@ -112,9 +113,33 @@ class ClientEngine:
         self._conversation.disconnect()
         self._conversation.peer = None
 
+    def close(self, grace_seconds: float) -> Stopped | None:
+        """As `disconnect`, with `grace_seconds` for each step of ending a process; how that ended, None if none ran."""
+        stopped = self._conversation.close(grace_seconds)
+        # Last: another thread that is still at work must not start the server again.
+        self.disconnect()
+        return stopped
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of the server's process, once it has been ended."""
+        return self._conversation.exit_status
+
+    def secrets(self) -> list[str]:
+        """The values that the server was given and that must not be shown."""
+        return self._conversation.secrets()
+
+    def stderr_tail(self) -> str:
+        """The end of what the server has written to stderr, without its secrets."""
+        return self._conversation.stderr_tail()
+
     def is_connected(self) -> bool:
         """Whether the server is there."""
         return self._conversation.is_connected()
+
+    def start(self) -> None:
+        """Start the server, without a message to it yet. Raises `SpawnError`."""
+        self._conversation.connect()
 
     def open(self, deadline: Deadline | None = None) -> Peer:
         """Connect and agree on a version.
@@ -262,10 +287,11 @@ class ClientEngine:
             asking = retry_params(params or {}, wanted, self._answers(wanted.requests, deadline))
         raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUND_TRIPS} rounds")
 
-    def check_alive(self, deadline: Deadline | None = None) -> None:
-        """Ask whether the server is there. Raises as `open` does."""
+    def check_alive(self, deadline: Deadline | None = None, *, reconnects: bool = True) -> None:
+        """Ask whether the server is there. Raises as `open` does; without `reconnects` also why a server has gone."""
         deadline = deadline or self.deadline()
-        self._ready(deadline)
+        if reconnects:
+            self._ready(deadline)
         self._conversation.check_alive(deadline)
 
     def want_logs(self, level: str, deadline: Deadline | None = None) -> None:

@@ -1,58 +1,62 @@
-"""What a server announces, from where it is heard to where somebody may ask it more about that."""
+"""What a server announces, queued from where it is received to where more may be asked about it."""
 
 from __future__ import annotations
 
 import threading
 import time
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-# A server that talks faster than anybody reads must not fill our memory.
+from gaia_mcp.protocol.events import Logged
+
+if TYPE_CHECKING:
+    from gaia_mcp.session.session import Change
+
+# A server that logs faster than its messages are printed must not fill our memory.
 MAX_MESSAGES = 1000
 
 
-class News(NamedTuple):
-    """Something that has been announced, at a moment in seconds since 1970. `what` is "list", "resource", "end" or
-    "log", `about` a kind of list, a URI, or the log message itself: level, logger, data.
-    """
+class Notification(NamedTuple):
+    """What was announced, and when, in seconds since 1970."""
 
-    what: str
-    about: Any
+    event: Change | Logged
     moment: float
 
 
-class Newsroom:
-    """Takes in what is announced, in any thread, and never waits. The same news is there once, until somebody takes it;
-    log messages that nobody takes in time are left out, and counted in `dropped`.
+class Notifications:
+    """A queue that takes in notifications in any thread and never waits. The same change is in it once; log messages
+    that are not taken in time are left out, and counted in `dropped`.
     """
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[News] = SimpleQueue()
+        self._queue: SimpleQueue[Notification] = SimpleQueue()
         self._lock = threading.Lock()
-        self._known: set[tuple[str, str]] = set()
+        # With their types: a list and a resource may be called the same.
+        self._queued: set[tuple[type, Change]] = set()
         self.dropped = 0
 
-    def tell(self, what: str, about: str) -> None:
+    def changed(self, change: Change) -> None:
         """Something has changed."""
         with self._lock:
-            if (what, about) not in self._known:
-                self._known.add((what, about))
-                self._queue.put(News(what, about, time.time()))
+            if (type(change), change) not in self._queued:
+                self._queued.add((type(change), change))
+                self._queue.put(Notification(change, time.time()))
 
     def logged(self, level: str, logger: str, data: Any) -> None:
-        """The server has something for its log."""
+        """The server has sent a log message."""
         if self._queue.qsize() < MAX_MESSAGES:
-            self._queue.put(News("log", (level, logger, data), time.time()))
+            self._queue.put(Notification(Logged(level, logger, data), time.time()))
         else:
             self.dropped += 1
 
-    def next(self, seconds: float) -> News | None:
-        """The oldest news, waited for up to `seconds`. Whatever is announced from now on is news again."""
+    def next(self, seconds: float) -> Notification | None:
+        """The oldest notification, waited for up to `seconds`. The same change may be queued again from now on."""
         try:
-            news = self._queue.get(timeout=seconds)
+            notification = self._queue.get(timeout=seconds)
         except Empty:
             return None
-        if news.what != "log":
+        event = notification.event
+        if not isinstance(event, Logged):
             with self._lock:
-                self._known.discard((news.what, news.about))
-        return news
+                self._queued.discard((type(event), event))
+        return notification

@@ -26,7 +26,7 @@ LockFileOption = Annotated[
 ]  # fmt: skip
 
 
-class Pinned:
+class LockedTools:
     """What a lock file says about the tools of each server."""
 
     def __init__(self, path: Path, servers: Mapping[str, LockedServer]) -> None:
@@ -34,7 +34,7 @@ class Pinned:
         self._servers = servers
 
     @classmethod
-    def wanted(cls, is_locked: bool, path: Path | None) -> Pinned | None:
+    def wanted(cls, is_locked: bool, path: Path | None) -> LockedTools | None:
         """What `--locked` and `--lock-file` ask for; naming a file means that it is to be kept to.
 
         Raises `ConfigFileError` for a file that is not there, or cannot be relied on.

@@ -1,4 +1,4 @@
-"""What came of examining a server: a line for each check, and what they mean as an error, an exit code and JSON."""
+"""The report on a server: a line for each check, and what they mean as an error, an exit code and JSON."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Check:
 
 
 @dataclass
-class Examination:
-    """Everything that was tried with one server."""
+class Report:
+    """The checks that were done with one server."""
 
     server: str
     checks: list[Check] = field(default_factory=list)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.validation import checked
 from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
-from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Examination, untried
+from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.commands.listing import described
 from gaia_mcp.cli.screen.output import counted
-from gaia_mcp.cli.servers.fleet import visit_each
-from gaia_mcp.cli.servers.sessions import Session
-from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.stdio.transport import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.cli.screen.session_view import asking
 from gaia_mcp.errors import (
     ConnectError,
     DeadlineError,
@@ -27,17 +24,20 @@ from gaia_mcp.errors import (
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.session.parallel import use_all
+from gaia_mcp.session.session import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.schema import SchemaError, check_schema, validation_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gaia_mcp.cli.checks.locked import Pinned
+    from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import Known
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.session.session import Session
 
 # Many servers that end at once on a busy machine hold each other up, and none of them is to blame.
 LEAVING_SECONDS = 3.0
@@ -54,17 +54,16 @@ class Wanted(NamedTuple):
     """What is to be tried beside what always is: a call, a contract; `known` are the tools of all servers by name."""
 
     call: CallWanted | None
-    pinned: Pinned | None
+    locked_tools: LockedTools | None
     known: Mapping[str, Sequence[Known]]
 
 
-class _Examiner:
+class _Checker:
     """Does the checks of one server, one after the other."""
 
-    def __init__(self, session: Session, result: Examination, on_check: Callable[[Check], None] | None) -> None:
+    def __init__(self, session: Session, report: Report, on_check: Callable[[Check], None] | None) -> None:
         self.session = session
-        self.client = session.client
-        self.result = result
+        self.report = report
         self._on_check = on_check
 
     def run(self, wanted: Wanted) -> None:
@@ -75,18 +74,17 @@ class _Examiner:
         if self._is_silent():
             return
         tools: list[MCPTool] = []
-        is_as_locked = wanted.pinned is None
+        is_as_locked = wanted.locked_tools is None
         if self._try("tools", lambda: self._tools(tools)):
             self._try("input schemas", lambda: self._schemas(tools, "inputSchema"))
             self._try("output schemas", lambda: self._schemas(tools, "outputSchema"))
             self._try("names", lambda: names_checked(self.session.entry.name, tools, wanted.known))
             self._try("texts", lambda: texts_checked(tools))
-            if (pinned := wanted.pinned) is not None:
-                is_as_locked = self._try("contract", lambda: self._contract(pinned, tools))
-        capabilities = self.client.peer.capabilities if self.client.peer else {}
-        if "prompts" in capabilities:
+            if (locked_tools := wanted.locked_tools) is not None:
+                is_as_locked = self._try("contract", lambda: self._contract(locked_tools, tools))
+        if "prompts" in self.session.capabilities:
             self._try("prompts", lambda: self._listed("prompts/list", "name"))
-        if "resources" in capabilities:
+        if "resources" in self.session.capabilities:
             self._try("resources", lambda: self._listed("resources/list", "uri"))
             self._try("templates", self._templates)
         # A tool that nobody has approved is not called.
@@ -96,7 +94,7 @@ class _Examiner:
     def end(self) -> None:
         """Stop the server, and say how that went and what it wrote beside the protocol."""
         began = time.monotonic()
-        was_open = self.client.peer is not None
+        was_open = self.session.peer is not None
         in_trouble = self._is_silent()
         stopped = self.session.close(IMPATIENT_GRACE_SECONDS if in_trouble else LEAVING_SECONDS)
         if stopped is not None:
@@ -107,14 +105,14 @@ class _Examiner:
             elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self._add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
-        if noise := self.client.host.noise():
+        if noise := self.session.noise():
             self._add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
         elif was_open:
             self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
 
     def _is_silent(self) -> bool:
         """Whether the server has left something without an answer, so that it is not waited for again."""
-        return any(isinstance(check.error, (DeadlineError, ConnectError)) for check in self.result.checks)
+        return any(isinstance(check.error, (DeadlineError, ConnectError)) for check in self.report.checks)
 
     def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
         began = time.monotonic()
@@ -128,28 +126,28 @@ class _Examiner:
         return error is None
 
     def _add(self, check: Check) -> None:
-        self.result.add(check, self._on_check)
+        self.report.add(check, self._on_check)
 
     def _start(self) -> tuple[str, str]:
-        self.client.transport.connect()
+        self.session.start()
         return OK, str(described(self.session.entry)["target"])
 
     def _negotiate(self) -> tuple[str, str]:
-        peer = self.client.open(self.session.start_deadline())
+        peer = self.session.open()
         presented = " ".join(str(peer.info[key]) for key in ("name", "version") if peer.info.get(key))
         offers = ", ".join(peer.capabilities) or "nothing"
         return OK, f"{peer.version} ({peer.era}), {presented or 'unnamed'}, offers {offers}"
 
     def _answer(self) -> tuple[str, str]:
-        self.client.check_alive(self.session.deadline())
+        self.session.check_alive()
         return OK, "it answers"
 
     def _tools(self, tools: list[MCPTool]) -> tuple[str, str]:
-        tools += self.session.fetch_tools()
+        tools += self.session.tools()
         count = counted(len(tools), "tool")
-        if problems := self.client.tool_problems:
+        if problems := self.session.problems:
             return FAIL, f"{count}; {'; '.join(problems)}"
-        if self.client.peer is not None and "tools" not in self.client.peer.capabilities:
+        if "tools" not in self.session.capabilities:
             return WARN, f"{count}, which it does not declare" if tools else "it offers no tools"
         return OK, count
 
@@ -166,14 +164,14 @@ class _Examiner:
                 problems.append(f"{name!r}: its type is {schema.get('type')!r}, not 'object'")
         return (FAIL, "; ".join(problems)) if problems else (OK, f"{len(schemas)} valid")
 
-    def _contract(self, pinned: Pinned, tools: list[MCPTool]) -> tuple[str, str]:
-        pinned.check_server(self.session.entry.name, tools)
-        return OK, f"as locked in {pinned.path}"
+    def _contract(self, locked_tools: LockedTools, tools: list[MCPTool]) -> tuple[str, str]:
+        locked_tools.check_server(self.session.entry.name, tools)
+        return OK, f"as locked in {locked_tools.path}"
 
     def _listed(self, method: str, key: str) -> tuple[str, str]:
-        items = list(self.client.items(method, self.session.deadline()))
+        items = self.session.listed(method)
         bad = [number for number, item in enumerate(items, 1) if not (isinstance(item, dict) and item.get(key))]
-        problems = [*self.client.tool_problems, *(f"number {number} has no {key}" for number in bad)]
+        problems = [*self.session.problems, *(f"number {number} has no {key}" for number in bad)]
         return (FAIL, "; ".join(problems)) if problems else (OK, str(len(items)))
 
     def _templates(self) -> tuple[str, str]:
@@ -194,7 +192,7 @@ class _Examiner:
         # Of a schema that cannot be used its own check tells; as with `call`, the tool is called all the same.
         with suppress(SchemaError):
             checked(self.session.entry.name, tool.name, tool.input_schema, arguments)
-        result = self.client.call(tool.name, arguments, self.session.deadline())
+        result = self.session.call(tool.name, arguments)
         blocks = result.get("content")
         texts = (
             [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
@@ -211,31 +209,27 @@ class _Examiner:
         return OK, f"{tool.name}: {said}"
 
 
-def examine_all(
+def check_all(
     entries: Sequence[ServerEntry],
     wanted: Wanted,
-    whole: Deadline | None,
+    deadline: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
-) -> list[Examination]:
-    """Do every check with all servers at once, in the order of `entries`; `on_check` hears of each as it is done."""
-    results = {entry.name: Examination(entry.name) for entry in entries}
+) -> list[Report]:
+    """Do every check with all servers at once, in the order of `entries`; `on_check` is called with each that is done,
+    in place of a line that moves.
+    """
+    reports = {entry.name: Report(entry.name) for entry in entries}
 
-    def work(entry: ServerEntry, starting: Callable[[Session], None]) -> None:
-        result = results[entry.name]
-        try:
-            session = Session(entry, whole, Host())
-            starting(session)
-        except MCPError as error:
-            result.add(untried(error), on_check)
-            return
-        examiner = _Examiner(session, result, on_check)
-        try:
-            examiner.run(wanted)
-            session.settle()
-        except BaseException:
-            session.close(IMPATIENT_GRACE_SECONDS)
-            raise
-        examiner.end()
+    def check(session: Session) -> None:
+        checker = _Checker(session, reports[session.entry.name], on_check)
+        checker.run(wanted)
+        session.settle()
+        checker.end()
 
-    visit_each(entries, work, quiet=on_check is not None)
-    return list(results.values())
+    view = asking(entries)
+    with view if on_check is None else nullcontext():
+        results = use_all(entries, check, view, deadline)
+    for result in results:
+        if result.error is not None:
+            reports[result.entry.name].add(untried(result.error), on_check)
+    return list(reports.values())

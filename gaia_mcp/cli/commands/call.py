@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.checks.locked import LockFileOption, Pinned
+from gaia_mcp.cli.checks.locked import LockedTools, LockFileOption
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.completion.sources import call_targets, call_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption
@@ -16,8 +16,8 @@ from gaia_mcp.cli.status import ExitStatus
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.plan import Plan
-    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.session.session import Session
 
 Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
 Words = Annotated[
@@ -66,6 +66,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 
 def call(
     invocation: Invocation,
+    context: typer.Context,
     target: Target,
     words: Words = None,
     args: ArgsOption = None,
@@ -84,44 +85,45 @@ def call(
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
+    from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import planned
-    from gaia_mcp.cli.servers.launch import launched
+    from gaia_mcp.cli.screen.render import show_result
+    from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.session.prestart import Prestarted
+    from gaia_mcp.session.session import connected
     from gaia_mcp.toolspec.schema import load_validator
 
-    whole = invocation.deadline()
+    deadline = invocation.deadline()
     plan = planned(invocation.open_store(), target, words or [], args)
     server, tool_name = plan.entry.name, plan.tool
-    pinned = Pinned.wanted(locked, lock_file)
-    if pinned is not None:
-        pinned.contract(server)
+    locked_tools = LockedTools.wanted(locked, lock_file)
+    if locked_tools is not None:
+        locked_tools.contract(server)
 
-    # Only now: everything above needs nothing but files, and a mistake there must not cost a start.
-    with launched(plan.entry) as running:
-        # While the server starts, we load what its answers will need.
-        from gaia_mcp.cli.calls.elicitation import asker
-        from gaia_mcp.cli.screen.progress import Waiting
-        from gaia_mcp.cli.screen.render import show_result
-        from gaia_mcp.cli.servers.sessions import connected
-
-        secrets = running.secrets()
-        if plan.assignments or plan.base:
-            load_validator()
-        with (
-            Waiting(f"starting {server}") as waiting,
-            connected(plan.entry, whole, elicit=asker(server, waiting), running=running, waiting=waiting) as session,
-        ):
-            tool = _find(session, tool_name)
-            _check_allowed(server, tool, pinned, read_only=read_only)
-            arguments = _typed(session, tool, plan)
-            if invocation.debug:
-                session.client.want_logs("debug", session.deadline())
-            waiting.rename(f"calling {server} {tool_name}")
-            result = session.client.call(tool_name, arguments, session.deadline(), on_progress=waiting.progressed)
-            waiting.hide()
-            _check_structure(tool, result)
-            # Before the server is stopped: whoever waits for the answer need not wait for that.
-            show_result(server, tool_name, result, output_dir, secrets)
-            session.keep_seen()
+    # Everything above needs nothing but files: a mistake there must not cost a start.
+    if plan.assignments or plan.base:
+        load_validator()
+    with (
+        SessionView(f"starting {server}") as view,
+        connected(
+            plan.entry,
+            view,
+            deadline=deadline,
+            elicit=asker(server, view),
+            prestarted=context.find_object(Prestarted),
+        ) as session,
+    ):
+        tool = _find(session, tool_name)
+        _check_allowed(server, tool, locked_tools, read_only=read_only)
+        arguments = _typed(session, tool, plan)
+        if invocation.debug:
+            session.set_log_level("debug")
+        view.rename(f"calling {server} {tool_name}")
+        result = session.call(tool_name, arguments, on_progress=view.progressed)
+        view.hide()
+        _check_structure(tool, result)
+        # Before the server is stopped: the answer need not wait for that.
+        show_result(server, tool_name, result, output_dir, session.secrets())
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
 
@@ -130,18 +132,18 @@ def _find(session: Session, name: str) -> MCPTool:
     from gaia_mcp.errors import ToolUnknownError
     from gaia_mcp.names import did_you_mean
 
-    tool = session.client.find_tool(name, session.deadline())
+    tool = session.find_tool(name)
     if tool is None:
-        known = [tool.name for tool in session.fetch_tools()]
+        known = [tool.name for tool in session.tools()]
         raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
     return tool
 
 
-def _check_allowed(server: str, tool: MCPTool, pinned: Pinned | None, *, read_only: bool) -> None:
+def _check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, *, read_only: bool) -> None:
     from gaia_mcp.errors import ReadOnlyError
 
-    if pinned is not None:
-        pinned.check_tool(server, tool)
+    if locked_tools is not None:
+        locked_tools.check_tool(server, tool)
     if read_only and tool.annotations.get("readOnlyHint") is not True:
         raise ReadOnlyError(server, tool.name)
 
@@ -162,7 +164,6 @@ def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
         return arguments
     except ArgumentsError:
         # Its hint says to look at what is known.
-        session.keep_seen()
         session.settle()
         raise
     for near_miss in near_misses(schema, arguments):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.checks.locked import LockFileOption, Pinned
+from gaia_mcp.cli.checks.locked import LockedTools, LockFileOption
 from gaia_mcp.cli.completion.sources import check_tools, check_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import error_object, report, say, say_json
@@ -17,7 +17,7 @@ from gaia_mcp.cli.status import UsageError, status_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.checks.report import Check, Examination
+    from gaia_mcp.cli.checks.report import Check, Report
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import MCPError
@@ -61,7 +61,7 @@ def check(
     """
     from gaia_mcp.cli.calls.plan import assignment
     from gaia_mcp.cli.checks.poisoning import known_tools
-    from gaia_mcp.cli.checks.steps import CallWanted, Wanted, examine_all
+    from gaia_mcp.cli.checks.steps import CallWanted, Wanted, check_all
     from gaia_mcp.errors import ConfigError
 
     names = [word for word in words or [] if "=" not in word]
@@ -72,7 +72,7 @@ def check(
         raise UsageError("which server?", hint="name one, or test all of them with --all")
     call = CallWanted(call_tool, arguments) if call_tool is not None else None
     store = invocation.open_store()
-    wanted = Wanted(call, Pinned.wanted(locked, lock_file), known_tools(store))
+    wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
@@ -80,7 +80,7 @@ def check(
     is_watched = len(entries) == 1 and not unusable and not invocation.as_json
     if is_watched:
         say(entries[0].name)
-    results = [*unusable, *examine_all(entries, wanted, invocation.deadline(), _show if is_watched else None)]
+    results = [*unusable, *check_all(entries, wanted, invocation.deadline(), _show if is_watched else None)]
     problem = _write_junit(junit, results) if junit is not None else None
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if invocation.as_json:
@@ -98,22 +98,22 @@ def check(
         raise typer.Exit(status)
 
 
-def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Examination]]:
+def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Report]]:
     """The entries of these names, and what is to be said of those that make no sense."""
-    from gaia_mcp.cli.checks.report import Examination, untried
+    from gaia_mcp.cli.checks.report import Report, untried
     from gaia_mcp.errors import EntryError
 
     entries: list[ServerEntry] = []
-    unusable: list[Examination] = []
+    unusable: list[Report] = []
     for name in dict.fromkeys(names):
         try:
             entries.append(store.entry(name))
         except EntryError as error:
-            unusable.append(Examination(name, [untried(error)]))
+            unusable.append(Report(name, [untried(error)]))
     return entries, unusable
 
 
-def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Examination]]:
+def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Report]]:
     entries, unusable = _named(store, store.names())
     return [entry for entry in entries if not entry.disabled], unusable
 
@@ -132,7 +132,7 @@ def _show(item: Check) -> None:
         say(f"        {more}")
 
 
-def _write_junit(path: Path, results: list[Examination]) -> MCPError | None:
+def _write_junit(path: Path, results: list[Report]) -> MCPError | None:
     """What is wrong with a report that cannot be written: the checks are worth telling all the same."""
     from gaia_mcp.cli.checks.junit import junit_xml
     from gaia_mcp.errors import MCPError

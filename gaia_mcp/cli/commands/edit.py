@@ -163,7 +163,7 @@ def _unset(name: str, entry: dict[str, Any], key: str) -> None:
         raise UsageError(f"{name!r} has no {key!r}", hint=f"it has: {', '.join(members(entry))}")
 
 
-def _save(store: ConfigStore, change: _Change, whole: Deadline | None, *, no_check: bool) -> None:
+def _save(store: ConfigStore, change: _Change, deadline: Deadline | None, *, no_check: bool) -> None:
     """Check the changed entry where that can have changed the server, save it, and say what is different."""
     from gaia_mcp.cli.screen.output import Form, say
     from gaia_mcp.config.entries import read_entry
@@ -186,7 +186,7 @@ def _save(store: ConfigStore, change: _Change, whole: Deadline | None, *, no_che
     facts: dict[str, Any] = {}
     presented = ""
     if not no_check and _essence(entry) != _essence(readable(name, change.before)):
-        facts, presented = proved(entry, whole)
+        facts, presented = proved(entry, deadline)
     store.replace(name, change.before, change.after, new_name=new_name)
     if new_name != name:
         _keep_logs(store, name, new_name)

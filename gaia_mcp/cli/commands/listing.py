@@ -107,23 +107,25 @@ def _state(row: dict[str, Any], path: Path) -> str:
 def _check(store: ConfigStore, rows: list[dict[str, Any]], deadline: Deadline | None) -> list[MCPError]:
     """Connect to all at once; add what was found to `rows`. What failed comes back."""
     from gaia_mcp.cli.screen.output import error_object
-    from gaia_mcp.cli.servers.fleet import visit_all
+    from gaia_mcp.cli.screen.session_view import asking
+    from gaia_mcp.session.parallel import ask_all
 
     wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
     errors: list[MCPError] = []
     entries = [store.entry(row["name"]) for row in wanted]
-    visits = visit_all(entries, lambda session: session.fetch_tools(), deadline)
-    for row, visit in zip(wanted, visits, strict=True):
-        if visit.error is not None:
-            row["check"] = {"ok": False, "summary": "failed", "error": error_object(visit.error)}
-            row["target"] = one_line(visit.error.message, 400)
-            errors.append(visit.error)
+    with asking(entries) as view:
+        results = ask_all(entries, lambda session: session.tools(), view, deadline)
+    for row, result in zip(wanted, results, strict=True):
+        if result.error is not None:
+            row["check"] = {"ok": False, "summary": "failed", "error": error_object(result.error)}
+            row["target"] = one_line(result.error.message, 400)
+            errors.append(result.error)
         else:
-            peer, count = visit.peer, len(visit.value or [])
+            peer, count = result.peer, len(result.value)
             row["check"] = {
                 "ok": True,
-                "summary": f"ok, {counted(count, 'tool')}, {visit.seconds:.2f} s",
-                "seconds": round(visit.seconds, 3),
+                "summary": f"ok, {counted(count, 'tool')}, {result.seconds:.2f} s",
+                "seconds": round(result.seconds, 3),
                 "tools": count,
                 "version": peer.version if peer else "",
                 "server": peer.info if peer else {},

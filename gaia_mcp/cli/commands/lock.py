@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gaia_mcp.cli.servers.fleet import Visit
-    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.errors import MCPError
+    from gaia_mcp.session.parallel import Result
+    from gaia_mcp.session.session import Session
     from gaia_mcp.storage.lock_file import LockedServer
     from gaia_mcp.toolspec.contract import Contract, ToolChange
 
@@ -47,9 +47,10 @@ def lock(
     Example: gaia mcp lock time
     """
     from gaia_mcp.cli.screen.inventory import enabled_names
-    from gaia_mcp.cli.servers.fleet import visit_all
+    from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.cli.status import UsageError, status_of
     from gaia_mcp.errors import ConfigError
+    from gaia_mcp.session.parallel import ask_all
     from gaia_mcp.storage.lock_file import LockedServer, entry_of, read_lock, update_lock
 
     if not names and not every:
@@ -62,10 +63,11 @@ def lock(
     # Before anything is started: nobody wants to hear of a broken file afterwards.
     before = read_lock(path) or {}
 
-    visits = visit_all(entries, _seen, invocation.deadline())
-    outcomes = [_outcome(visit, before.get(visit.entry.name), update=update) for visit in visits]
+    with asking(entries) as view:
+        results = ask_all(entries, _seen, view, invocation.deadline())
+    outcomes = [_outcome(result, before.get(result.entry.name), update=update) for result in results]
     approved = {
-        outcome.visit.entry.name: LockedServer(entry_of(outcome.visit.entry), outcome.visit.value.contract)
+        outcome.result.entry.name: LockedServer(entry_of(outcome.result.entry), outcome.result.value.contract)
         for outcome in outcomes
         if outcome.what in ("locked", "approved")
     }
@@ -77,9 +79,9 @@ def lock(
         for outcome in outcomes:
             _show(outcome, path)
     errors = [error for outcome in outcomes if (error := _error(outcome, path)) is not None]
-    for visit in visits:
-        for problem in visit.value.problems if visit.value is not None else ():
-            remark(f"{visit.entry.name}: {problem}")
+    for result in results:
+        for problem in result.value.problems if result.value is not None else ():
+            remark(f"{result.entry.name}: {problem}")
     for error in errors:
         report(error)
     if errors:
@@ -96,38 +98,38 @@ class _Seen(NamedTuple):
 class _Outcome(NamedTuple):
     """What came of one server: `what` is "failed", "changed", "unchanged", "approved" or "locked"."""
 
-    visit: Visit
+    result: Result
     what: str
     changes: Sequence[ToolChange] = ()
 
 
 def _seen(session: Session) -> _Seen:
-    contract = contract_now(session.entry.name, session.fetch_tools())
-    return _Seen(contract, list(session.client.tool_problems))
+    contract = contract_now(session.entry.name, session.tools())
+    return _Seen(contract, session.problems)
 
 
-def _outcome(visit: Visit, before: LockedServer | None, *, update: bool) -> _Outcome:
+def _outcome(result: Result, before: LockedServer | None, *, update: bool) -> _Outcome:
     from gaia_mcp.toolspec.contract import differences
 
-    if visit.error is not None:
-        return _Outcome(visit, "failed")
+    if result.error is not None:
+        return _Outcome(result, "failed")
     if before is None:
-        return _Outcome(visit, "locked")
-    changes = differences(before.contract, visit.value.contract)
-    return _Outcome(visit, ("approved" if update else "changed") if changes else "unchanged", changes)
+        return _Outcome(result, "locked")
+    changes = differences(before.contract, result.value.contract)
+    return _Outcome(result, ("approved" if update else "changed") if changes else "unchanged", changes)
 
 
 def _error(outcome: _Outcome, path: Path) -> MCPError | None:
     """Why a server is not locked as it is now, None if it is."""
     if outcome.what == "changed":
-        return changed(outcome.visit.entry.name, outcome.changes, path)
-    return outcome.visit.error
+        return changed(outcome.result.entry.name, outcome.changes, path)
+    return outcome.result.error
 
 
 def _show(outcome: _Outcome, path: Path) -> None:
-    name = outcome.visit.entry.name
+    name = outcome.result.entry.name
     if outcome.what in ("locked", "unchanged"):
-        tools = counted(len(outcome.visit.value.contract), "tool")
+        tools = counted(len(outcome.result.value.contract), "tool")
         say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
     elif outcome.what != "failed":
         say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
@@ -136,9 +138,9 @@ def _show(outcome: _Outcome, path: Path) -> None:
 
 
 def _object(outcome: _Outcome, path: Path) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": outcome.visit.entry.name, "outcome": outcome.what}
+    shown: dict[str, Any] = {"name": outcome.result.entry.name, "outcome": outcome.what}
     if outcome.what != "failed":
-        shown["tools"] = len(outcome.visit.value.contract)
+        shown["tools"] = len(outcome.result.value.contract)
     if outcome.changes:
         shown["changes"] = as_objects(outcome.changes)
     if (error := _error(outcome, path)) is not None:

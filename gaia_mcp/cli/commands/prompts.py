@@ -13,7 +13,7 @@ from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.cli.servers.sessions import Session
+    from gaia_mcp.session.session import Session
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
 Words = Annotated[
@@ -49,10 +49,10 @@ def prompt(
     """
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import assignment, typed
-    from gaia_mcp.cli.screen.progress import Waiting
     from gaia_mcp.cli.screen.render import show_messages
-    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
+    from gaia_mcp.session.session import connected
 
     entry = invocation.open_store().entry(name)
     arguments = typed([assignment(word) for word in words or []], {})
@@ -60,20 +60,20 @@ def prompt(
         if not isinstance(value, str):
             raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
     with (
-        Waiting(f"starting {name}") as waiting,
-        connected(entry, invocation.deadline(), elicit=asker(name, waiting), waiting=waiting) as session,
+        SessionView(f"starting {name}") as view,
+        connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,
     ):
-        waiting.rename(f"asking {name}")
+        view.rename(f"asking {name}")
         _check(session, prompt, arguments)
-        result = session.client.get_prompt(prompt, arguments, session.deadline())
-        waiting.hide()
+        result = session.prompt(prompt, arguments)
+        view.hide()
         show_messages(prompt, result, output_dir)
 
 
 def _read(session: Session) -> Inventory:
     from gaia_mcp.cli.screen.inventory import Inventory
 
-    return Inventory(session.fetch_prompts(), session.client.tool_problems)
+    return Inventory(session.prompts(), session.problems)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:
@@ -100,8 +100,7 @@ def _check(session: Session, name: str, given: dict[str, Any]) -> None:
     from gaia_mcp.errors import ArgumentsError, OfferUnknownError
     from gaia_mcp.names import did_you_mean
 
-    listed = session.fetch_prompts()
-    known = {prompt["name"]: prompt for prompt in listed}
+    known = {prompt["name"]: prompt for prompt in session.prompts()}
     server = session.entry.name
     if name not in known:
         raise OfferUnknownError(server, "prompt", name, suggestion=did_you_mean(name, known))

@@ -30,15 +30,15 @@ def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
     Example: gaia mcp record time --to time.jsonl
     """
     from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
-    from gaia_mcp.cli.servers.launch import launched
     from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.session.prestart import prestarted
 
     entry = invocation.open_store().entry(name)
     recording = Recording(to, name)
     if on_terminal(sys.stdin):
         remark(f"recording {name} with whoever speaks MCP on standard input; Ctrl-C ends it")
     pipes = GuardedPipes()
-    with launched(entry, "record", pass_stderr) as server:
+    with prestarted(entry, "record", pass_stderr) as server:
         recording.secrets = server.secrets
         status = Relay(pipes, server.child, recording).run()
     if status or recording.problem:

@@ -12,8 +12,8 @@ from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.session.session import Session
 
 Uri = Annotated[
     str,
@@ -58,24 +58,24 @@ def read(
     Example: gaia mcp read demo demo://about
     """
     from gaia_mcp.cli.calls.elicitation import asker
-    from gaia_mcp.cli.screen.progress import Waiting
     from gaia_mcp.cli.screen.render import show_contents
-    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.errors import PeerError
+    from gaia_mcp.session.session import connected
 
     entry = invocation.open_store().entry(name)
     wanted = _filled(uri, words or [])
     with (
-        Waiting(f"starting {name}") as waiting,
-        connected(entry, invocation.deadline(), elicit=asker(name, waiting), waiting=waiting) as session,
+        SessionView(f"starting {name}") as view,
+        connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,
     ):
-        waiting.rename(f"asking {name}")
+        view.rename(f"asking {name}")
         try:
-            result = session.client.read_resource(wanted, session.deadline())
+            result = session.read(wanted)
         except PeerError as error:
             error.hint = _meant(entry, wanted)
             raise
-        waiting.hide()
+        view.hide()
         show_contents(wanted, result, output_dir)
 
 
@@ -117,11 +117,7 @@ def _filled(uri: str, words: list[str]) -> str:
 def _read(session: Session) -> Inventory:
     from gaia_mcp.cli.screen.inventory import Inventory
 
-    found = session.client.list_resources(session.deadline())
-    problems = session.client.tool_problems
-    found += session.client.list_resource_templates(session.deadline())
-    session.keep("resources", found)
-    return Inventory(found, [*problems, *session.client.tool_problems])
+    return Inventory(session.resources_and_templates(), session.problems)
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:

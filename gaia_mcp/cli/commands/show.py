@@ -10,8 +10,8 @@ from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgume
 from gaia_mcp.cli.screen.output import Form, say, say_json
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.session.session import Session
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to it, and show what it says about itself.")]
 
@@ -33,13 +33,10 @@ def show(invocation: Invocation, name: ServerArgument, check: CheckOption = Fals
     del shown["target"]
     shown["known_tools"] = _known_tools(entry)
     if check:
-        from gaia_mcp.cli.screen.progress import Waiting
-        from gaia_mcp.cli.servers.sessions import connected
+        from gaia_mcp.cli.screen.session_view import SessionView
+        from gaia_mcp.session.session import connected
 
-        with (
-            Waiting(f"starting {name}") as waiting,
-            connected(entry, invocation.deadline(), waiting=waiting) as session,
-        ):
+        with SessionView(f"starting {name}") as view, connected(entry, view, deadline=invocation.deadline()) as session:
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
     if Form.as_json:
@@ -63,7 +60,7 @@ def _known_tools(entry: ServerEntry) -> int | None:
 
 def _presented(session: Session) -> dict[str, Any]:
     """What a server says about itself."""
-    peer = session.client.peer
+    peer = session.peer
     assert peer is not None  # noqa: S101 (connected)
     return {
         "info": peer.info,
@@ -71,7 +68,7 @@ def _presented(session: Session) -> dict[str, Any]:
         "era": peer.era,
         "capabilities": peer.capabilities,
         "instructions": peer.instructions,
-        "tools": len(session.fetch_tools()),
+        "tools": len(session.tools()),
     }
 
 

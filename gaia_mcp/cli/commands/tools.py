@@ -11,8 +11,8 @@ from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.session.session import Session
 
 Names = Annotated[
     list[str] | None,
@@ -41,10 +41,10 @@ def tools(invocation: Invocation, names: Names = None, schema: SchemaOption = Fa
 def _read(session: Session) -> Inventory:
     from gaia_mcp.cli.screen.inventory import Inventory
 
-    found, peer = session.fetch_tools(), session.client.peer
-    if not found and peer is not None and "tools" not in peer.capabilities:
-        return Inventory([], [f"offers no tools, only {', '.join(peer.capabilities) or 'nothing'}"])
-    return Inventory(found, session.client.tool_problems)
+    found = session.tools()
+    if not found and "tools" not in session.capabilities:
+        return Inventory([], [f"offers no tools, only {', '.join(session.capabilities) or 'nothing'}"])
+    return Inventory(found, session.problems)
 
 
 def _lines(tool: MCPTool, *, with_schema: bool) -> list[str]:

@@ -12,9 +12,9 @@ from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument, timeo
 from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.notifications import News, Newsroom
-    from gaia_mcp.cli.servers.sessions import Session
+    from gaia_mcp.cli.calls.notifications import Notification, Notifications
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.session.session import Session
 
 Uris = Annotated[
     list[str] | None,
@@ -60,34 +60,34 @@ def watch(
 
     Example: gaia mcp watch demo --timeout 60
     """
-    from gaia_mcp.cli.calls.notifications import Newsroom
-    from gaia_mcp.cli.screen.progress import Waiting
-    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.calls.notifications import Notifications
+    from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.protocol.envelope import LOG_LEVELS
+    from gaia_mcp.session.session import connected
 
     if level not in LOG_LEVELS:
         raise UsageError(f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}")
     entry = invocation.open_store().entry(name)
-    news = Newsroom()
-    whole = invocation.deadline()
+    notifications = Notifications()
+    deadline = invocation.deadline()
     with (
-        Waiting(f"starting {name}") as waiting,
-        connected(entry, whole, on_log=news.logged, waiting=waiting) as session,
+        SessionView(f"starting {name}") as view,
+        connected(entry, view, deadline=deadline, on_log=notifications.logged) as session,
     ):
-        watcher = _Watcher(session, news, shows_text=read, restarts=restart)
+        watcher = _Watcher(session, notifications, shows_text=read, restarts=restart)
         watched = watcher.begin(uris or [], level)
-        waiting.hide()
+        view.hide()
         remark(f"watching {', '.join(watched)} of {name!r}")
-        watcher.run(whole)
-    if news.dropped:
-        remark(f"{news.dropped} log messages were left out: they came too fast")
+        watcher.run(deadline)
+    if notifications.dropped:
+        remark(f"{notifications.dropped} log messages were left out: they came too fast")
 
 
 class _Watcher:
-    def __init__(self, session: Session, news: Newsroom, *, shows_text: bool, restarts: bool) -> None:
+    def __init__(self, session: Session, notifications: Notifications, *, shows_text: bool, restarts: bool) -> None:
         self._session = session
-        self._news = news
+        self._notifications = notifications
         self._shows_text = shows_text
         self._restarts = restarts
         # By kind, what was on each list when it was last asked for.
@@ -97,63 +97,60 @@ class _Watcher:
         """Ask to be told; what there is to be told of. Raises `NotOfferedError` if that is nothing at all."""
         from gaia_mcp.errors import NotOfferedError
 
-        client = self._session.client
-        offers = client.capabilities
+        session, offers = self._session, self._session.capabilities
         kinds = [kind for kind in LISTS if isinstance(offers.get(kind), dict) and offers[kind].get("listChanged")]
         if not (kinds or uris or "logging" in offers):
-            raise NotOfferedError(self._session.entry.name, "notifications")
-        self._session.on_list_changed = lambda kind: self._news.tell("list", kind)
-        self._session.listen()
-        client.on_resource_updated = lambda uri: self._news.tell("resource", uri)
-        client.on_subscription_ended = lambda uri: self._news.tell("end", uri)
-        client.set_log_level(level, self._session.deadline())
+            raise NotOfferedError(session.entry.name, "notifications")
+        session.watch(self._notifications.changed)
+        session.set_log_level(level)
         self._lists = {kind: self._listed(kind) for kind in kinds}
         for uri in uris:
-            client.subscribe_resource(uri, self._session.deadline())
+            session.subscribe(uri)
         return [*kinds, *uris, *(["log messages"] if "logging" in offers else [])]
 
-    def run(self, whole: Deadline | None) -> None:
-        """Print what is announced until nobody reads it any more, or the time is over. Raises as a client's `open` does
-        when the server has gone.
+    def run(self, deadline: Deadline | None) -> None:
+        """Print what is announced until stdout is no longer read, or the time is over.
+
+        Raises as a session's requests do when the server has gone.
         """
         from gaia_mcp.errors import DeadlineError
 
         try:
-            while is_read() and not (whole is not None and whole.expired):
-                news = self._news.next(LOOK_SECONDS if whole is None else min(LOOK_SECONDS, whole.remaining()))
-                if news is not None:
-                    self._show(news)
-                elif not self._session.client.is_connected():
+            while is_read() and not (deadline is not None and deadline.expired):
+                seconds = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline.remaining())
+                notification = self._notifications.next(seconds)
+                if notification is not None:
+                    self._show(notification)
+                elif not self._session.is_connected():
                     self._gone()
         except DeadlineError:
-            if whole is None or not whole.expired:
+            if deadline is None or not deadline.expired:
                 raise
 
     def _gone(self) -> None:
-        from gaia_mcp.client.transports.base import Conversation
-
-        transport = self._session.client.transport
-        if not self._restarts and isinstance(transport, Conversation):
-            transport.check_alive(self._session.deadline())  # Says how it ended.
+        if not self._restarts:
+            self._session.check_alive(reconnects=False)  # Raises how it ended.
             return
         time.sleep(RESTART_PAUSE_SECONDS)
-        self._session.client.open(self._session.start_deadline())
+        self._session.open()
         _print(time.time(), "restarted", "restarted", {})
         for kind in self._lists:
             self._show_list(kind, time.time(), only_if_different=True)
 
-    def _show(self, news: News) -> None:
-        if news.what == "log":
-            level, logger, data = news.about
-            text = data if isinstance(data, str) else _json(data)
-            facts = {"level": level, "logger": logger, "data": data}
-            _print(news.moment, "log", f"{level}: {f'{logger}: ' if logger else ''}{text}", facts)
-        elif news.what == "end":
-            _print(news.moment, "subscription-ended", f"no longer told of {news.about}", {"uri": news.about})
-        elif news.what == "resource":
-            self._show_resource(news)
-        elif self._session.client.is_connected():
-            self._show_list(news.about, news.moment)
+    def _show(self, notification: Notification) -> None:
+        from gaia_mcp.protocol.events import Logged, ResourceUpdated, SubscriptionEnded
+
+        event, moment = notification
+        if isinstance(event, Logged):
+            text = event.data if isinstance(event.data, str) else _json(event.data)
+            facts = {"level": event.level, "logger": event.logger, "data": event.data}
+            _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
+        elif isinstance(event, SubscriptionEnded):
+            _print(moment, "subscription-ended", f"no longer told of {event.uri}", {"uri": event.uri})
+        elif isinstance(event, ResourceUpdated):
+            self._show_resource(event.uri, moment)
+        elif self._session.is_connected():
+            self._show_list(event.kind, moment)
 
     def _show_list(self, kind: str, moment: float, *, only_if_different: bool = False) -> None:
         before, after = self._lists.get(kind, {}), self._listed(kind)
@@ -169,20 +166,20 @@ class _Watcher:
         words = [f"{sign}{name}" for sign, names in signs for name in names]
         _print(moment, "list-changed", f"{kind}: {' '.join(words) or 'as before'}", {"kind": kind, **changes})
 
-    def _show_resource(self, news: News) -> None:
-        facts = {"uri": news.about}
-        if not (self._shows_text and self._session.client.is_connected()):
-            _print(news.moment, "resource-updated", f"{news.about} has changed", facts)
+    def _show_resource(self, uri: str, moment: float) -> None:
+        facts = {"uri": uri}
+        if not (self._shows_text and self._session.is_connected()):
+            _print(moment, "resource-updated", f"{uri} has changed", facts)
             return
         from gaia_mcp.errors import PeerError
 
         try:
-            contents = self._session.client.read_resource(news.about, self._session.deadline())["contents"]
+            contents = self._session.read(uri)["contents"]
         except PeerError as error:
-            remark(error.message)  # It may have gone again; the next one is waited for all the same.
+            remark(error.message)  # It may have gone again; the next change is waited for all the same.
             contents = []
         texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
-        _print(news.moment, "resource-updated", f"{news.about} has changed", {**facts, "contents": contents})
+        _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
         for text in () if Form.as_json else texts:
             say(text.removesuffix("\n"))
 
@@ -190,10 +187,10 @@ class _Watcher:
         """What is on a list, by name."""
         session = self._session
         if kind == "tools":
-            return {tool.name: tool.definition for tool in session.fetch_tools()}
+            return {tool.name: tool.definition for tool in session.tools()}
         if kind == "prompts":
-            return {prompt["name"]: prompt for prompt in session.client.list_prompts(session.deadline())}
-        return {resource["uri"]: resource for resource in session.client.list_resources(session.deadline())}
+            return {prompt["name"]: prompt for prompt in session.prompts()}
+        return {resource["uri"]: resource for resource in session.resources()}
 
 
 def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:

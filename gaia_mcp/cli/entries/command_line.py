@@ -98,14 +98,14 @@ def is_relative(command: str) -> bool:
     return bool(os.path.dirname(command)) and not os.path.isabs(command) and not command.startswith(("~", "${"))  # noqa: PTH117, PTH120
 
 
-def proved(entry: ServerEntry, whole: Deadline | None) -> tuple[dict[str, Any], str]:
+def proved(entry: ServerEntry, deadline: Deadline | None) -> tuple[dict[str, Any], str]:
     """Connect to a server once: what it says it is, as facts and in words. Raises as a client's `open` does."""
-    from gaia_mcp.cli.screen.progress import Waiting
-    from gaia_mcp.cli.servers.sessions import connected
+    from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.session.session import connected
 
-    with Waiting(f"starting {entry.name}") as waiting, connected(entry, whole, waiting=waiting) as session:
-        peer = session.client.peer
-        found = session.fetch_tools()
+    with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
+        peer = session.peer
+        found = session.tools()
     info = peer.info if peer else {}
     facts = {"server": info, "version": peer.version if peer else "", "tools": len(found)}
     return (

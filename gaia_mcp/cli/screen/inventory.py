@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_mcp.cli.options import Invocation
-    from gaia_mcp.cli.servers.fleet import Visit
-    from gaia_mcp.cli.servers.sessions import Session
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.session.parallel import Result
+    from gaia_mcp.session.session import Session
 
 # What a server has stands under its name.
 INDENT = 2
@@ -42,25 +42,28 @@ def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocati
 
     Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
     """
-    from gaia_mcp.cli.servers.fleet import visit_all
+    from gaia_mcp.cli.screen.session_view import asking
+    from gaia_mcp.session.parallel import ask_all
 
     store = invocation.open_store()
     chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
     if not chosen:
         some = "name one of those that are disabled" if store.names() else "add one with: gaia mcp add NAME -- COMMAND"
         remark(f"no servers to ask; {some}")
-    visits = visit_all([store.entry(name) for name in chosen], kind.read, invocation.deadline())
-    if names and len(visits) == 1 and visits[0].error is not None:
-        raise visits[0].error
+    entries = [store.entry(name) for name in chosen]
+    with asking(entries) as view:
+        results = ask_all(entries, kind.read, view, invocation.deadline())
+    if names and len(results) == 1 and results[0].error is not None:
+        raise results[0].error
     if invocation.as_json:
-        say_json({"servers": [_object(kind, visit) for visit in visits]})
+        say_json({"servers": [_object(kind, result) for result in results]})
     status = 0
-    for visit in visits:
-        if visit.error is not None:
-            failed = report(visit.error)
+    for result in results:
+        if result.error is not None:
+            failed = report(result.error)
             status = status or int(failed)
         elif not invocation.as_json:
-            _show(kind, visit)
+            _show(kind, result)
     if status:
         raise typer.Exit(status)
 
@@ -80,34 +83,34 @@ def enabled_names(store: ConfigStore) -> list[str]:
     return names
 
 
-def _object(kind: Kind, visit: Visit) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": visit.entry.name}
-    if visit.error is not None:
-        return {**shown, "error": error_object(visit.error)}
-    peer = visit.peer
+def _object(kind: Kind, result: Result) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": result.entry.name}
+    if result.error is not None:
+        return {**shown, "error": error_object(result.error)}
+    peer = result.peer
     shown["server"] = peer.info if peer else {}
     shown["version"] = peer.version if peer else ""
-    shown[kind.key] = [kind.as_object(item) for item in visit.value.items]
-    if visit.value.problems:
-        shown["problems"] = list(visit.value.problems)
+    shown[kind.key] = [kind.as_object(item) for item in result.value.items]
+    if result.value.problems:
+        shown["problems"] = list(result.value.problems)
     return shown
 
 
-def _show(kind: Kind, visit: Visit) -> None:
+def _show(kind: Kind, result: Result) -> None:
     from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.safetext import one_line
 
-    info = visit.peer.info if visit.peer else {}
+    info = result.peer.info if result.peer else {}
     presented = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
-    name = one_line(visit.entry.name)
+    name = one_line(result.entry.name)
     say(fitted(f"{name} ({one_line(presented, 80)})" if presented else name, name))
-    for item in visit.value.items:
+    for item in result.value.items:
         for line in kind.as_lines(item):
             say(" " * INDENT + line)
-    if not visit.value.items and not visit.value.problems:
+    if not result.value.items and not result.value.problems:
         say(f"  (no {kind.plural})")
-    for problem in visit.value.problems:
-        remark(f"{visit.entry.name}: {problem}")
+    for problem in result.value.problems:
+        remark(f"{result.entry.name}: {problem}")
 
 
 def signature_lines(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from gaia_mcp.cli.screen.output import Form
 from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, width_of
@@ -57,7 +57,7 @@ class Waiting:
         # Whom it waits for, and how the last line of each one's log is asked for.
         self._servers: dict[str, Callable[[], str]] = {}
 
-    def __enter__(self) -> Waiting:
+    def __enter__(self) -> Self:
         if can_redraw(sys.stderr) and not Form.quiet:
             Form.room = _Room(self)
             self._since = time.monotonic()

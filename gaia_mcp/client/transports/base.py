@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gaia_mcp.client.host import Host
+    from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import ListChanged, Peer, Progressed, ResourceUpdated, SubscriptionEnded
 
@@ -124,6 +125,26 @@ class Conversation(MCPTransport):
     @abstractmethod
     def unsubscribe(self, uri: str, deadline: Deadline) -> None:
         """Have it told no more. Raises as `request` does."""
+
+    # What is known of a server that the transport has started itself.
+
+    def close(self, grace_seconds: float) -> Stopped | None:  # noqa: ARG002
+        """As `disconnect`, with `grace_seconds` for each step of ending a process; how it ended."""
+        self.disconnect()
+        return None
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of the last process that was ended, None if there was none."""
+        return None
+
+    def secrets(self) -> list[str]:
+        """The values that the server was given and that no error or log may repeat."""
+        return []
+
+    def stderr_tail(self) -> str:
+        """The end of what the server has written to stderr, without its secrets."""
+        return ""
 
 
 class PlainConversation(Conversation):

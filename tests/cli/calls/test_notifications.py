@@ -1,48 +1,51 @@
-"""What is announced, on its way to whoever prints it."""
+"""What is announced, on its way to where it is printed."""
 
 from __future__ import annotations
 
-from gaia_mcp.cli.calls.notifications import MAX_MESSAGES, News, Newsroom
+from gaia_mcp.cli.calls.notifications import MAX_MESSAGES, Notification, Notifications
+from gaia_mcp.protocol.events import ListChanged, Logged, ResourceUpdated, SubscriptionEnded
 
 
-def taken(room: Newsroom) -> list[tuple[str, object]]:
+def taken(notifications: Notifications) -> list[object]:
     """All that is there."""
-    found = []
-    while (news := room.next(0.01)) is not None:
-        assert isinstance(news, News)
-        found.append((news.what, news.about))
+    found: list[object] = []
+    while (notification := notifications.next(0.01)) is not None:
+        assert isinstance(notification, Notification)
+        found.append(notification.event)
     return found
 
 
-def test_news_come_in_their_order() -> None:
+def test_notifications_come_in_their_order() -> None:
     """Ours."""
-    room = Newsroom()
-    room.tell("list", "tools")
-    room.logged("info", "app", {"a": 1})
-    room.tell("end", "x://a")
+    notifications = Notifications()
+    notifications.changed(ListChanged("tools"))
+    notifications.logged("info", "app", {"a": 1})
+    notifications.changed(SubscriptionEnded("x://a"))
 
-    assert taken(room) == [("list", "tools"), ("log", ("info", "app", {"a": 1})), ("end", "x://a")]
+    found = taken(notifications)
+    assert found == [ListChanged("tools"), Logged("info", "app", {"a": 1}), SubscriptionEnded("x://a")]
+    assert list(map(type, found)) == [ListChanged, Logged, SubscriptionEnded]
 
 
-def test_the_same_news_is_there_once_until_it_is_taken() -> None:
+def test_the_same_change_is_there_once_until_it_is_taken() -> None:
     """Ours: a server that announces faster than it can be asked costs no memory."""
-    room = Newsroom()
+    notifications = Notifications()
     for _ in range(3):
-        room.tell("list", "tools")
-        room.tell("resource", "tools")
-    assert taken(room) == [("list", "tools"), ("resource", "tools")]
+        notifications.changed(ListChanged("tools"))
+        notifications.changed(ResourceUpdated("tools"))
+    assert list(map(type, taken(notifications))) == [ListChanged, ResourceUpdated]
 
-    room.tell("list", "tools")
-    assert taken(room) == [("list", "tools")]
+    notifications.changed(ListChanged("tools"))
+    assert taken(notifications) == [ListChanged("tools")]
 
 
 def test_a_flood_of_messages_is_left_out_and_counted() -> None:
     """Ours: but no change is ever lost."""
-    room = Newsroom()
+    notifications = Notifications()
     for number in range(MAX_MESSAGES + 5):
-        room.logged("info", "", number)
-    room.tell("list", "tools")
+        notifications.logged("info", "", number)
+    notifications.changed(ListChanged("tools"))
 
-    found = taken(room)
-    assert (len(found), room.dropped) == (MAX_MESSAGES + 1, 5)
-    assert found[-1] == ("list", "tools")
+    found = taken(notifications)
+    assert (len(found), notifications.dropped) == (MAX_MESSAGES + 1, 5)
+    assert found[-1] == ListChanged("tools")

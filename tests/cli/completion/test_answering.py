@@ -157,7 +157,7 @@ def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
         "asyncio",
         "gaia_mcp.client",
         "gaia_mcp.protocol",
-        "gaia_mcp.cli.servers.sessions",
+        "gaia_mcp.session.session",
         "gaia_mcp.cli.commands.tools",
         "gaia_mcp.cli.completion.scripts",
     ):

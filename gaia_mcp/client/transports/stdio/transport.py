@@ -83,6 +83,10 @@ class StdioTransport(WireConversation):
         child = self._child
         return child.pid if child is not None else None
 
+    @property
+    def exit_status(self) -> int | None:
+        return self.stopped.returncode if self.stopped is not None else None
+
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without the secrets it was given."""
         child = self._child

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from gaia_mcp.cli.app import app
-from gaia_mcp.cli.servers.launch import MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS, OPTIONS_WITH_VALUE, OPTIONS_WITHOUT
+from gaia_mcp.cli.calls.prestart import MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS, OPTIONS_WITH_VALUE, OPTIONS_WITHOUT
 from tests.cli.conftest import BIN
 from tests.waiting import wait_until
 

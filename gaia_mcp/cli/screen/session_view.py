@@ -1,0 +1,59 @@
+"""What a person sees on stderr while a command uses servers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.hints import Typed
+from gaia_mcp.cli.screen.output import Form, remark, stderr_shown
+from gaia_mcp.cli.screen.progress import Waiting
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.safetext import one_line
+from gaia_mcp.session.observer import Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gaia_mcp.config.entries import ServerEntry
+
+# Log messages of these levels are shown with `--debug` only.
+QUIET_LEVELS = frozenset({"debug", "info", "notice"})
+
+
+class SessionView(Waiting, Observer):
+    """The line that moves while servers are waited for, remarks, and with `--debug` what servers write to stderr."""
+
+    @property
+    def command(self) -> str:
+        return Typed.command
+
+    @property
+    def debug(self) -> bool:
+        return Form.debug
+
+    def starting(self, server: str, last_line: Callable[[], str]) -> None:
+        self.begin(server, last_line)
+
+    def finished(self, server: str, total: int) -> None:
+        self.end(server, total)
+
+    def stopping(self, server: str) -> None:
+        self.leave(f"stopping {server}")
+
+    def remark(self, text: str) -> None:
+        remark(text)
+
+    def stderr(self, server: str, lines: bytes) -> None:
+        stderr_shown(server, lines)
+
+    def logged(self, server: str, level: str, data: Any) -> None:
+        """Log messages are for a person who watches: at a terminal, or with `--debug`."""
+        if Form.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
+            text = data if isinstance(data, str) else repr(data)
+            remark(f"{server} says ({level}): {one_line(text, 500)}")
+
+
+def asking(entries: Sequence[ServerEntry]) -> SessionView:
+    """The view of a command that asks these servers at once."""
+    return SessionView(f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers")

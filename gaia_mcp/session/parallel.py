@@ -1,0 +1,163 @@
+"""Many servers at once, under one deadline. None is left running, whatever happens to the others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
+from gaia_mcp.session.session import IMPATIENT_GRACE_SECONDS, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.session.observer import Observer
+
+# Each server is a process or several; more than this at once would only make all of them late.
+AT_ONCE = 16
+# How long servers are ended after a Ctrl-C. That takes two or three seconds, on a busy machine more.
+ENDING_SECONDS = 10.0
+# How often those that are being ended are looked at again.
+ENDING_POLL_SECONDS = 0.05
+
+
+@dataclass
+class Result:
+    """What one server gave: `value`, or `error`. `seconds` from its start to its answer."""
+
+    entry: ServerEntry
+    value: Any = None
+    error: MCPError | None = None
+    peer: Peer | None = None
+    seconds: float = 0.0
+
+
+def ask_all(
+    entries: Sequence[ServerEntry],
+    work: Callable[[Session], Any],
+    observer: Observer,
+    deadline: Deadline | None = None,
+) -> list[Result]:
+    """What `work` returns for an open session with each server, in the order of `entries`. As `use_all` otherwise."""
+
+    def ask(session: Session) -> Any:
+        session.open()
+        value = work(session)
+        session.settle()
+        return value
+
+    return use_all(entries, ask, observer, deadline)
+
+
+def use_all(
+    entries: Sequence[ServerEntry],
+    work: Callable[[Session], Any],
+    observer: Observer,
+    deadline: Deadline | None = None,
+) -> list[Result]:
+    """What `work` returns for a session with each server, which it has to open; in the order of `entries`.
+
+    An `MCPError` of one server is its result and does not concern the others; so is a `DeadlineError` for a server that
+    was not started in time. Any other exception is raised here once all have ended. A Ctrl-C ends all servers at once.
+    """
+    running = _Running(deadline)
+    results = [Result(entry) for entry in entries]
+    # Not `Thread.join`: before Python 3.13 one that a signal interrupts takes the thread for ended.
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    places = threading.Semaphore(AT_ONCE)
+
+    def use(result: Result) -> None:
+        began = time.monotonic()
+        session = None
+        try:
+            session = Session(result.entry, observer, deadline=deadline)
+            running.add(session)
+            observer.starting(result.entry.name, session.last_line)
+            result.value = work(session)
+            result.peer = session.peer
+        except MCPError as error:
+            result.error = error
+        finally:
+            result.seconds = time.monotonic() - began
+            if session is not None:
+                session.close(IMPATIENT_GRACE_SECONDS)
+
+    def run(result: Result) -> None:
+        bug: BaseException | None = None
+        try:
+            with places:
+                use(result)
+        except BaseException as problem:  # noqa: BLE001 (a bug of ours, which belongs to the main thread)
+            bug = problem
+        finally:
+            running.remove(result.entry.name)
+            observer.finished(result.entry.name, len(results))
+            ended.put(bug)
+
+    try:
+        for result in results:
+            threading.Thread(target=run, args=(result,), daemon=True).start()
+        bugs = [bug for _ in results if (bug := ended.get()) is not None]
+    except BaseException:
+        running.end()
+        raise
+    if bugs:
+        raise bugs[0]
+    return results
+
+
+class _Running:
+    """The sessions that are in use, until the moment from which on none may begin."""
+
+    def __init__(self, deadline: Deadline | None) -> None:
+        self._deadline = deadline
+        self._lock = threading.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._begun = 0
+        self._ending = False
+
+    def add(self, session: Session) -> None:
+        """Before the session starts anything. Raises `DeadlineError` if its time is over already, and
+        `NotConnectedError` if all are being ended.
+        """
+        name, deadline = session.entry.name, self._deadline
+        with self._lock:
+            if self._ending:
+                raise NotConnectedError(name)
+            if deadline is not None and deadline.expired:
+                before = self._begun
+                stage = f"(it was not started: {before} others were in line before it)" if before else "at its start"
+                raise DeadlineError(name, stage, deadline.seconds)
+            self._begun += 1
+            self._sessions[name] = session
+
+    def remove(self, name: str) -> None:
+        """The session is no longer in use."""
+        with self._lock:
+            self._sessions.pop(name, None)
+
+    def end(self) -> None:
+        """End all servers at once, and what the threads that use them may start at this very moment."""
+        with self._lock:
+            self._ending = True
+        end = time.monotonic() + ENDING_SECONDS
+        while time.monotonic() < end:
+            with self._lock:
+                sessions = list(self._sessions.values())
+            if not sessions:
+                return
+            closing = [
+                threading.Thread(target=session.close, args=(IMPATIENT_GRACE_SECONDS,), daemon=True)
+                for session in sessions
+            ]
+            for thread in closing:
+                thread.start()
+            for thread in closing:
+                thread.join()
+            time.sleep(ENDING_POLL_SECONDS)

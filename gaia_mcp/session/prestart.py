@@ -1,0 +1,64 @@
+"""Starting a server before its session: what the session needs is loaded while the server starts."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.errors import MCPError
+from gaia_mcp.session.stderr_log import StderrLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gaia_mcp.config.entries import ServerEntry
+
+# By the time this matters, the session has ended the child in its own way; here it only must not stay.
+LEFT_OVER_GRACE_SECONDS = 0.3
+# Starting a process takes a few milliseconds; only a file system that hangs takes longer.
+START_SECONDS = 0.1
+
+
+class Prestarted(NamedTuple):
+    """The process of a server, its log, and the function that returns its secrets."""
+
+    entry: ServerEntry
+    child: Child
+    stderr_log: StderrLog
+    secrets: Callable[[], Sequence[str]]
+
+
+@contextmanager
+def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] | None = None) -> Iterator[Prestarted]:
+    """The process of a server, being started for `command`; ended at the end of the `with` at the latest. Its stderr is
+    kept in a log, and given to `show`.
+
+    Raises `EntryError` and `VariableUnsetError`. A process that cannot be started is reported by the first use of it.
+    """
+    ready = entry.resolved()
+
+    def secrets() -> Sequence[str]:
+        from gaia_mcp.redaction import secrets_in
+
+        return secrets_in(ready.env, ready.args if ready.args is not None else ready.command.split())
+
+    log = StderrLog(entry, command, secrets, show)
+    child = Child.of(entry.name, ready.command, ready.args, env=ready.env, cwd=ready.cwd, on_stderr=log.hear)
+    try:
+        # In a thread: a Ctrl-C can never fall between the making of a process and our knowing of it.
+        starting = threading.Thread(target=_start, args=(child,), name=f"{entry.name} start", daemon=True)
+        starting.start()
+        # Two threads of Python that both work would hold each other up.
+        starting.join(START_SECONDS)
+        yield Prestarted(entry, child, log, secrets)
+    finally:
+        log.end(child.stop(LEFT_OVER_GRACE_SECONDS).returncode)
+
+
+def _start(child: Child) -> None:
+    try:
+        child.start()
+    except MCPError:
+        return  # The child keeps the reason, and raises it again for whatever starts it next.

@@ -1,0 +1,308 @@
+"""One server in use, with everything that a front may ask of it. Nothing of the client under it shows through."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.client.host import Host
+from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import MCPError, PeerError
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.session.remembered import Remembered
+from gaia_mcp.session.stderr_log import StderrLog
+from gaia_mcp.storage.era_cache import EraCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from gaia_mcp.client.features import Completion
+    from gaia_mcp.client.host import Elicit, OnLog
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.transports.stdio.child import Stopped
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.session.observer import Observer
+    from gaia_mcp.session.prestart import Prestarted
+
+    Change = ListChanged | ResourceUpdated | SubscriptionEnded
+
+# A server that has answered everything and does not end with its input is not worth more of a person's time.
+GRACE_SECONDS = 1.0
+# Nor is one that has failed, or that ends together with many others.
+IMPATIENT_GRACE_SECONDS = 0.3
+# What is only good for the next TAB is not worth more of a person's time either.
+SETTLE_SECONDS = 1.0
+
+
+class Session:
+    """The server of `entry` while `observer` uses it. All requests share `deadline`; without one, each request has the
+    time that the entry allows.
+
+    `elicit` answers the server's questions to a person, which are declined without it; `on_log` is called with its log
+    messages. `prestarted` is used as the server's process if it was started for this very entry.
+
+    Every request raises what is in `errors.py`: `ConnectError`, `DeadlineError`, `ProtocolError`, among these
+    `PeerError` for what the server refuses, and `NotOfferedError` where it does not declare the capability. A request
+    connects again if the server has gone since the one before it. May be used from several threads.
+
+    Raises `EntryError` and `VariableUnsetError`.
+    """
+
+    def __init__(
+        self,
+        entry: ServerEntry,
+        observer: Observer,
+        *,
+        deadline: Deadline | None = None,
+        elicit: Elicit | None = None,
+        on_log: OnLog | None = None,
+        prestarted: Prestarted | None = None,
+    ) -> None:
+        self.entry = entry
+        # What was wrong with the lists that were asked for last, in words.
+        self.problems: list[str] = []
+        self._deadline = deadline
+        self._elicit = elicit
+        ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
+        self._stderr_log = ahead.stderr_log if ahead is not None else self._new_stderr_log(observer)
+        self._client = MCPClient.from_config(
+            entry.name,
+            dict(entry.raw),
+            deadline.seconds if deadline is not None else DEFAULT_TIMEOUT_SECONDS,
+            observer.debug,
+            host=Host(elicit=self._answer if elicit is not None else None, on_log=on_log),
+            era_cache=EraCache(cache_folder(), entry),
+            on_stderr=self._stderr_log.hear,
+            child=ahead.child if ahead is not None else None,
+        )
+        self._on_change: Callable[[Change], None] | None = None
+        self._remembered = Remembered(entry)
+
+    def __repr__(self) -> str:
+        return f"<Session with {self.entry.name!r}>"
+
+    # The connection.
+
+    def start(self) -> None:
+        """Start the server, without a message to it yet. Raises `SpawnError`."""
+        self._client.start()
+
+    def open(self) -> Peer:
+        """Connect and agree on a version, also again after the server has gone."""
+        peer = self._client.open(self._deadline or Deadline(self._client.timeout))
+        # Only now: some servers must be asked to announce changes, and connecting need not wait for that.
+        self._client.on_list_changed = self._list_changed
+        return peer
+
+    @property
+    def peer(self) -> Peer | None:
+        """The server as it presented itself; None while not connected."""
+        return self._client.peer
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the server declares; empty while not connected."""
+        return self._client.capabilities
+
+    def is_connected(self) -> bool:
+        """Whether the server is there."""
+        return self._client.is_connected()
+
+    def check_alive(self, *, reconnects: bool = True) -> None:
+        """Ask whether the server is there. Without `reconnects` raises why a server has gone."""
+        self._client.check_alive(self._time(), reconnects=reconnects)
+
+    def close(self, grace_seconds: float = GRACE_SECONDS) -> Stopped | None:
+        """End the server for good, with `grace_seconds` for each step; how that went, None if nothing was running. May
+        be called twice.
+        """
+        # Some end a subscription with an error when their input ends. Nothing that is announced from now on counts.
+        self._client.on_list_changed = None
+        stopped = self._client.close(grace_seconds)
+        self._stderr_log.end(self._client.exit_status)
+        return stopped
+
+    # What the server offers.
+
+    def find_tool(self, name: str) -> MCPTool | None:
+        """The tool of that name, without reading more pages than needed; None if the server has none."""
+        return self._client.find_tool(name, self._time())
+
+    def tools(self) -> list[MCPTool]:
+        """All tools, none from a server that offers none. They are remembered for what does not connect."""
+        return self._tools(self._time())
+
+    def call(self, tool: str, arguments: dict[str, Any], *, on_progress: OnProgress | None = None) -> dict[str, Any]:
+        """The tool's result as the server sent it, also one that reports a failure (`isError`). A call that may have
+        left is never sent again.
+        """
+        return self._client.call(tool, arguments, self._time(), on_progress=on_progress)
+
+    def prompts(self) -> list[dict[str, Any]]:
+        """All prompts. They are remembered as tools are."""
+        self._remembered.asking("prompts")
+        found = self._client.list_prompts(self._time())
+        self.problems = list(self._client.tool_problems)
+        self._remembered.keep("prompts", found)
+        return found
+
+    def prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        """A prompt filled with `arguments`: `messages` with `role` and `content`."""
+        return self._client.get_prompt(name, arguments, self._time())
+
+    def resources(self) -> list[dict[str, Any]]:
+        """All resources, without templates."""
+        found = self._client.list_resources(self._time())
+        self.problems = list(self._client.tool_problems)
+        return found
+
+    def resources_and_templates(self) -> list[dict[str, Any]]:
+        """All resources, then all templates of resources. They are remembered as tools are."""
+        self._remembered.asking("resources")
+        found, problems = self.resources(), self.problems
+        found += self._client.list_resource_templates(self._time())
+        self.problems = [*problems, *self._client.tool_problems]
+        self._remembered.keep("resources", found)
+        return found
+
+    def read(self, uri: str) -> dict[str, Any]:
+        """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64."""
+        return self._client.read_resource(uri, self._time())
+
+    def complete(
+        self, reference: dict[str, str], argument: str, value: str, arguments: Mapping[str, str] | None = None
+    ) -> Completion:
+        """What `value`, the beginning of `argument`, may become. `reference` is that of the specification,
+        `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`; `arguments` are known already.
+        """
+        return self._client.complete(reference, argument, value, arguments, self._time())
+
+    def listed(self, method: str) -> list[Any]:
+        """The items of one of the paged lists as the server sent them, unchecked."""
+        found = list(self._client.items(method, self._time()))
+        self.problems = list(self._client.tool_problems)
+        return found
+
+    # What the server announces.
+
+    def watch(self, on_change: Callable[[Change], None]) -> None:
+        """Call `on_change` with every change that the server announces from now on. It is called where the server's
+        answers are read, so it must not ask anything of the server.
+        """
+        self._on_change = on_change
+        self._client.on_resource_updated = lambda uri: on_change(ResourceUpdated(uri))
+        self._client.on_subscription_ended = lambda uri: on_change(SubscriptionEnded(uri))
+
+    def subscribe(self, uri: str) -> None:
+        """Have changes of a resource announced, also after the server has been started again."""
+        self._client.subscribe_resource(uri, self._time())
+
+    def set_log_level(self, level: str) -> None:
+        """Have log messages sent from `level` upwards, if the server has any. Raises `LocalProtocolError` for a level
+        that does not exist.
+        """
+        self._client.set_log_level(level, self._time())
+
+    # What is known of it without asking.
+
+    def secrets(self) -> list[str]:
+        """The values that the server was given and that must not be shown."""
+        return self._client.secrets()
+
+    def last_line(self) -> str:
+        """The last line that the server has written to stderr so far, without its secrets."""
+        return one_line(self._client.stderr_tail().rstrip().rpartition("\n")[2])
+
+    def noise(self) -> str:
+        """What the server wrote to its stdout that is not MCP, in words; empty if nothing."""
+        return self._client.host.noise()
+
+    def settle(self) -> None:
+        """Bring up to date what is remembered of the tools, in a second at most.
+
+        They are remembered if a search for one has shown them all; and asked for once more if they were known and have
+        changed since: some servers make up their tools only when they know their client.
+        """
+        if self._client.all_seen is not None:
+            self._remembered.keep_new(self._client.all_seen)
+        if self._remembered.lacks_tools:
+            with suppress(MCPError):
+                self._tools(Deadline(SETTLE_SECONDS))
+
+    def _time(self) -> Deadline:
+        """The time for the next request."""
+        return self._deadline or self._client.deadline()
+
+    def _tools(self, deadline: Deadline) -> list[MCPTool]:
+        found: list[MCPTool] = []
+        self._remembered.asking("tools")
+        try:
+            found = self._client.fetch_tools(deadline)
+        except PeerError:
+            # Some forget to declare their tools, so all are asked; those that have none may answer with an error.
+            if self.peer is None or "tools" in self.capabilities:
+                raise
+        self.problems = list(self._client.tool_problems)
+        self._remembered.keep("tools", [tool.definition for tool in found])
+        return found
+
+    def _list_changed(self, kind: str) -> None:
+        self._remembered.forget(kind)
+        if self._on_change is not None:
+            self._on_change(ListChanged(kind))
+
+    def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
+        """A question to a person may repeat what the server was given."""
+        assert self._elicit is not None  # noqa: S101 (else it is not asked)
+        message = params.get("message")
+        shown = redacted(message, self.secrets()) if isinstance(message, str) else message
+        return self._elicit({**params, "message": shown})
+
+    def _new_stderr_log(self, observer: Observer) -> StderrLog:
+        name = self.entry.name
+        show = (lambda lines: observer.stderr(name, lines)) if observer.debug else None
+        return StderrLog(self.entry, observer.command, self.secrets, show)
+
+
+@contextmanager
+def connected(
+    entry: ServerEntry,
+    observer: Observer,
+    *,
+    deadline: Deadline | None = None,
+    elicit: Elicit | None = None,
+    on_log: OnLog | None = None,
+    prestarted: Prestarted | None = None,
+) -> Iterator[Session]:
+    """A session that has been opened, and is closed whatever happens. Without `on_log` the observer is given the
+    server's log messages. What the server wrote to stdout beside MCP is a remark at the end, unless something failed:
+    then the error says so.
+    """
+    name = entry.name
+    session = Session(
+        entry,
+        observer,
+        deadline=deadline,
+        elicit=elicit,
+        on_log=on_log or (lambda level, _logger, data: observer.logged(name, level, data)),
+        prestarted=prestarted,
+    )
+    observer.starting(name, session.last_line)
+    grace = IMPATIENT_GRACE_SECONDS
+    try:
+        session.open()
+        yield session
+        session.settle()
+        grace = GRACE_SECONDS
+    finally:
+        observer.stopping(name)
+        session.close(grace)
+    if noise := session.noise():
+        observer.remark(f"server {name!r} wrote {noise}; tell its author")
