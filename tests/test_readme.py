@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.status import MEANINGS
-from tests.debian import program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 BIN = Path(sys.executable).parent
+
+pytestmark = pytest.mark.story
 
 
 def blocks(language: str) -> list[str]:
@@ -68,11 +70,10 @@ def shell(tmp_path: Path) -> Shell:
     return run
 
 
-def test_the_console_blocks_print_what_they_show(tmp_path: Path) -> None:
+def test_the_console_blocks_print_what_they_show(jq: str, tmp_path: Path) -> None:
     """Ours: README blocks run in the tests."""
     write_weather(tmp_path)
     environ = {"HOME": str(tmp_path), "PATH": f"{BIN}:/usr/bin:/bin", "LANG": "C.UTF-8"}
-    program("jq")
     for block in blocks("console"):
         for command, expected in commands(block):
             ran = subprocess.run(
@@ -108,8 +109,8 @@ def test_the_python_examples_print_what_they_show(tmp_path: Path) -> None:
         assert matches(ran.stdout.splitlines(), expected.splitlines()), f"{example}\n{ran.stdout}\n{ran.stderr}"
 
 
-def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path) -> None:
-    """Ours: word for word, in a fresh folder and a fresh environment."""
+def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path, wheels: Path) -> None:
+    """Ours: word for word, in a fresh folder and a fresh environment. What pip would fetch lies prepared."""
     copy = tmp_path / "copy"
     subprocess.run(["git", "clone", "-q", ROOT, copy], check=True)
     subprocess.run(
@@ -123,7 +124,16 @@ def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path) -> None:
     )
     (first, _) = blocks("sh")
 
-    ran = subprocess.run(["bash", "-c", first], capture_output=True, text=True, cwd=copy, timeout=600, check=False)
+    environ = {
+        **os.environ,
+        # The interpreter that the wheels were fetched for.
+        "PATH": f"{sys.base_prefix}/bin{os.pathsep}{os.environ['PATH']}",
+        "PIP_FIND_LINKS": str(wheels),
+        "PIP_NO_INDEX": "1",
+    }
+    ran = subprocess.run(
+        ["bash", "-c", first], capture_output=True, text=True, cwd=copy, env=environ, timeout=600, check=False
+    )
 
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines()[-1] == "Hello, Ada!"

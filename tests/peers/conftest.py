@@ -1,4 +1,4 @@
-"""Real peers, installed once for each run of the tests, and the proof that none of them is left."""
+"""Real peers, connected, and the proof that none of them is left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client import MCPClient
-from tests.peers.installing import GAIA, NPM_PACKAGES, OLD_SDK, install_npm, install_python
 from tests.processes import living_with
 from tests.waiting import wait_until
 
@@ -22,26 +21,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 # A cold interpreter with a large SDK, or node, on a busy machine.
 TIMEOUT_SECONDS = 60
-
-
-@pytest.fixture(scope="session")
-def npm_servers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The commands of the servers from npm."""
-    return install_npm(tmp_path_factory.mktemp("npm"), NPM_PACKAGES)
-
-
-@pytest.fixture(scope="session")
-def old_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter with the official SDK as it was in 2025."""
-    return install_python(tmp_path_factory.mktemp("old") / "env", OLD_SDK)
-
-
-@pytest.fixture(scope="session")
-def gaia_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter with AMD's GAIA, what its agents import, and this package."""
-    here = Path(__file__).parents[2]
-    gaia, needed = GAIA
-    return install_python(tmp_path_factory.mktemp("gaia") / "env", [*needed, str(here)], ["--no-deps", gaia])
 
 
 @pytest.fixture

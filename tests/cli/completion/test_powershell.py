@@ -14,10 +14,9 @@ import pytest
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.storage.tool_cache import ToolCache
 from tests.cli.conftest import BIN, Gaia
-from tests.peers.installing import install_powershell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SCRIPT = Path(__file__).parents[3] / "completions" / "gaia.ps1"
 RUN_SECONDS = 120
@@ -85,20 +84,13 @@ type {folder}\answer
 
 
 @pytest.fixture(scope="module")
-def powershell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], dict[str, str]]]:
+def started(
+    powershell: tuple[list[str], Callable[[Path], dict[str, str]]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[list[str], dict[str, str]]]:
     """The command, and the environment for it. What Wine has started ends with it."""
     folder = tmp_path_factory.mktemp("powershell")
-    command = install_powershell(folder)
-    environ = {
-        "HOME": str(folder),
-        "PATH": "/usr/bin:/bin",
-        # Under Wine, .NET's garbage collection crashes now and then; with this many bytes (hexadecimal) there is none.
-        "DOTNET_GCgen0size": "20000000",
-        "TERM": "xterm",
-        "WINEARCH": "win64",
-        "WINEDEBUG": "-all",
-        "WINEPREFIX": str(folder / "wine"),
-    }
+    command, environ_in = powershell
+    environ = environ_in(folder)
     yield command, environ
     subprocess.run(["wineserver", "--kill", "--wait"], env=environ, check=False, timeout=RUN_SECONDS)
     shutil.rmtree(folder)  # Hundreds of megabytes.
@@ -110,9 +102,9 @@ def on_windows(path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(powershell: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(started: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What PowerShell has found for each of `TYPED`."""
-    command, environ = powershell
+    command, environ = started
     folder = tmp_path_factory.mktemp("work")
     gaia = Gaia(folder)
     entry = {"command": "surely-not-installed"}

@@ -15,7 +15,6 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.storage.tool_cache import ToolCache
 from tests.cli.conftest import BIN, Gaia
 from tests.cli.terminals import START_FILES, Terminal, write_start_file
-from tests.peers.installing import install_bash_completion, install_shells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,12 +91,6 @@ OTHERS = (
 )
 
 
-@pytest.fixture(scope="session")
-def programs() -> dict[str, str]:
-    """The shells, installed if they have to be."""
-    return install_shells("bash", "zsh", "fish")
-
-
 def settle(gaia: Gaia, shell: str) -> None:
     """A home with a start file, completion installed, servers, one of which has been seen, and files."""
     if not (gaia.home / START_FILES[shell][0]).exists():
@@ -124,12 +117,12 @@ def shell(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def opened(gaia: Gaia, programs: dict[str, str]) -> Iterator[Open]:
+def opened(gaia: Gaia, shells: dict[str, str]) -> Iterator[Open]:
     """Opens a shell by its name, with changes to its environment."""
     terminals: list[Terminal] = []
 
     def start(shell: str, **variables: str) -> Terminal:
-        terminals.append(Terminal(programs[shell], gaia.cwd, {**gaia.environ, **variables}))
+        terminals.append(Terminal(shells[shell], gaia.cwd, {**gaia.environ, **variables}))
         return terminals[-1]
 
     yield start
@@ -188,13 +181,13 @@ def test_a_program_that_is_not_on_path_completes_itself(open_shell: Open, gaia: 
     assert terminal.line_after("gaia mcp call de\t") == "gaia mcp call de"
 
 
-def test_the_scripts_load_without_a_word(gaia: Gaia, programs: dict[str, str], shell: str, tmp_path: Path) -> None:
+def test_the_scripts_load_without_a_word(gaia: Gaia, shells: dict[str, str], shell: str, tmp_path: Path) -> None:
     """Ours: and twice."""
     name = {"bash": "gaia.bash", "zsh": "_gaia", "fish": "gaia.fish"}[shell]
     init = "autoload -Uz compinit; compinit -i; " if shell == "zsh" else ""
     source = f"source {ROOT / 'completions' / name}; "
     ran = subprocess.run(
-        [programs[shell], "-c", init + source + source], capture_output=True, env=gaia.environ, check=True
+        [shells[shell], "-c", init + source + source], capture_output=True, env=gaia.environ, check=True
     )
 
     assert (ran.stdout, ran.stderr) == (b"", b"")
@@ -226,11 +219,10 @@ def test_bash_leaves_the_words_of_others_alone(gaia: Gaia, opened: Open) -> None
     assert breaks() == before != []
 
 
-def test_bash_completion_finds_the_script_by_itself(gaia: Gaia, opened: Open) -> None:
+def test_bash_completion_finds_the_script_by_itself(bash_completion: str, gaia: Gaia, opened: Open) -> None:
     """bash-completion: where somebody has it, their start file stays as it is."""
-    script = install_bash_completion()
     start = write_start_file("bash", gaia.home)
-    start.write_text(f"{start.read_text()}source {script}\n")
+    start.write_text(f"{start.read_text()}source {bash_completion}\n")
     before = start.read_bytes()
     settle(gaia, "bash")
 

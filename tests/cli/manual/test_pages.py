@@ -18,26 +18,34 @@ from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
 from gaia_mcp.config.entries import MAX_TIMEOUT_SECONDS
 from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.paths import shown as home_shown
-from tests.debian import program
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    # A page, by its name and a kind of terminal, as it is shown there.
+    Shown = Callable[..., str]
 
 PAGES = pages()
 WRITTEN = [name for name, text in PAGES.items() if not text.startswith(".so")]
 
 
-def shown(name: str, device: str = "utf8") -> str:
-    """A page as a terminal of 80 columns shows it. Fails at a warning."""
-    groff = [program("groff", "groff-base"), "-ww", "-man", f"-T{device}", "-P-c", "-P-b", "-P-u", "-rLL=80n"]
-    ran = subprocess.run(groff, input=PAGES[name].encode(), capture_output=True, check=True)
-    assert ran.stderr == b"", name
-    return ran.stdout.decode()
+@pytest.fixture(scope="module")
+def shown(groff: str) -> Shown:
+    """Shows a page as a terminal of 80 columns does. Fails at a warning."""
+
+    def run(name: str, device: str = "utf8") -> str:
+        command = [groff, "-ww", "-man", f"-T{device}", "-P-c", "-P-b", "-P-u", "-rLL=80n"]
+        ran = subprocess.run(command, input=PAGES[name].encode(), capture_output=True, check=True)
+        assert ran.stderr == b"", name
+        return ran.stdout.decode()
+
+    return run
 
 
 @pytest.mark.parametrize("device", ["utf8", "ascii", "latin1"])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_page_is_shown_without_a_warning_and_fits_the_screen(name: str, device: str) -> None:
+def test_a_page_is_shown_without_a_warning_and_fits_the_screen(shown: Shown, name: str, device: str) -> None:
     """Ours: on every kind of terminal."""
     lines = shown(name, device).splitlines()
 
@@ -46,16 +54,16 @@ def test_a_page_is_shown_without_a_warning_and_fits_the_screen(name: str, device
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_the_other_reader_of_pages_has_nothing_to_complain_about(name: str) -> None:
+def test_the_other_reader_of_pages_has_nothing_to_complain_about(mandoc: str, name: str) -> None:
     """Ours: but for the date, which would make each day another page of the same commands."""
-    mandoc = [program("mandoc"), "-Tlint", "-Wwarning"]
-    ran = subprocess.run(mandoc, input=PAGES[name].encode(), capture_output=True, check=False)
+    command = [mandoc, "-Tlint", "-Wwarning"]
+    ran = subprocess.run(command, input=PAGES[name].encode(), capture_output=True, check=False)
 
     complaints = (ran.stdout + ran.stderr).decode().splitlines()
     assert [line for line in complaints if "missing date" not in line] == []
 
 
-def test_the_names_of_the_program_lead_to_its_page(tmp_path: Path) -> None:
+def test_the_names_of_the_program_lead_to_its_page(groff: str, tmp_path: Path) -> None:
     """Ours: found as `man` finds them, by the folder of the section."""
     folder = tmp_path / "man1"
     folder.mkdir()
@@ -63,13 +71,13 @@ def test_the_names_of_the_program_lead_to_its_page(tmp_path: Path) -> None:
         (folder / name).write_text(text, "utf-8")
 
     for name in ("gaia.1", "gmcp.1"):
-        command = [program("groff", "groff-base"), "-ww", "-man", "-Tutf8", f"-I{tmp_path}", folder / name]
+        command = [groff, "-ww", "-man", "-Tutf8", f"-I{tmp_path}", folder / name]
         ran = subprocess.run(command, capture_output=True, check=True)
         assert ran.stderr == b""
         assert b"GAIA-MCP(1)" in ran.stdout
 
 
-def test_every_command_argument_option_and_example_is_in_it() -> None:
+def test_every_command_argument_option_and_example_is_in_it(shown: Shown) -> None:
     """Ours."""
     text = " ".join(shown("gaia-mcp.1").split())
 
@@ -82,7 +90,7 @@ def test_every_command_argument_option_and_example_is_in_it() -> None:
     assert [command.name for command in commands()] == list(COMMANDS)
 
 
-def test_every_exit_code_is_in_it() -> None:
+def test_every_exit_code_is_in_it(shown: Shown) -> None:
     """Ours: the enum is their one source."""
     _, title, rest = shown("gaia-mcp.1").partition("EXIT STATUS")
     text = " ".join((title + rest).split())
@@ -91,7 +99,7 @@ def test_every_exit_code_is_in_it() -> None:
         assert f" {int(status)} {meaning} " in text
 
 
-def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is() -> None:
+def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is(shown: Shown) -> None:
     """Ours: only what is said once for all is left out."""
     page = shown("gaia-mcp.1").partition("\nCOMMANDS\n")[2]
 
@@ -99,7 +107,7 @@ def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is() -> None:
     assert page.count("Print each tool's whole input schema.") == 1
 
 
-def test_the_prose_agrees_with_the_program() -> None:
+def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
     """Ours: the few facts that it repeats, and what a server inherits."""
     about = " ".join(shown("gaia-mcp-servers.5").split())
 
@@ -108,7 +116,7 @@ def test_the_prose_agrees_with_the_program() -> None:
         assert ", ".join(sorted(INHERITED_POSIX)) in " ".join(shown(name).split())
 
 
-def test_the_folders_are_where_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: where nobody has moved them."""
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)

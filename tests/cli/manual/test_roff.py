@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,26 +11,36 @@ from hypothesis import strategies as st
 
 from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Place, Span, Verbatim
 from gaia_mcp.cli.manual.roff import Title, escaped, link, page
-from tests.debian import program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    # The lines that a reader sees of blocks.
+    Shown = Callable[[list[Block]], list[str]]
 
 TITLE = Title("NAME", 1, "program 1.0", "Commands")
 # Letters of many scripts, and all that could mean something to roff. Terminals show others in ways of their own.
 TEXT = st.text(st.sampled_from("abcXYZ 019.'\"\\-`^~%&@#$*()[]{}<>|/_:;,=+!?éüñßøŁ…"), min_size=1, max_size=60)
 
 
-def shown(blocks: list[Block]) -> list[str]:
-    """The lines of the page between its head and foot, without indentation. Fails at a warning."""
-    text = page(TITLE, blocks).encode()
-    command = [program("groff", "groff-base"), "-ww", "-man", "-Tutf8", "-P-c", "-P-b", "-P-u", "-rLL=200n"]
-    ran = subprocess.run(command, input=text, capture_output=True, check=True)
-    assert ran.stderr == b""
-    lines = [line.strip() for line in ran.stdout.decode().splitlines()]
-    return [line for line in lines if line][1:-1]
+@pytest.fixture(scope="module")
+def shown(groff: str) -> Shown:
+    """Shows the lines of a page between its head and foot, without indentation. Fails at a warning."""
+
+    def run(blocks: list[Block]) -> list[str]:
+        text = page(TITLE, blocks).encode()
+        command = [groff, "-ww", "-man", "-Tutf8", "-P-c", "-P-b", "-P-u", "-rLL=200n"]
+        ran = subprocess.run(command, input=text, capture_output=True, check=True)
+        assert ran.stderr == b""
+        lines = [line.strip() for line in ran.stdout.decode().splitlines()]
+        return [line for line in lines if line][1:-1]
+
+    return run
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXT.map(str.strip).filter(bool), min_size=1, max_size=8))
-def test_any_text_is_shown_as_it_is(texts: list[str]) -> None:
+def test_any_text_is_shown_as_it_is(shown: Shown, texts: list[str]) -> None:
     """Ours: requests, escapes and typographers' signs included."""
     expected = [text.replace("…", "...") for text in texts]
 
@@ -39,7 +50,7 @@ def test_any_text_is_shown_as_it_is(texts: list[str]) -> None:
     assert shown([Verbatim([text]) for text in texts]) == expected
 
 
-def test_every_block_is_shown() -> None:
+def test_every_block_is_shown(shown: Shown) -> None:
     """Ours."""
     blocks = [
         Heading("FIRST"),
@@ -57,7 +68,7 @@ def test_what_belongs_together_stays_on_a_line() -> None:
     assert escaped("--x\xa0Y") == r"\-\-x\ Y"
 
 
-def test_nothing_is_hyphenated() -> None:
+def test_nothing_is_hyphenated(shown: Shown) -> None:
     """Ours: a word that is searched for is found."""
     words = "understandable incomprehensibilities " * 40
 

@@ -1,0 +1,169 @@
+"""What the tests need beside this package and its test extra: programs on PATH, and peers in a cache.
+
+A peer's folder is named by all that decides what is in it, so that another version is another folder, and appears
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from platformdirs import user_cache_path
+
+from tests.prepare.installing import InstallError, make_environment, python_in, run, run_npm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[2]
+# Read before any test moves its home.
+CACHE = user_cache_path("gaia-mcp-tests", appauthor=False)
+
+# By the program, or the file, that has to be there: the package of Debian that has it.
+PACKAGES = {
+    "bash": "bash",
+    "fish": "fish",
+    "git": "git",
+    "groff": "groff-base",
+    "jq": "jq",
+    "mandoc": "mandoc",
+    "script": "bsdutils",
+    "wine": "wine",
+    "zsh": "zsh",
+    "/usr/share/bash-completion/bash_completion": "bash-completion",
+}
+
+
+def program(name: str) -> str | None:
+    """The path of a program or file of `PACKAGES`, or None."""
+    return (name if Path(name).exists() else None) if "/" in name else shutil.which(name)
+
+
+def missing_packages() -> list[str]:
+    """The packages of Debian that have what is not there."""
+    return [package for name, package in PACKAGES.items() if program(name) is None]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Something installed in a folder of the cache."""
+
+    name: str
+    versions: tuple[str, ...]
+    make: Callable[[Path], None]
+    # A file of it. If it is a link to something that is there no longer, the peer has to be made again.
+    witness: str
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies once it has been made."""
+        known = (*self.versions, *sys.version_info[:2], platform.machine(), sys.platform)
+        return CACHE / f"{self.name}-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}"
+
+    @property
+    def is_there(self) -> bool:
+        return (self.folder / self.witness).exists()
+
+    def install(self) -> None:
+        """Make it, if it is not there. Raises `InstallError`."""
+        if self.is_there:
+            return
+        CACHE.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f"{self.name}-", dir=CACHE))
+        try:
+            self.make(unfinished)
+            if not (unfinished / self.witness).exists():
+                raise InstallError(f"{' '.join(self.versions)} has no {self.witness}")
+            if not self.is_there:  # Another run may have been quicker.
+                shutil.rmtree(self.folder, ignore_errors=True)
+                unfinished.rename(self.folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+OUR_NEEDS = tuple(PROJECT["project"]["dependencies"])
+BUILD_NEEDS = tuple(PROJECT["build-system"]["requires"])
+NPM_PACKAGES = (
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+)
+# Of its time: it imports an inner name of pydantic that later ones no longer have.
+SDK_OF_2025 = ("mcp==1.9.4", "pydantic==2.11.7")
+GAIA = "amd-gaia==0.19.0"
+# What its agents import; all that it declares would be gigabytes.
+GAIA_NEEDS = ("rich", "python-dotenv", "openai", "psutil", "requests")
+# Microsoft's own files, for Windows; another author's package is the only one of them that npm, PyPI or Debian has.
+POWERSHELL = "likecu-powershell-win10@7.6.2"
+POWERSHELL_SHA512 = (
+    "33f8224bf71534cc623dc5899dfbba1715ab06b6c15a200f4407c7f4f92b0ed6"
+    "fb7d867d8b7d4c2e2073192feeeef667a04cad74a6c621974c6be9a7edc2ce05"
+)
+
+
+def _make_npm_servers(folder: Path) -> None:
+    run_npm(folder, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *NPM_PACKAGES)
+
+
+def _make_powershell(folder: Path) -> None:
+    run_npm(folder, "pack", "--silent", POWERSHELL)
+    (archive,) = folder.glob("*.tgz")
+    found = hashlib.sha512(archive.read_bytes()).hexdigest()
+    if found != POWERSHELL_SHA512:
+        raise InstallError(f"{POWERSHELL} is not what it was: {found}")
+    run(["tar", "-xzf", archive], folder)
+    archive.unlink()
+
+
+def _make_wine_home(folder: Path) -> None:
+    if program("wine") is None:
+        raise InstallError("there is no wine")
+    environ = wine_environ(folder)
+    run(["wine", "wineboot", "--init"], folder, environ)
+    run(["wineserver", "--wait"], folder, environ)
+
+
+def wine_environ(home: Path) -> dict[str, str]:
+    """The environment for programs that run under Wine with this home."""
+    return {
+        "HOME": str(home),
+        "PATH": "/usr/bin:/bin",
+        "TERM": "xterm",
+        "WINEARCH": "win64",
+        "WINEDEBUG": "-all",
+        "WINEPREFIX": str(home / "wine"),
+    }
+
+
+def _download_wheels(folder: Path) -> None:
+    run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder), *BUILD_NEEDS, *OUR_NEEDS])
+    (folder / "complete").touch()
+
+
+PYTHON = python_in(Path()).as_posix()
+NPM_SERVERS = Peer("npm-servers", NPM_PACKAGES, _make_npm_servers, "node_modules/.package-lock.json")
+OLD_SDK = Peer("old-sdk", SDK_OF_2025, lambda folder: make_environment(folder, SDK_OF_2025), PYTHON)
+# With what this package needs: whoever uses it adds the package as it stands.
+GAIA_BESIDE = Peer(
+    "gaia",
+    (GAIA, *GAIA_NEEDS, *OUR_NEEDS),
+    lambda folder: make_environment(folder, [*GAIA_NEEDS, *OUR_NEEDS], ["--no-deps", GAIA]),
+    PYTHON,
+)
+POWERSHELL_FILES = Peer("powershell", (POWERSHELL,), _make_powershell, "package/pwsh/pwsh.exe")
+WINE_HOME = Peer("wine", ("1",), _make_wine_home, "wine/system.reg")
+# To install this package from a copy of it, without a network.
+WHEELS = Peer("wheels", (*BUILD_NEEDS, *OUR_NEEDS), _download_wheels, "complete")
+
+PEERS = (NPM_SERVERS, OLD_SDK, GAIA_BESIDE, POWERSHELL_FILES, WHEELS)
+# These need programs from Debian.
+LATER_PEERS = (WINE_HOME,)
