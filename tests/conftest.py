@@ -1,11 +1,35 @@
-"""What holds for all tests."""
+"""What holds for all tests: their marks, and the signals that they begin with."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytest_plugins = ["tests.prepare.fixtures"]
+
+TESTS = Path(__file__).parent
+# A test is marked by what it uses, or by the folder that it lies in. One that starts a process by itself, without any
+# of these, says so with `@pytest.mark.story`; it fails otherwise.
+MARKS_OF_FIXTURES = {
+    "mark": "story",
+    "no_orphans": "story",
+    "nothing_left": "story",
+    "prepared": "peer",
+    "start_process": "story",
+}
+MARKS_OF_FOLDERS = {"bench": "story", "mixin": "story", "peers": "peer"}
+STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
+
+# The test that is running, if it may start no process.
+_rule = ""
 
 
 def pytest_configure() -> None:
@@ -14,3 +38,37 @@ def pytest_configure() -> None:
     for name in ("SIGHUP", "SIGQUIT"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
+    sys.addaudithook(_refuse_processes)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: most stories wait for a process."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that starts processes."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        fixtures: list[str] = getattr(item, "fixturenames", [])
+        marks = {MARKS_OF_FOLDERS.get(folder), *map(MARKS_OF_FIXTURES.get, fixtures)}
+        for mark in sorted(filter(None, marks)):
+            item.add_marker(mark)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let only those start processes that are marked."""
+    global _rule
+    _rule = "" if any(item.iter_markers("story")) or any(item.iter_markers("peer")) else item.nodeid
+    try:
+        return (yield)
+    finally:
+        _rule = ""
+
+
+def _refuse_processes(event: str, _: tuple[Any, ...]) -> None:
+    if _rule and event in STARTS:
+        raise AssertionError(f"{_rule} starts a process: it has to be marked with `story`")

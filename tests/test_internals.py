@@ -72,6 +72,7 @@ class TestCompactWriter:
 class TestExitFunctions:
     """`atexit._run_exitfuncs`."""
 
+    @pytest.mark.story
     def test_what_was_registered_runs_once(self) -> None:
         """Ours: an agent's exit functions must not run again at the end of the process."""
         program = "import atexit; from gaia_mcp.internals import run_exit_functions as run; "

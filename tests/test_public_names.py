@@ -88,16 +88,19 @@ def test_the_version_is_a_version() -> None:
     assert [part.isdigit() for part in gaia_mcp.__version__.split(".")[:2]] == [True, True]
 
 
+@pytest.mark.story
 def test_importing_the_package_loads_nothing_heavy() -> None:
     """Ours: `--help`, `list` and TAB stay fast."""
     assert loaded_after("import gaia_mcp, gaia_mcp.client") == set()
 
 
+@pytest.mark.story
 def test_reading_the_configuration_loads_nothing_heavy() -> None:
     """Ours: `list` and TAB read it and nothing else."""
     assert loaded_after("import gaia_mcp.config.store; gaia_mcp.config.store.ConfigStore.locate().names()") == set()
 
 
+@pytest.mark.story
 def test_an_agent_can_be_written_without_the_client() -> None:
     """Ours: a served agent pays for no process, network or terminal code."""
     assert loaded_after("from gaia_mcp import MCPAgent, current_call") == set()

@@ -181,6 +181,7 @@ def test_it_may_be_an_api_agent_too() -> None:
         ("CodeAgent", "analyze-code", [], '{"quality_score":85}'),
     ],
 )
+@pytest.mark.story
 def test_the_examples_can_be_served_and_called(
     tmp_path: Path, agent: str, tool: str, arguments: list[str], answer: str
 ) -> None:

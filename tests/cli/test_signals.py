@@ -313,6 +313,7 @@ def test_a_signal_ends_what_nobody_reads(demo: Gaia) -> None:
     os.close(writer)
 
 
+@pytest.mark.story
 def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path: Path) -> None:
     """Ours: what is raised in a callback of a weak reference, as imports make them, goes nowhere by itself."""
     program = (
@@ -337,6 +338,7 @@ def test_a_signal_in_the_midst_of_the_interpreters_own_work_is_not_lost(tmp_path
 
 
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "KeyboardInterrupt")])
+@pytest.mark.story
 def test_a_signal_that_the_main_thread_has_not_noticed_is_not_lost(number: int, name: str) -> None:
     """Ours: it may come just as the main thread goes to wait. Here another thread is given it while that waits."""
     program = (
@@ -359,6 +361,7 @@ def test_a_signal_that_the_main_thread_has_not_noticed_is_not_lost(number: int, 
     assert (done.stdout, done.stderr) == (f"{name}\n", "")
 
 
+@pytest.mark.story
 def test_the_signals_of_a_forked_process_are_its_own() -> None:
     """Ours: an agent may end its workers as it likes, and is not ended with them."""
     program = (
@@ -380,6 +383,7 @@ def test_the_signals_of_a_forked_process_are_its_own() -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"-15\n", b"")
 
 
+@pytest.mark.story
 def test_other_peoples_signals_are_left_alone() -> None:
     """Ours: an agent may handle signals of its own, and take over one of ours."""
     program = (

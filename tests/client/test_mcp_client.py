@@ -898,6 +898,7 @@ def test_other_names_cannot() -> None:
         gaia_mcp.client.no_such_name  # noqa: B018
 
 
+@pytest.mark.story
 def test_a_program_that_forgets_its_client_leaves_no_server_behind(tmp_path: Path) -> None:
     """Ours: not even one that does not leave when its input ends."""
     program = (

@@ -250,6 +250,7 @@ class TestChanging:
         assert path.is_symlink()
         assert list(json.loads((tmp_path / "real.json").read_text())["mcpServers"]) == ["old", "a"]
 
+    @pytest.mark.story
     def test_many_writers_at_once_lose_nothing(self, path: Path, tmp_path: Path) -> None:
         """Ours: lock, temporary file, rename; here also by two names of one file."""
         link = tmp_path / "links" / "servers.json"

@@ -195,6 +195,7 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     assert len(servers_of(path, JSON)) == 8
 
 
+@pytest.mark.story
 def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new(path: Path) -> None:
     """Ours: whenever that happens."""
     path.write_text(json.dumps({"x": "y" * 100_000, "mcpServers": {}}))

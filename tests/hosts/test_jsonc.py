@@ -99,6 +99,7 @@ def test_without_a_trailing_comma_none_is_left_behind() -> None:
     assert with_member(old, ("s", "b"), 2) == '{\n  "s": {\n    "a": 1, // one\n    "b": 2\n  }\n}'
 
 
+@pytest.mark.story
 def test_many_comments_on_a_line_hold_nobody_up() -> None:
     """Ours: a project's file may be anybody's. In a process of its own, which can be ended."""
     program = (

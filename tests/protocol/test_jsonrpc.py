@@ -94,6 +94,7 @@ def test_a_value_within_itself_is_not_written() -> None:
         jsonrpc.encode(value)
 
 
+@pytest.mark.story
 def test_a_python_without_c_code_for_it_writes_the_same() -> None:
     """Ours: the fast way is one that Python may lack."""
     program = (

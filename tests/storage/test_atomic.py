@@ -73,6 +73,7 @@ def test_a_file_keeps_its_owner(path: Path) -> None:
     assert (path.stat().st_uid, path.stat().st_gid, mode_of(path)) == (*owner, 0o640)
 
 
+@pytest.mark.story
 def test_a_group_that_cannot_be_kept_passes_its_rights_to_no_other() -> None:
     """Ours: here as a person who is not in the file's group. Without rights there is only the one group."""
     program = (

@@ -293,6 +293,7 @@ class TestWriting:
             assert read_object(path) in values
         thread.join()
 
+    @pytest.mark.story
     def test_a_writer_killed_at_any_moment_leaves_a_whole_file(self, path: Path) -> None:
         """Ours: also after a crash."""
         script = (

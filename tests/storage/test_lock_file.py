@@ -50,6 +50,7 @@ def test_what_is_written_is_read_again(path: Path) -> None:
     assert read_lock(path) == {"a": server({"name": "x"}, {"name": "a"}), "b": server()}
 
 
+@pytest.mark.story
 def test_programs_that_lock_at_once_keep_each_others_servers(path: Path) -> None:
     """Ours: each reads and writes while the others wait."""
     program = (

@@ -181,6 +181,7 @@ def test_what_cannot_be_written_is_an_error(gaia: Gaia) -> None:
     assert (gaia.home / ".zshrc").read_text() == "x"
 
 
+@pytest.mark.story
 def test_bash_with_bash_completion_needs_no_start_file(tmp_path: Path) -> None:
     """bash-completion: it reads that folder by itself, once the user's start file has loaded it."""
     (tmp_path / ".bashrc").write_text("BASH_COMPLETION_VERSINFO=(2 11)\necho welcome\n")
@@ -196,6 +197,7 @@ def test_bash_with_bash_completion_needs_no_start_file(tmp_path: Path) -> None:
     assert (tmp_path / ".bashrc").read_bytes() == b"x=1\n"
 
 
+@pytest.mark.story
 def test_folders_that_the_environment_names_are_used(tmp_path: Path) -> None:
     """XDG, zsh, bash-completion."""
     environ = {
@@ -213,6 +215,7 @@ def test_folders_that_the_environment_names_are_used(tmp_path: Path) -> None:
     assert places("fish", environ).scripts == [tmp_path / "config" / "fish" / "conf.d" / "gaia-mcp.fish"]
 
 
+@pytest.mark.story
 def test_powershell_says_itself_where_its_profile_is(tmp_path: Path) -> None:
     """Ours: it lies elsewhere on every system. What is on PATH here only answers as it would."""
     environ = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}

@@ -69,6 +69,7 @@ def test_what_is_quoted_is_read_again(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a b", "it's", 'say "x"', "$HOME", "`id`", "a;b|c&d", "*?[x]", "~", "#", "{a,b}", "ä\\", "!x"]
 )
+@pytest.mark.story
 def test_bash_reads_what_is_quoted(text: str) -> None:
     """Ours: the real shell agrees."""
     for quote in ("", "'", '"'):

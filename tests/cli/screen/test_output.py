@@ -169,6 +169,7 @@ def test_what_was_not_saved_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch,
     assert error_object(ServerExitedError("x", "at its start", 3, stderr))["hint"].endswith(hint)
 
 
+@pytest.mark.story
 def test_what_is_dropped_is_read_by_nobody() -> None:
     """Ours: a command without an end, whose reader has gone just before a line, must not write to nowhere for ever."""
     program = (

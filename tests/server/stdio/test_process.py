@@ -212,6 +212,7 @@ def test_a_client_that_closes_the_end_it_reads_from_ends_the_process(start_proce
     process.stdin.close()
 
 
+@pytest.mark.story
 def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
     """Ours: node hands sockets to its children, and other parents leave them without blocking."""
     ours, theirs = socket.socketpair()

@@ -308,6 +308,7 @@ def test_a_child_leads_a_group_of_its_own(child: MakeChild) -> None:
         (sys.executable, ["a\0b"], None, "cannot be run: embedded null byte"),
     ],
 )
+@pytest.mark.story
 def test_what_cannot_be_started_is_an_error_that_says_why(
     command: str, arguments: list[str], cwd: str | None, reason: str
 ) -> None:
@@ -321,6 +322,7 @@ def test_what_cannot_be_started_is_an_error_that_says_why(
     assert one.stop().returncode is None
 
 
+@pytest.mark.story
 def test_a_file_that_is_no_program_is_an_error_that_says_why(tmp_path: Path) -> None:
     """Ours: the system's own words."""
     (tmp_path / "data").write_bytes(b"\x7fELF nothing")
@@ -332,6 +334,7 @@ def test_a_file_that_is_no_program_is_an_error_that_says_why(tmp_path: Path) -> 
     assert caught.value.reason == "cannot be run: Exec format error"
 
 
+@pytest.mark.story
 def test_a_script_whose_interpreter_is_missing_is_told_apart_from_one_that_is_missing(tmp_path: Path) -> None:
     """Ours: the system says "No such file" about a file that is there."""
     script = tmp_path / "server"
@@ -520,6 +523,7 @@ def test_a_configured_command_becomes_a_child(nothing_left: dict[str, str]) -> N
     assert b"PYTEST" not in said
 
 
+@pytest.mark.story
 def test_a_forked_process_does_not_end_what_its_parent_has_started(tmp_path: Path) -> None:
     """Ours: a worker that tidies up at its end must not take the server from everybody."""
     program = (
