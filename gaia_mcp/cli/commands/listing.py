@@ -32,7 +32,6 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
 
     Example: gaia mcp list --check
     """
-
     store = invocation.open_store()
     rows = _rows(store)
     errors = _check(store, rows, invocation.deadline()) if check else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +13,6 @@ if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
 
 Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="What the tool is about; all of these occur.")]
-
-# The name says most about a tool, its description much, and its parameters a little.
-_WEIGHTS = (8, 3, 1)
-# "person" is not what "impersonation" is about. Where it stands still says more.
-_WHOLE_WORD, _PART_OF_WORD = 3, 2
 
 COMMON = (CONFIG, JSON)
 
@@ -33,8 +27,7 @@ def search(invocation: Invocation, words: Words) -> None:
     """
     from gaia_mcp.errors import ToolError
 
-    wanted = [(word, _whole(word)) for part in words for word in part.casefold().split()]
-    found, unknown = _found(invocation.open_store(), wanted)
+    found, unknown = _found(invocation.open_store(), words)
     if unknown:
         listed = ", ".join(unknown[:5]) + (" and others" if len(unknown) > 5 else "")
         remark(f"not known yet, and not searched: {listed}; look at them once with: gaia mcp tools")
@@ -48,20 +41,15 @@ def search(invocation: Invocation, words: Words) -> None:
             say(line)
 
 
-def _whole(word: str) -> re.Pattern[str]:
-    """`word` where no letter or digit stands before or after it."""
-    return re.compile(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])")
-
-
-def _found(
-    store: ConfigStore, wanted: list[tuple[str, re.Pattern[str]]]
-) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
-    """The tools in which all words occur, with how well they fit, and the servers whose tools are not known."""
+def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
+    """The tools that match, best first, with their scores and servers; and the servers whose tools are not known."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.tool_cache import ToolCache
+    from gaia_mcp.toolspec.search import score, search_words
 
+    wanted = search_words(words)
     cache = ToolCache(cache_folder())
     found: list[tuple[int, str, dict[str, Any]]] = []
     unknown: list[str] = []
@@ -74,26 +62,8 @@ def _found(
         if tools is None:
             unknown.append(name)
         else:
-            found += [(fit, name, tool) for tool in tools if (fit := _fit(tool, wanted))]
+            found += [(points, name, tool) for tool in tools if (points := score(tool, wanted))]
     return sorted(found, key=lambda one: (-one[0], one[1], one[2]["name"])), unknown
-
-
-def _fit(tool: dict[str, Any], wanted: list[tuple[str, re.Pattern[str]]]) -> int:
-    """How well a tool fits; 0 if a word does not occur in it at all."""
-    schema = tool.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    texts = (
-        f"{tool['name']} {tool.get('title', '')}".casefold(),
-        str(tool.get("description", "")).casefold(),
-        " ".join(properties).casefold() if isinstance(properties, dict) else "",
-    )
-    fit = 0
-    for word, whole in wanted:
-        text, weight = next((each for each in zip(texts, _WEIGHTS, strict=True) if word in each[0]), ("", 0))
-        if not weight:
-            return 0
-        fit += weight * (_WHOLE_WORD if whole.search(text) else _PART_OF_WORD)
-    return fit
 
 
 def _lines(server: str, tool: dict[str, Any]) -> list[str]:

@@ -1,0 +1,90 @@
+"""What servers wrote to stderr, run by run, as `gaia mcp logs` prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import Form, say, say_event
+
+if TYPE_CHECKING:
+    from gaia_mcp.storage.run_logs import Run
+
+
+class RunPrinter:
+    """Prints of each run what it has not printed yet."""
+
+    def __init__(self) -> None:
+        # How much of each is known, in bytes since its beginning, and what its file looked like then.
+        self._seen: dict[tuple[object, ...], int] = {}
+        self._stamps: dict[tuple[object, ...], tuple[int, int]] = {}
+        self._ended: set[tuple[object, ...]] = set()
+        self._last: tuple[object, ...] | None = None
+
+    def skip(self, run: Run) -> None:
+        """Treat what a run has written so far as printed."""
+        self._take(run)
+        if run.status is not None:
+            self._ended.add(_key(run))
+
+    def show(self, run: Run) -> None:
+        """Print what a run has written since it was last shown, under a line about the run where that is another."""
+        key = _key(run)
+        is_new = key not in self._seen
+        cut, text = self._take(run)
+        has_ended = run.status is not None and key not in self._ended
+        if has_ended:
+            self._ended.add(key)
+        if not text and not cut and not has_ended:
+            return
+        if Form.as_json:
+            say_event({**_facts(run), "cut": cut, "text": text})
+            return
+        if key != self._last or (has_ended and not is_new):
+            say(("\n" if self._last not in (None, key) else "") + _header(run))
+        self._last = key
+        if cut:
+            say(f"[{cut} bytes before this were not kept]")
+        if text:
+            say(text.removesuffix("\n"))
+
+    def _take(self, run: Run) -> tuple[int, str]:
+        """How many bytes before the new text were dropped, and the new text."""
+        key = _key(run)
+        before = self._seen.get(key, 0)
+        try:
+            status = run.path.stat()
+            if self._stamps.get(key) == (status.st_size, status.st_mtime_ns):
+                return 0, ""
+            cut, data = run.read()
+        except OSError:
+            return 0, ""  # It was renamed at this moment; the next call reads it.
+        self._stamps[key] = (status.st_size, status.st_mtime_ns)
+        self._seen[key] = cut + len(data)
+        return max(0, cut - before), data[max(0, before - cut) :].decode("utf-8", "replace")
+
+
+def _key(run: Run) -> tuple[object, ...]:
+    return run.began, run.pid, run.command
+
+
+def as_object(run: Run) -> dict[str, Any]:
+    """A run and the text of its log, as JSON shows them."""
+    return {**_facts(run), **_text(run)}
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    return {"began": run.began.isoformat(), "command": run.command, "pid": run.pid, "status": run.status}
+
+
+def _text(run: Run) -> dict[str, Any]:
+    try:
+        cut, data = run.read()
+    except OSError:
+        return {"cut": 0, "text": ""}  # It was deleted meanwhile.
+    return {"cut": cut, "text": data.decode("utf-8", "replace")}
+
+
+def _header(run: Run) -> str:
+    status = run.status
+    ended = "" if status is None else f", exit status {status}" if status >= 0 else f", ended by signal {-status}"
+    return f"[{run.began.astimezone():%Y-%m-%d %H:%M:%S}  {run.command}, process {run.pid}{ended}]"

@@ -1,0 +1,54 @@
+"""`toolspec.search`: which tools match the words of a search, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.toolspec.search import score, search_words
+
+
+def points(tool: dict[str, Any], *words: str) -> int:
+    return score({"name": "x", **tool}, search_words(words))
+
+
+def test_every_word_has_to_occur() -> None:
+    """Ours."""
+    tool = {"name": "get_weather", "description": "The forecast for a city"}
+
+    assert points(tool, "weather", "city")
+    assert not points(tool, "weather", "tides")
+
+
+def test_a_name_counts_more_than_a_description_and_that_more_than_a_parameter() -> None:
+    """Ours: a title is part of the name."""
+    in_name, in_title = points({"name": "weather"}, "weather"), points({"title": "Weather"}, "weather")
+    in_description = points({"description": "the weather"}, "weather")
+    in_parameter = points({"inputSchema": {"properties": {"weather": {}}}}, "weather")
+
+    assert in_name == in_title > in_description > in_parameter > 0
+
+
+def test_a_word_that_stands_alone_counts_more_than_a_part_of_another() -> None:
+    """Ours: an underscore ends a word, as it does in most names of tools."""
+    assert points({"name": "find_person"}, "person") > points({"name": "impersonation"}, "person") > 0
+
+
+def test_case_is_ignored_and_a_word_with_spaces_is_several() -> None:
+    """Ours: quotes on a command line mean nothing else here."""
+    tool = {"name": "add", "description": "Add two NUMBERS"}
+
+    assert points(tool, "Two numbers") == points(tool, "two", "numbers") > 0
+
+
+def test_what_has_a_meaning_in_a_pattern_is_taken_as_it_is() -> None:
+    """Ours."""
+    assert points({"name": "a+b"}, "a+b")
+    assert not points({"name": "aab"}, "a+b")
+
+
+@pytest.mark.parametrize("schema", [None, [], {}, {"properties": None}, {"properties": []}])
+def test_an_odd_schema_is_passed_over(schema: Any) -> None:
+    """Ours: it was kept as the server sent it."""
+    assert not points({"inputSchema": schema}, "weather")
