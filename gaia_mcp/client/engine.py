@@ -234,7 +234,7 @@ class ClientEngine:
             try:
                 page = self.request(pages.method, pages.params, deadline)
             except PeerError:
-                if not pages.refused():
+                if not pages.is_end_by_error():
                     raise
             else:
                 yield from pages.take(page)

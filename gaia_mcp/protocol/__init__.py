@@ -1,5 +1,84 @@
-"""The MCP conversation as pure rules: no input or output, no clock, no thread, no environment.
+"""The Model Context Protocol (MCP) as pure rules, for clients and for servers.
 
-Bytes become records (`lines`), records become messages (`jsonrpc`), a connection (`client`, `server`, both built on
-`connection`) turns messages into events and says what to send. Whoever owns the pipe feeds it and writes what it says.
+Nothing here does input or output, reads a clock, starts a thread or looks at the environment. The owner of a connection
+passes in each record that arrived, sends the messages that the connection hands out, acts on the events that it
+reports, and never calls it from two threads at once. Every rule can therefore be tested with two connections and no
+process.
+
+How the modules build on one another:
+
+    framing         bytes to records: one line each, of limited length
+    jsonrpc         records to messages: requests, notifications, results, errors
+    versions        the revisions of MCP and their two eras
+    envelope        what a request of the stateless era carries in `params._meta`
+    events          what a connection reports to its owner
+    connection      what both roles share: ids, matching responses, cancellation, progress
+    negotiation     how a client and a server agree on a revision
+    client, server  the two ends
+    revisions       which members of a result each revision knows
+    input_required  results that ask for input first
+    pagination      reading a list page by page
+
+Messages. MCP is JSON-RPC 2.0. A request has an id and a method, and gets exactly one response with the same id: a
+result or an error. A notification has a method and no id, and gets none. A message with a `method` is never a response,
+whatever its id: both sides may send requests, and each numbers its own. Ids are compared with their type, so 1 and "1"
+are two ids. Arrays of messages (batches) exist in the revision 2025-03-26 alone.
+
+Two eras. A revision is one of a fixed set of dates, never compared as a date. Up to 2025-11-25 (the *handshake* era) a
+conversation begins with `initialize`: revision, capabilities and identity are agreed once and hold until the connection
+ends. Either side may then send requests; a server asks for input this way. From 2026-07-28 on (the *stateless* era)
+nothing is agreed or remembered. Each request carries its revision and the client's capabilities in `params._meta`, the
+envelope. A server sends no requests, and every result has a `resultType`. Outside this package no code asks for the
+era: `ClientConnection.check_alive`, for example, sends `ping` in one era and `server/discover` in the other.
+
+Negotiation. A client does not know what it is connected to, so it first sends `server/discover`, which is harmless
+everywhere. (A request such as `tools/list` would prove nothing: some servers of the handshake era answer it before
+`initialize`.) A valid result, or the error UNSUPPORTED_VERSION with a list of revisions, decides for the stateless era.
+Every other response, whatever its error code, means `initialize` on the same connection; so does silence, which only
+the owner can measure and reports with `probe_timed_out`. Once `initialize` is sent, its response alone decides: the id
+of the probe is a string that no later request uses, so a late response to it is recognised and ignored. A server that
+rejects a revision is offered the next older one. Some servers exit when they get a request that they do not know;
+`is_probing` tells the owner that a new process, with `probe=False`, may help.
+A server chooses for each message: a request with an envelope is stateless and stands alone, `initialize` begins a
+handshake conversation, and both may happen on one connection. Neither `server/discover` nor a rejected request commits
+it to an era.
+
+What belongs to what. A pipe has one stream for all messages; HTTP has one stream for each request. So each message to
+be sent is an `Outgoing`, whose `about` names the request that it belongs to, or is None. A client's request is about
+itself. A server's response, and its progress and log messages for an open request, are about that request; what
+announces changes is about the subscription that asked for it, or about nothing in the handshake era. `receive` takes
+the same `about` for a record that arrived on the stream of one request. It settles what an error without an id refers
+to. On a single stream such an error is taken for the response to the one pending request, if there is exactly one and
+the code says that the request could not be read; otherwise it is discarded.
+
+Responses. Each request of ours ends in exactly one event: `Result`, `ErrorResponse`, or `InvalidResponse` if the peer
+responded with something that its revision does not allow. No second response to the same request reaches the owner.
+
+Cancellation. `abandon` gives up a request of ours: a response that still arrives is ignored. The peer is told by
+`notifications/cancelled`, marked with `Outgoing.cancels`, because on HTTP in the stateless era closing the stream says
+the same. `initialize` may not be cancelled, and for the probe it would be useless. A peer's cancellation is the event
+`Cancelled`; whatever is then sent as the response is dropped. Neither side waits for a response to what it cancelled.
+
+Input. A server may need something from the user (elicitation), from a language model (sampling), or the list of roots.
+In the handshake era it sends a request, the event `RequestReceived` on the client, and waits for the response. In the
+stateless era it ends the request with `resultType: "input_required"`, which carries input requests, an opaque state, or
+both; the client sends the original request again, under a new id, with its responses and the state unchanged. These
+round trips are limited in number.
+
+Changes. In the handshake era a server announces changed lists unasked, and changed resources after
+`resources/subscribe`. In the stateless era it announces nothing without a subscription, a `subscriptions/listen`
+request that stays open. The server acknowledges it first, naming what it grants, and its result ends it. A subscription
+is not a pending request in the sense above: no deadline applies to it, and an error without an id is never about it.
+Changes that happen between two subscriptions are lost, so the end of one is reported as a change.
+
+Lists come in pages. A missing or null `nextCursor` ends a list. An empty string is a cursor like any other, although
+some older servers mean the end by it; `pagination` follows it once and stops at a cursor that it has seen.
+
+Writing strictly, reading tolerantly. What we send conforms to the schema of the revision in use: `revisions` removes
+members that an older client does not know, and replaces content of a kind that it cannot read. What we receive may
+deviate where the meaning is clear, because such servers are in use: lines that are not JSON (banners, logs), a byte
+order mark, NaN, null for an absent member, unknown members, methods and content types, wrong types of optional members.
+Nothing that arrives raises an exception. A record that makes no valid message is either matched to the request it was
+meant for, which then fails, or reported as `Discarded`. A server reports an invalid request back to its client, and
+never responds to a notification or to a response.
 """

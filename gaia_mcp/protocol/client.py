@@ -1,6 +1,6 @@
-"""The client's end of a conversation, in both eras: asking, answering what servers ask, and hearing what changes.
+"""The client's end of a conversation, in both eras: requests, responses to a server's requests, subscriptions.
 
-How the two agree on a version is `opening`'s to say.
+`negotiation` decides how the two agree on a version.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notifica
 from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, Step
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
-# A server may end what it has granted and be asked again; one that always does so at once must not keep us asking.
+# A server may end a subscription, which is then renewed; one that ends each at once must not keep us renewing it.
 # This lasts a day if it ends one every quarter of an hour.
 MAX_WATCHES = 100
 
@@ -51,31 +51,31 @@ class ClientConnection(Connection):
         self._negotiation = Negotiation(server, info, capabilities, probe=probe)
         self._negotiation_id: RequestId | None = None
         self._probe_ids: set[RequestId] = set()
-        # What every stateless request carries; None before the opening and in the handshake era.
+        # The envelope of every stateless request; None before both have agreed, and in the handshake era.
         self._meta: Fixed | None = None
         self._listening: RequestId | None = None
         self._watched: list[str] = []
         self._is_watch_acknowledged = False
         self._watches_left = MAX_WATCHES
-        # Resources by the request that subscribed to them, and which of those have been granted.
+        # Resources by the request that subscribes to them, and which of those requests have been acknowledged.
         self._subscriptions: dict[RequestId, str] = {}
         self._acknowledged: set[RequestId] = set()
         self._server_requests: set[RequestId] = set()
 
     @property
     def is_probing(self) -> bool:
-        """Whether the server has not answered anything yet, so that it may be one that ends on an unknown request."""
+        """Whether the server has not responded to anything yet: it may be one that exits at an unknown request."""
         return self._negotiation.is_probing
 
     def open(self) -> None:
-        """Begin. `Opened` or `NegotiationFailed` follows."""
+        """Begin the negotiation. `Opened` or `NegotiationFailed` follows."""
         self._advance(self._negotiation.begin())
 
     def probe_timed_out(self) -> None:
-        """The server has not answered the probe: try `initialize` on the same pipe, whose answer decides."""
+        """The server has not responded to the probe in time: send `initialize`, whose response decides."""
         if self._negotiation.is_probing:
             assert self._negotiation_id is not None  # noqa: S101 (the probe has one)
-            self.abandon(self._negotiation_id, "no answer")
+            self.abandon(self._negotiation_id, "no response")
             self._advance(self._negotiation.skip_probe())
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
@@ -91,11 +91,11 @@ class ClientConnection(Connection):
         return request_id
 
     def check_alive(self) -> RequestId:
-        """The cheapest question that every server must answer."""
+        """Send the cheapest request that every server must respond to."""
         return self.request("ping" if self._meta is None else "server/discover")
 
     def want_logs(self, level: str) -> RequestId | None:
-        """Ask for log messages of `level` and above; an id when that takes a request of its own."""
+        """Ask for log messages of `level` and above; returns an id if that takes a request of its own."""
         if self._meta is not None:
             self._meta = Fixed({**self._meta, LOG_LEVEL_KEY: level})
         elif self.peer is not None and "logging" in self.peer.capabilities:
@@ -103,9 +103,9 @@ class ClientConnection(Connection):
         return None
 
     def watch_lists(self) -> None:
-        """See to it that changed lists are announced, where the server offers that."""
+        """Have changed lists announced, where the server declares that it can."""
         if self._meta is None or self.peer is None:
-            return  # The handshake era announces them unasked.
+            return  # Servers of the handshake era announce them unasked.
         if self._listening is not None or self._watches_left == 0:
             return
         self._watched = [
@@ -120,7 +120,7 @@ class ClientConnection(Connection):
             self._listening = self.request("subscriptions/listen", {"notifications": wanted})
 
     def subscribe(self, uri: str) -> RequestId:
-        """Ask to be told of every change of a resource. Once that is granted, `ResourceUpdated` follows for each."""
+        """Subscribe to a resource. A `Result` acknowledges that; `ResourceUpdated` then follows for each change."""
         if self._meta is None:
             return self.request("resources/subscribe", {"uri": uri})
         request_id = self.request("subscriptions/listen", {"notifications": {"resourceSubscriptions": [uri]}})
@@ -128,10 +128,10 @@ class ClientConnection(Connection):
         return request_id
 
     def unsubscribe(self, uri: str) -> RequestId | None:
-        """Ask to be told no more; an id when that takes a request of its own."""
+        """End the subscription to a resource; returns an id if that takes a request of its own."""
         if self._meta is None:
             return self.request("resources/unsubscribe", {"uri": uri})
-        # Whoever still waits for a grant would wait in vain.
+        # Not those without an acknowledgement: their callers still wait for one.
         for request_id in [known for known in self._acknowledged if self._subscriptions[known] == uri]:
             self.abandon(request_id, "no longer wanted")
         return None
@@ -142,19 +142,19 @@ class ClientConnection(Connection):
         super().abandon(request_id, reason)
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
-        """Answer a server's request. Nothing is sent for one that was cancelled."""
+        """Send the result of a server's request. Nothing is sent for a cancelled one."""
         self._send_response(request_id, jsonrpc.result(request_id, value))
 
     def respond_error(self, request_id: RequestId, code: int, text: str) -> None:
-        """Answer a server's request with an error. Nothing is sent for one that was cancelled."""
+        """Send an error in response to a server's request. Nothing is sent for a cancelled one."""
         self._send_response(request_id, jsonrpc.error(request_id, code, text))
 
-    def _send_response(self, request_id: RequestId, answer: Message) -> None:
+    def _send_response(self, request_id: RequestId, response: Message) -> None:
         if request_id in self._server_requests:
             self._server_requests.remove(request_id)
-            self._outgoing.append(Outgoing(answer))
+            self._outgoing.append(Outgoing(response))
 
-    # Opening.
+    # Negotiation.
 
     def _advance(self, step: Step) -> None:
         if isinstance(step, NextRequest):
@@ -171,51 +171,51 @@ class ClientConnection(Connection):
             self._events.append(step)
 
     def _new_probe_id(self) -> str:
-        # A string, which no later request uses: a late answer can never be taken for another.
+        # A string, which no later request has as its id: a late response cannot be taken for another one.
         probe_id = f"discover-{len(self._probe_ids) + 1}"
         self._probe_ids.add(probe_id)
         return probe_id
 
-    # Answers.
+    # Responses.
 
-    def _receive_response(self, method: str, answer: Result | Error) -> None:
-        if answer.id == self._negotiation_id:
-            self._advance(self._negotiation.receive(answer))
-        elif answer.id == self._listening:
+    def _receive_response(self, method: str, response: Result | Error) -> None:
+        if response.id == self._negotiation_id:
+            self._advance(self._negotiation.receive(response))
+        elif response.id == self._listening:
             self._stop_watching()
-        elif answer.id in self._subscriptions:
-            self._end_subscription(method, answer)
-        elif isinstance(answer, Result) and "resultType" in answer.result:
-            self._receive_typed(method, answer)
+        elif response.id in self._subscriptions:
+            self._end_subscription(method, response)
+        elif isinstance(response, Result) and "resultType" in response.result:
+            self._receive_typed(method, response)
         else:
-            super()._receive_response(method, answer)
+            super()._receive_response(method, response)
 
-    def _end_subscription(self, method: str, answer: Result | Error) -> None:
-        assert answer.id is not None  # noqa: S101 (looked up by it)
-        if answer.id in self._acknowledged:
-            self._stop_subscription(answer.id)
-        elif isinstance(answer, Result):
-            self._receive_invalid_response(answer.id, "ended a subscription that it had not granted")
+    def _end_subscription(self, method: str, response: Result | Error) -> None:
+        assert response.id is not None  # noqa: S101 (looked up by it)
+        if response.id in self._acknowledged:
+            self._stop_subscription(response.id)
+        elif isinstance(response, Result):
+            self._receive_invalid_response(response.id, "ended a subscription that it had not acknowledged")
         else:
-            del self._subscriptions[answer.id]
-            super()._receive_response(method, answer)
+            del self._subscriptions[response.id]
+            super()._receive_response(method, response)
 
-    def _receive_typed(self, method: str, answer: Result) -> None:
+    def _receive_typed(self, method: str, response: Result) -> None:
         if self._meta is None:
-            # Before 2026-07-28 it says nothing; nobody who reads the result shall have to know that.
-            bare = {key: value for key, value in answer.result.items() if key != "resultType"}
-            self._events.append(Result(answer.id, bare))
-        elif (problem := type_problem(method, answer.result, self._result_types)) is not None:
-            self._receive_invalid_response(answer.id, problem)
+            # Before 2026-07-28 the member has no meaning; readers of the result need not know that.
+            bare = {key: value for key, value in response.result.items() if key != "resultType"}
+            self._events.append(Result(response.id, bare))
+        elif (problem := type_problem(method, response.result, self._result_types)) is not None:
+            self._receive_invalid_response(response.id, problem)
         else:
-            self._events.append(answer)
+            self._events.append(response)
 
     def _match_without_id(self, error: Error) -> RequestId | None:
         if self._about is not None:
             return self._about
-        # Servers answer in order: this is about the probe, which was sent before whatever is open now.
-        given_up = self._probe_ids & self._abandoned.keys()
-        return given_up.pop() if given_up else super()._match_without_id(error)
+        # Servers read in order: this is about the probe, which was sent before all that is pending now.
+        abandoned = self._probe_ids & self._abandoned.keys()
+        return abandoned.pop() if abandoned else super()._match_without_id(error)
 
     def _receive_invalid_response(self, request_id: RequestId, problem: str) -> None:
         if request_id == self._negotiation_id:
@@ -229,25 +229,25 @@ class ClientConnection(Connection):
             super()._receive_invalid_response(request_id, problem)
 
     def _stop_watching(self) -> None:
-        """The server has ended the watch: what changes from now on is not announced, so the lists must be asked for."""
+        """The server has ended the subscription: changes are no longer announced, so the lists must be read again."""
         self._listening = None
         if not self._is_watch_acknowledged:
-            self._watches_left = 0  # It was refused, in whatever form: servers do so with an error or an empty result.
+            self._watches_left = 0  # It was rejected, which servers do with an error or with an empty result.
         self._events += [ListChanged(kind) for kind in self._watched]
 
     def _stop_subscription(self, request_id: RequestId) -> None:
         self._acknowledged.remove(request_id)
         self._events.append(SubscriptionEnded(self._subscriptions.pop(request_id)))
 
-    # What the server sends of its own accord.
+    # Requests and notifications of the server.
 
     def _accepts_batches(self) -> bool:
         return self.peer is not None and self.peer.version == BATCH_VERSION
 
     def _receive_request(self, request: Request) -> None:
         if self._meta is not None:
-            # Stateless servers send no requests and clients write no responses: say so and go on.
-            self._discard(f"asked {request.method}, which a server of this revision may not", b"")
+            # In this era servers send no requests, and clients no responses.
+            self._discard(f"sent the request {request.method}, which servers of this revision may not send", b"")
         elif request.method == "ping":
             self._outgoing.append(Outgoing(jsonrpc.result(request.id, {})))
         else:
@@ -265,7 +265,7 @@ class ClientConnection(Connection):
 
     def _receive_update(self, params: dict[str, Any]) -> None:
         uri, subscription = params.get("uri"), meta_of(params).get(SUBSCRIPTION_KEY)
-        # One that has been given up may still be told of for a moment. Servers that say no id are taken at their word.
+        # An update may still arrive after its subscription ended. Some servers send no subscription id at all.
         is_known = self._meta is None or not jsonrpc.is_id(subscription) or subscription in self._subscriptions
         if isinstance(uri, str) and is_known:
             self._events.append(ResourceUpdated(uri))
@@ -273,7 +273,7 @@ class ClientConnection(Connection):
     def _receive_acknowledgement(self, params: dict[str, Any]) -> None:
         request_id, granted = meta_of(params).get(SUBSCRIPTION_KEY), params.get("notifications")
         if not jsonrpc.is_id(request_id) or request_id not in self._subscriptions:
-            self._is_watch_acknowledged = True  # There is only one that it can mean.
+            self._is_watch_acknowledged = True  # It can only mean the one for the lists.
             return
         uris = granted.get("resourceSubscriptions") if isinstance(granted, dict) else None
         if isinstance(uris, list) and self._subscriptions[request_id] in uris:
@@ -281,21 +281,22 @@ class ClientConnection(Connection):
                 self._acknowledged.add(request_id)
                 self._events.append(Result(request_id, {}))
         else:
-            self.abandon(request_id, "it was not granted")
-            super()._receive_invalid_response(request_id, "granted a subscription without the resource that it was for")
+            self.abandon(request_id, "not acknowledged")
+            problem = "acknowledged a subscription without the resource that it was for"
+            super()._receive_invalid_response(request_id, problem)
 
     def _receive_cancelled(self, params: dict[str, Any]) -> None:
         cancelled = params.get("requestId")
         if not jsonrpc.is_id(cancelled):
             return
         if cancelled == self._listening or cancelled in self._subscriptions:
-            # The result may follow, or not: servers read the specification both ways.
+            # The result may follow or not: servers read the specification both ways.
             self._pending.pop(cancelled, None)
             self._ignore_responses_to(cancelled)
             if cancelled == self._listening:
                 self._stop_watching()
             else:
-                self._receive_invalid_response(cancelled, "cancelled a subscription that it had not granted")
+                self._receive_invalid_response(cancelled, "cancelled a subscription that it had not acknowledged")
         elif cancelled in self._server_requests:
             self._server_requests.remove(cancelled)
             self._events.append(Cancelled(cancelled, jsonrpc.as_text(params.get("reason", ""))))
@@ -310,10 +311,10 @@ class ClientConnection(Connection):
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
         is_ours = message.kind == "response" and (message.id in self._pending or message.id in self._abandoned)
         if message.kind in ("request", "notification"):
-            # Whatever it is, it answers nothing; its id, if any, is the server's own.
+            # It is not a response; its id, if it has one, is the server's own.
             super()._receive_malformed(message, record)
         elif is_ours or b'"jsonrpc"' in record[:256]:
-            self._fail_pending(message.id, f"answered with something that is no JSON-RPC message: {message.problem}")
+            self._fail_pending(message.id, f"answered with an invalid JSON-RPC message: {message.problem}")
         else:
             super()._receive_malformed(message, record)
 
@@ -321,5 +322,5 @@ class ClientConnection(Connection):
         return super()._was_sent(request_id) or request_id in self._probe_ids
 
     def _may_lack_id(self, error: Error) -> bool:
-        # At the start nothing but the opening has been sent, so that there is nothing else that it could be about.
+        # At the start only one request has been sent, so an error can be about nothing else.
         return self._negotiation_id is not None or super()._may_lack_id(error)

@@ -1,7 +1,7 @@
-"""What both roles and both eras share: numbering, matching answers to questions, and sorting what arrives.
+"""What both roles and both eras share: numbering requests, matching responses to them, sorting what arrives.
 
-A connection is fed records with `receive()`, says what happened through `take_events()`, and what to send through
-`take_outgoing()`. It knows nothing of pipes, threads or time; its owner serialises the calls.
+The owner of a connection passes records to `receive()`, and takes events from `take_events()` and messages to send from
+`take_outgoing()`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
 
-# Enough to recognise what a stray line was, not enough to fill a screen.
+# Enough to recognise a discarded line, not enough to fill a screen.
 EXCERPT_CHARS = 120
-# Answers to given-up requests are recognised by id; a long-lived client must not remember every one of them.
+# Responses to abandoned requests are recognised by id; a long-lived client must not remember every one of them.
 ABANDONED_KEPT = 1024
 
 _LIST_CHANGED = {
@@ -47,7 +47,7 @@ class Outgoing(NamedTuple):
 
 
 class Connection:
-    """One end of a conversation. Subclasses know their role; see `client` and `server`."""
+    """One end of a conversation. `client` and `server` have a subclass for each role."""
 
     def __init__(self) -> None:
         self._outgoing: list[Outgoing] = []
@@ -65,7 +65,7 @@ class Connection:
         return outgoing
 
     def take_events(self) -> list[Event]:
-        """What has happened since the last time."""
+        """The events since the last time, in order."""
         events, self._events = self._events, []
         return events
 
@@ -131,13 +131,13 @@ class Connection:
             else:
                 self._receive_message(message)
 
-    def _receive_response(self, method: str, answer: Result | Error) -> None:
-        """An answer to one of our own requests, of this method."""
-        if isinstance(answer, Result):
-            self._events.append(answer)
+    def _receive_response(self, method: str, response: Result | Error) -> None:
+        """A response to one of our own requests, of this method."""
+        if isinstance(response, Result):
+            self._events.append(response)
         else:
-            assert answer.id is not None  # noqa: S101 (looked up by it)
-            self._events.append(ErrorResponse(answer.id, method, answer.code, answer.message, answer.data))
+            assert response.id is not None  # noqa: S101 (looked up by it)
+            self._events.append(ErrorResponse(response.id, method, response.code, response.message, response.data))
 
     # What all share.
 
@@ -151,7 +151,7 @@ class Connection:
         return number
 
     def _was_sent(self, request_id: RequestId) -> bool:
-        """Whether this id was ever one of ours."""
+        """Whether this is the id of a request that we have sent."""
         return isinstance(request_id, int) and 0 < request_id < self._next_id
 
     def _ignore_responses_to(self, request_id: RequestId) -> None:
@@ -168,48 +168,48 @@ class Connection:
         else:
             self._match_response(message)
 
-    def _match_response(self, answer: Result | Error) -> None:
-        answered = answer.id
-        if answered is None:
-            assert isinstance(answer, Error)  # noqa: S101 (a result always has one)
-            answered = self._match_without_id(answer)
-            if answered is None:
-                self._discard(f"an error without an id: {answer.message}", b"")
+    def _match_response(self, response: Result | Error) -> None:
+        request_id = response.id
+        if request_id is None:
+            assert isinstance(response, Error)  # noqa: S101 (a result always has an id)
+            request_id = self._match_without_id(response)
+            if request_id is None:
+                self._discard(f"an error without an id: {response.message}", b"")
                 return
-            answer = answer._replace(id=answered)
-        method = self._pending.pop(answered, None)
+            response = response._replace(id=request_id)
+        method = self._pending.pop(request_id, None)
         if method is not None:
-            self._progress.pop(answered, None)
-            self._receive_response(method, answer)
-        elif answered in self._abandoned:
-            del self._abandoned[answered]
-        elif self._was_sent(answered):
-            self._discard(f"a second answer to id {answered!r}", b"")
+            self._progress.pop(request_id, None)
+            self._receive_response(method, response)
+        elif request_id in self._abandoned:
+            del self._abandoned[request_id]
+        elif self._was_sent(request_id):
+            self._discard(f"a second response to id {request_id!r}", b"")
         else:
-            self._fail_pending(None, f"answered id {answered!r}, which was never asked")
+            self._fail_pending(None, f"answered id {request_id!r}, which was never sent")
 
     def _match_without_id(self, error: Error) -> RequestId | None:
         """The request that an error without an id is about, if any."""
         if self._about is not None:
             return self._about
-        # It can only be about the one thing that was asked, if at all.
+        # If it is about a request at all, then about the only one.
         return self._only_pending() if self._may_lack_id(error) else None
 
     def _may_lack_id(self, error: Error) -> bool:
-        """Whether this error, without an id, can be the answer to a request."""
-        # Any other code comes from servers that answer notifications, and says nothing of what was asked.
+        """Whether this error, which has no id, can be the response to a request."""
+        # Errors with any other code come from servers that respond to notifications.
         return error.code in (jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST)
 
     def _only_pending(self) -> RequestId | None:
-        """The request that waits for a response, if there is no doubt about which."""
+        """The request that a response without an id belongs to, None if it could be one of several."""
         if self._about is not None:
             return self._about
-        # A subscription is meant to stay open, and would make every other request one of several.
+        # A subscription stays open, and would make every other request one of several.
         waiting = [request_id for request_id, method in self._pending.items() if method != "subscriptions/listen"]
         return waiting[0] if len(waiting) == 1 else None
 
     def _fail_pending(self, request_id: RequestId | None, problem: str) -> None:
-        """Blame `problem` on a request, or on the only one that waits; with several, nobody can say whose it was."""
+        """Let a request fail with `problem`; if it is not known which, the only pending one, and with several none."""
         if request_id in self._abandoned:
             del self._abandoned[request_id]
             return
@@ -246,7 +246,7 @@ class Connection:
         token, progress = params.get("progressToken"), params.get("progress")
         if not jsonrpc.is_id(token) or token not in self._pending or not isinstance(progress, (int, float)):
             return
-        # Progress only ever grows; what does not (NaN neither) is a server's mistake and would make a bar jump back.
+        # Progress must increase. A value that does not (NaN included) is the server's mistake: a bar would jump back.
         if not progress > self._progress.get(token, float("-inf")):
             return
         self._progress[token] = progress
@@ -265,8 +265,8 @@ class Connection:
 
 
 def _excerpt(value: Any) -> bytes:
-    """A member of a batch, as it may have looked. Unlike what we send, it may hold NaN."""
+    """A member of a batch, as it may have looked. Unlike our own messages, it may contain NaN."""
     try:
         return json.dumps(value).encode("ascii")
-    except RecursionError:  # Reading goes a little deeper than writing.
+    except RecursionError:  # Python reads JSON that is nested a little more deeply than what it writes.
         return b""

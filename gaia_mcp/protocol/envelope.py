@@ -26,18 +26,18 @@ def with_meta(params: dict[str, Any] | None, meta: dict[str, Any]) -> dict[str, 
 
 
 def meta_of(params: dict[str, Any]) -> dict[str, Any]:
-    """The `_meta` of `params`, empty when there is none."""
+    """The `_meta` of `params`, empty if it has none."""
     meta = params.get("_meta")
     return meta if isinstance(meta, dict) else {}
 
 
 def has_envelope(params: dict[str, Any]) -> bool:
-    """Whether a request says that it is a stateless one."""
+    """Whether a request is of the stateless era."""
     return VERSION_KEY in meta_of(params)
 
 
 def read_context(params: dict[str, Any]) -> RequestContext | str:
-    """The client behind a stateless request, or what is wrong with its envelope."""
+    """The context of a stateless request, or what is wrong with its envelope."""
     meta = meta_of(params)
     version, capabilities, info = meta.get(VERSION_KEY), meta.get(CAPABILITIES_KEY), meta.get(INFO_KEY, {})
     level = meta.get(LOG_LEVEL_KEY)
@@ -53,6 +53,6 @@ def read_context(params: dict[str, Any]) -> RequestContext | str:
 
 
 def progress_token(meta: dict[str, Any]) -> int | str | None:
-    """The token under which the caller wants progress, if it does."""
+    """The token under which the client asks for progress, None if it does not."""
     token = meta.get("progressToken")
     return token if is_id(token) else None

@@ -1,4 +1,4 @@
-"""What happened on a connection, for whoever owns it. That one of our requests has its result, `jsonrpc.Result` says.
+"""What a connection reports to its owner. For the result of a request of ours, `jsonrpc.Result` is the event.
 
 Named tuples: one is made for every message, and they cost a fraction of a frozen dataclass.
 """
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Peer(NamedTuple):
-    """The server at the other end, as it presented itself. Names are for display, never a basis for behaviour."""
+    """The server at the other end, as it presents itself. Names are for display, never a basis for behaviour."""
 
     version: str
     info: dict[str, Any]
     capabilities: dict[str, Any]
     instructions: str
-    # "handshake" or "stateless": to be shown and remembered, never to be asked.
+    # "handshake" or "stateless": to be shown and cached, never a basis for behaviour.
     era: str
 
 
 class RequestContext(NamedTuple):
-    """The client behind one request."""
+    """What a client says of itself with one request, or said for all of them in its handshake."""
 
     version: str
     info: dict[str, Any]
@@ -35,19 +35,19 @@ class RequestContext(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """The conversation can begin."""
+    """Both sides have agreed on a revision; requests may be sent."""
 
     peer: Peer
 
 
 class NegotiationFailed(NamedTuple):
-    """It never will."""
+    """They could not agree."""
 
     error: MCPError
 
 
 class ErrorResponse(NamedTuple):
-    """One of our requests was answered with an error."""
+    """The response to one of our requests is an error."""
 
     id: RequestId
     method: str
@@ -57,14 +57,14 @@ class ErrorResponse(NamedTuple):
 
 
 class InvalidResponse(NamedTuple):
-    """One of our requests was answered with something that is no answer."""
+    """The response to one of our requests is invalid."""
 
     id: RequestId
     problem: str
 
 
 class RequestReceived(NamedTuple):
-    """The peer wants an answer: `respond()` or `respond_error()` with this id."""
+    """The peer has sent a request: call `respond()` or `respond_error()` with its id."""
 
     id: RequestId
     method: str
@@ -73,14 +73,14 @@ class RequestReceived(NamedTuple):
 
 
 class Cancelled(NamedTuple):
-    """The peer no longer wants the answer to this request. None must be sent."""
+    """The peer has cancelled its request. What is sent as the response is dropped."""
 
     id: RequestId
     reason: str
 
 
 class Progressed(NamedTuple):
-    """One of our requests is getting on; `id` is the request's."""
+    """Progress of one of our requests, with its `id`."""
 
     id: RequestId
     progress: float
@@ -89,7 +89,7 @@ class Progressed(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """The peer says something to a person. `data` is any JSON value."""
+    """A log message of the peer. `data` is any JSON value."""
 
     level: str
     logger: str
@@ -97,25 +97,25 @@ class Logged(NamedTuple):
 
 
 class ListChanged(NamedTuple):
-    """`kind` is "tools", "prompts" or "resources"."""
+    """A list of the peer has changed: `kind` is "tools", "prompts" or "resources"."""
 
     kind: str
 
 
 class ResourceUpdated(NamedTuple):
-    """A resource that was subscribed to, or a part of it, is no longer what it was."""
+    """A resource that was subscribed to has changed, or a part of it."""
 
     uri: str
 
 
 class SubscriptionEnded(NamedTuple):
-    """The peer no longer tells of this resource. What changed meanwhile, and changes from now on, nobody hears."""
+    """The peer has ended the subscription to this resource: later changes of it are not reported."""
 
     uri: str
 
 
 class Discarded(NamedTuple):
-    """Something arrived that is not part of the conversation; it was passed over."""
+    """A record that is not a valid message, or is not allowed here, was ignored. `excerpt` is how it begins."""
 
     problem: str
     excerpt: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-# A whole video as base64 fits; a server that never ends its line does not take the machine with it.
+# A whole video in base64 fits; a server that never ends its line does not exhaust the memory.
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 
 
 class RecordTooLongError(ValueError):
-    """A line that passed the limit before it ended. The stream cannot be read any further."""
+    """A line is longer than the limit. The stream cannot be read any further."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"a line of more than {limit} bytes")
@@ -15,7 +15,7 @@ class RecordTooLongError(ValueError):
 
 
 class LineBuffer:
-    """Cuts what arrives into lines.
+    """Splits arriving bytes into lines.
 
     An unfinished line grows in one piece of memory, so that a record of 50 MB leaves no trail of small ones behind.
     """

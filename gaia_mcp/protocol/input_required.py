@@ -1,6 +1,6 @@
-"""Multi-round-trip requests: a result that is not one yet, but asks for something first (2026-07-28).
+"""Multi-round-trip requests: a result that asks for input first (2026-07-28).
 
-The caller collects answers and sends the same request again, with them and with the server's opaque state.
+The client collects responses and sends the same request again, with them and with the server's opaque state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # The limit of every SDK.
 MAX_ROUND_TRIPS = 10
-# A server that only wants to be asked again is given 50 ms, doubling to 250 ms, as the SDKs do.
+# A server that requires nothing but the same request again is given 50 ms, doubling to 250 ms, as the SDKs do.
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 0.25
 # The values of `resultType` in the specification, each with the methods whose results may have it; None stands for all.
@@ -27,14 +27,14 @@ RESULT_TYPES: ResultTypes = MappingProxyType(
 
 
 class InputRequired(NamedTuple):
-    """What the server wants: questions by key, each with `method` and `params`, and the state to hand back."""
+    """The input that a server requires: requests by key, each with `method` and `params`, and a state to send back."""
 
     requests: dict[str, dict[str, Any]]
     state: str | None
 
 
 def type_problem(method: str, result: dict[str, Any], known: ResultTypes = RESULT_TYPES) -> str | None:
-    """What is wrong with the type of a stateless result of `method`, in words; None if nothing is."""
+    """What is wrong with the `resultType` of a stateless result of `method`; None if nothing is."""
     kind = result.get("resultType", "complete")
     if not isinstance(kind, str) or kind not in known:
         return _unknown_type(kind)
@@ -45,7 +45,7 @@ def type_problem(method: str, result: dict[str, Any], known: ResultTypes = RESUL
 
 
 def input_required(result: dict[str, Any]) -> InputRequired | str | None:
-    """None for a complete result, what is wanted for an unfinished one, or what is wrong with it in words."""
+    """None for a complete result, the required input for another one, or what is wrong with that result."""
     kind = result.get("resultType", "complete")
     if kind == "complete":
         return None
@@ -53,16 +53,16 @@ def input_required(result: dict[str, Any]) -> InputRequired | str | None:
         return _unknown_type(kind)
     requests, state = result.get("inputRequests", {}), result.get("requestState")
     if not isinstance(requests, dict) or not all(_is_request(request) for request in requests.values()):
-        return "asked for input in a form that is none"
+        return "asked for input in an invalid form"
     if state is not None and not isinstance(state, str):
-        return "handed over a request state that is not a string"
+        return "sent a request state that is not a string"
     if not requests and state is None:
-        return "asked for input without saying which"
+        return "asked for input with neither requests nor a state"
     return InputRequired(requests, state)
 
 
 def retry_params(params: dict[str, Any], required: InputRequired, responses: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the next round: the original ones, the answers, and the state byte for byte."""
+    """The parameters of the next round trip: the original ones, the responses, and the state byte for byte."""
     again = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
     if required.requests:
         again["inputResponses"] = responses
@@ -72,7 +72,7 @@ def retry_params(params: dict[str, Any], required: InputRequired, responses: dic
 
 
 def pause_before(attempt: int) -> float:
-    """Seconds to wait before a round that only hands the state back; the first round is number 1."""
+    """Seconds to wait before a round trip that only sends the state back; the first one has number 1."""
     return float(min(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_SECONDS))
 
 

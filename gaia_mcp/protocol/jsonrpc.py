@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as MCP uses it: what a record is, and how a message is written.
+"""JSON-RPC 2.0 as MCP uses it: reading records, classifying messages, writing them.
 
 Knows no method and no version of MCP.
 """
@@ -20,7 +20,7 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 # MCP's own: 2026-07-28 reserves -32020 to -32099 for the specification.
 UNSUPPORTED_VERSION = -32022
-# Up to 2025-11-25 only; newer servers say INVALID_PARAMS.
+# Up to 2025-11-25 only; newer servers use INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
 
 _decoder = json.JSONDecoder()
@@ -28,7 +28,7 @@ _write = compact_writer()
 
 
 class Fixed(dict[str, Any]):
-    """An object that goes into the `_meta` of many messages and that nobody changes: it is written once."""
+    """An object in the `_meta` of many messages, never changed after it was made: it is encoded once."""
 
     __slots__ = ("text",)
 
@@ -44,7 +44,7 @@ class Fixed(dict[str, Any]):
 
 
 class Request(NamedTuple):
-    """A message that wants an answer."""
+    """A message that gets a response."""
 
     id: RequestId
     method: str
@@ -52,21 +52,21 @@ class Request(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """A message that wants none."""
+    """A message that gets none."""
 
     method: str
     params: dict[str, Any]
 
 
 class Result(NamedTuple):
-    """The answer to a request."""
+    """A response with a result."""
 
     id: RequestId
     result: dict[str, Any]
 
 
 class Error(NamedTuple):
-    """The refusal of a request; `id` is None when the peer could not read whose."""
+    """A response with an error; `id` is None if the peer could not read which request it is for."""
 
     id: RequestId | None
     code: int
@@ -75,7 +75,7 @@ class Error(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """JSON that is no message. `kind`: "request", "notification", "response", or "" when there is no telling."""
+    """JSON that is not a valid message. `kind` is what it resembles: "request", "notification", "response", or ""."""
 
     problem: str
     id: RequestId | None
@@ -83,9 +83,9 @@ class Malformed(NamedTuple):
 
 
 def encode(message: Message | list[Message]) -> bytes:
-    """One line. ASCII-escaped, so that no code page on the way can harm it.
+    """The message as one line. ASCII-escaped, so that no code page on the way can damage it.
 
-    Raises `TypeError` or `ValueError` for what JSON cannot say, which includes NaN and the infinities.
+    Raises `TypeError` or `ValueError` for a value that JSON does not have, such as NaN or an infinity.
     """
     if isinstance(message, dict):
         key = "params" if "params" in message else "result"
@@ -93,7 +93,7 @@ def encode(message: Message | list[Message]) -> bytes:
         if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
             bare = body.copy()
             del bare["_meta"]
-            # The body is the last of a message: what closes both of them follows what was written before.
+            # The body is the message's last member: the brackets that close both stand at the end.
             begun = _written({**message, key: bare})[:-2]
             return f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'.encode("ascii")
     return _written(message).encode("ascii") + b"\n"
@@ -118,19 +118,19 @@ def parse(record: bytes) -> Any:
             value, end = _decoder.raw_decode(text)
             if end == len(text):
                 return value
-        # With white space about it, or the byte order mark that is some shells' doing; or no JSON.
+        # It has white space around it, or a byte order mark, which some shells write; or it is not JSON.
         return _decoder.decode(text.removeprefix("\ufeff"))
     except RecursionError as cause:
         raise ValueError("nested too deeply") from cause
 
 
 def is_id(value: object) -> TypeGuard[RequestId]:
-    """Whether this can name a request. `True` cannot, though Python takes it for 1."""
+    """Whether this can be an id. `True` cannot, although it equals 1 in Python."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def as_text(value: object) -> str:
-    """What stands where a text should, for a person to read; empty when it is nested too deeply to write out."""
+    """`value` as text for a person to read, where it should have been a text; empty if it is nested too deeply."""
     try:
         return str(value)
     except RecursionError:
@@ -138,7 +138,7 @@ def as_text(value: object) -> str:
 
 
 def classify(value: Any) -> Request | Notification | Result | Error | Malformed:
-    """What a JSON value is. A server's request differs from a response by `method` alone, never by its id."""
+    """The message that a JSON value is. A request differs from a response by `method` alone, never by its id."""
     if not isinstance(value, dict):
         return Malformed("not an object", None)
     get = value.get

@@ -1,8 +1,8 @@
-"""How a conversation begins: which request opens it, in which version, and what each answer to that means.
+"""How a client agrees with a server on a revision: which request to send, and what each response to it means.
 
-`server/discover` first; what is not a stateless answer falls back to `initialize` on the same pipe. Rules and numbers
-are those of the specification 2026-07-28, basic/versioning, and of the measured servers behind it. Knows no ids and
-writes nothing: `client` does.
+`server/discover` first; any response that is not one of the stateless era leads to `initialize` on the same connection.
+The rules are those of the specification 2026-07-28, basic/versioning, and of servers that were measured. Knows no ids;
+`client` assigns them and sends the requests.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from gaia_mcp.protocol.revisions import capabilities_for, info_for
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era, best_of
 
 _NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
-# A server that refuses our version with these may still speak an older one, though it ought to have offered it.
-_REFUSED_VERSION_CODES = (jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST)
+# A server that rejects our version with one of these may still know an older one, which it should have offered.
+_REJECTED_VERSION_CODES = (jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST)
 
 
 class NextRequest(NamedTuple):
-    """Send this; its answer decides how to go on."""
+    """Send this request; its response decides what comes next."""
 
     method: str
     params: dict[str, Any]
 
 
 class Negotiated(NamedTuple):
-    """Both ends speak `peer.version`. `meta` goes into every request from now on; None where there is no such thing."""
+    """Both ends use `peer.version`. `meta` goes into every request from now on; None in the handshake era."""
 
     peer: Peer
     meta: Fixed | None
@@ -50,7 +50,7 @@ class _State(Enum):
 
 
 class Negotiation:
-    """One attempt to agree with `server`. Each method says what comes next.
+    """One attempt to agree with `server`. Each method returns the next step.
 
     `probe=False` goes straight to `initialize`, for servers known to need it.
     """
@@ -66,30 +66,30 @@ class Negotiation:
 
     @property
     def is_probing(self) -> bool:
-        """Whether `server/discover` waits for its answer."""
+        """Whether `server/discover` was sent and has no response yet."""
         return self._state is _State.PROBING
 
     def begin(self) -> NextRequest:
-        """The first request. Raises `LocalProtocolError` the second time."""
+        """The first request. Raises `LocalProtocolError` if called again."""
         if self._state is not _State.NEW:
             raise LocalProtocolError("a connection can be opened only once")
         return self._discover(STATELESS_VERSIONS[0]) if self._probe else self._initialize(self.proposed)
 
     def skip_probe(self) -> NextRequest:
-        """What to ask of a server that does not answer the probe; from now on only the new answer counts."""
+        """The request for a server that does not respond to the probe; from now on only the response to it counts."""
         return self._initialize(self.proposed)
 
-    def receive(self, answer: Result | Error) -> Step:
-        """What follows from the answer to the last request."""
-        return self._after_discover(answer) if self.is_probing else self._after_initialize(answer)
+    def receive(self, response: Result | Error) -> Step:
+        """The step that follows from the response to the last request."""
+        return self._after_discover(response) if self.is_probing else self._after_initialize(response)
 
     def receive_invalid(self, problem: str) -> Step:
-        """What follows from an answer that is none."""
+        """The step that follows from an invalid response."""
         if self.is_probing:
             return self._initialize(self.proposed)
         return self._fail(RemoteProtocolError(self._server, f"{problem}, when asked to initialize"))
 
-    # Asking.
+    # Requests.
 
     def _discover(self, version: str) -> NextRequest:
         self._state = _State.PROBING
@@ -109,38 +109,38 @@ class Negotiation:
     def _envelope(self, version: str) -> Fixed:
         return Fixed({VERSION_KEY: version, INFO_KEY: self._info, CAPABILITIES_KEY: self._capabilities})
 
-    # Judging.
+    # Responses.
 
-    def _after_discover(self, answer: Result | Error) -> Step:
-        if isinstance(answer, Result):
-            offered = answer.result.get("supportedVersions")
-            if not isinstance(offered, list) or type_problem("server/discover", answer.result) is not None:
+    def _after_discover(self, response: Result | Error) -> Step:
+        if isinstance(response, Result):
+            offered = response.result.get("supportedVersions")
+            if not isinstance(offered, list) or type_problem("server/discover", response.result) is not None:
                 offered = []
             version = best_of(offered, STATELESS_VERSIONS)
             if version is None:
-                return self._initialize(self.proposed)  # A legacy advertisement, or no DiscoverResult at all.
-            return self._agree_stateless(version, answer.result)
-        if answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
+                return self._initialize(self.proposed)  # It advertises the handshake era, or is not a DiscoverResult.
+            return self._agree_stateless(version, response.result)
+        if response.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(response.data)) is not None:
             return self._follow_supported(supported)
-        # Never tied to one code: servers answer -32601, -32602, -32600, -32000 and others.
+        # Any code: servers respond with -32601, -32602, -32600, -32000 and others.
         return self._initialize(self.proposed)
 
-    def _after_initialize(self, answer: Result | Error) -> Step:
-        if isinstance(answer, Result):
-            # Some answer without a version; they mean the one they were asked for.
-            version = answer.result.get("protocolVersion", self.proposed)
+    def _after_initialize(self, response: Result | Error) -> Step:
+        if isinstance(response, Result):
+            # Some respond without a version; they mean the one that was proposed.
+            version = response.result.get("protocolVersion", self.proposed)
             if version not in HANDSHAKE_VERSIONS:
                 return self._fail(VersionError(self._server, [jsonrpc.as_text(version)], HANDSHAKE_VERSIONS))
-            return self._agree(version, None, answer.result.get("serverInfo"), answer.result)
-        if answer.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(answer.data)) is not None:
+            return self._agree(version, None, response.result.get("serverInfo"), response.result)
+        if response.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(response.data)) is not None:
             return self._follow_supported(supported)
-        if answer.code in _REFUSED_VERSION_CODES and (older := self._older_version(answer)) is not None:
+        if response.code in _REJECTED_VERSION_CODES and (older := self._older_version(response)) is not None:
             return self._initialize(older)
-        return self._fail(PeerError(self._server, "initialize", answer.code, answer.message, answer.data))
+        return self._fail(PeerError(self._server, "initialize", response.code, response.message, response.data))
 
     def _follow_supported(self, supported: list[str]) -> Step:
         version = best_of(supported, STATELESS_VERSIONS)
-        # A handshake that was refused is only ever tried again with an older version.
+        # After a rejected handshake only an older version is proposed.
         legacy = best_of(supported, HANDSHAKE_VERSIONS if self.is_probing else self._older_versions())
         if version is not None and self._probes < 2:
             return self._discover(version)
@@ -151,10 +151,10 @@ class Negotiation:
     def _older_versions(self) -> tuple[str, ...]:
         return HANDSHAKE_VERSIONS[HANDSHAKE_VERSIONS.index(self.proposed) + 1 :]
 
-    def _older_version(self, refusal: Error) -> str | None:
-        """The next version to propose: the newest older one that the refusal names, else simply the next older."""
+    def _older_version(self, error: Error) -> str | None:
+        """The next version to propose: the newest older one that the error names, else the next older one."""
         rest = self._older_versions()
-        named = best_of([*_NAMED_VERSION.findall(refusal.message), *(_supported(refusal.data) or ())], rest)
+        named = best_of([*_NAMED_VERSION.findall(error.message), *(_supported(error.data) or ())], rest)
         return named or (rest[0] if rest else None)
 
     # The end.

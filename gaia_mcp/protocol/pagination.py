@@ -1,7 +1,7 @@
-"""Walking a paged list without being led in circles.
+"""Reading a list page by page, also from servers whose cursors do not lead to an end.
 
-Only a missing or null `nextCursor` ends a list; an empty string is a real cursor since 2026-07-28, and a mistaken "end"
-from many older servers. It is followed once; a cursor seen before ends the walk.
+Only a missing or null `nextCursor` ends a list. An empty string is a cursor since 2026-07-28, while many older servers
+mean the end by it: it is followed once. A cursor that was seen before ends the list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LISTS = {
 
 
 class Pages:
-    """The state of one walk: which parameters to ask with next, and what was odd about the answers."""
+    """The state of reading one list: the parameters for the next page, and what was wrong with the pages so far."""
 
     def __init__(self, method: str) -> None:
         self.method = method
@@ -47,9 +47,9 @@ class Pages:
         elif not isinstance(cursor, str):
             self._stop("a cursor that is not a string")
         elif cursor in self._seen:
-            # An old server that means "end" by an empty string answers the first page again: drop it.
+            # An old server that means the end by an empty string sends the first page again: drop it.
             repeated = self.params == {"cursor": ""} and cursor == self._first
-            self._stop("" if repeated else f"the cursor {cursor!r} a second time")
+            self._stop("" if repeated else f"the cursor {cursor!r} was sent a second time")
             return [] if repeated else items
         elif self._count >= MAX_PAGES:
             self._stop(f"more than {MAX_PAGES} pages")
@@ -58,12 +58,12 @@ class Pages:
             self.params = {"cursor": cursor}
         return items
 
-    def refused(self) -> bool:
-        """Whether the refusal of the last request may be taken for the end of the list, which is a problem noted."""
-        # An old server that means "end" by an empty string may well not know it as a cursor.
+    def is_end_by_error(self) -> bool:
+        """Whether an error in response to the last request is the end of the list; that is noted as a problem."""
+        # An old server that means the end by an empty string may reject it as a cursor.
         if self.params != {"cursor": ""}:
             return False
-        self._stop("the cursor '' given and then refused")
+        self._stop("the cursor '' was sent and then rejected")
         return True
 
     def _stop(self, problem: str) -> None:

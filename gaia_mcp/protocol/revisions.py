@@ -1,6 +1,6 @@
-"""What each revision may carry, so that a server says to a client only what its revision knows.
+"""What each revision may contain, so that a server sends to a client only what its revision knows.
 
-Agents write the newest shapes; an older client is given the nearest thing that it can read.
+Agents return results of the newest revision; an older client gets the nearest equivalent that it can read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INTRODUCED = {
     "result": {"resultType": "2026-07-28", "ttlMs": "2026-07-28", "cacheScope": "2026-07-28"},
     "capabilities": {"completions": "2025-03-26", "elicitation": "2025-06-18", "extensions": "2026-07-28"},
 }
-# Results that a stateless client may keep; it must be told for how long. We promise nothing: an agent may change.
+# Results that a stateless client may cache; it must be told for how long. Not at all, since an agent may change.
 CACHEABLE = frozenset(
     {
         "server/discover",
@@ -53,9 +53,9 @@ def info_for(version: str, info: Wire) -> Wire:
 
 
 def can_declare(version: str, capability: str) -> bool:
-    """Whether a server of this revision can say that it has `capability`. What it cannot declare it may still have."""
+    """Whether a server of this revision can declare `capability`. It may have what it cannot declare."""
     first = _INTRODUCED["capabilities"].get(capability)
-    # Transports of somebody's own may name a version that is none.
+    # A user's own transport may name an unknown version.
     return first is None or version not in ALL_VERSIONS or since(version, first)
 
 
@@ -94,7 +94,7 @@ def resource_for(version: str, resource: Wire) -> Wire:
 
 
 def content_for(version: str, block: Wire) -> Wire:
-    """One content block; kinds that the revision lacks become text that says the same."""
+    """One content block; a kind that the revision does not have becomes a text."""
     kind = block.get("type")
     if kind == "audio" and not since(version, "2025-03-26"):
         return {
@@ -149,12 +149,12 @@ _SHAPERS = {
 
 
 def result_for(version: str, method: str, result: Wire, meta: Wire) -> Wire:
-    """The result of `method` for a client of `version`, with whatever its era adds to every result; `meta` is what a
-    stateless one has in its `_meta`.
+    """The result of `method` for a client of `version`, with what its era adds to every result. `meta` goes into the
+    `_meta` of a stateless one.
     """
     is_complete = result.get("resultType", "complete") == "complete"
     if not is_complete:
-        shaped = dict(result)  # It asks for input and has nothing else yet.
+        shaped = dict(result)  # It requires input and contains nothing else yet.
     elif method == "tools/call":
         shaped = call_result_for(version, result)
     elif method == "prompts/get":

@@ -1,7 +1,6 @@
-"""The server's end of a conversation: both eras on one pipe, chosen by each message.
+"""The server's end of a conversation: both eras on one connection, chosen for each message.
 
-An enveloped request is stateless and judged by itself; `initialize` begins a handshake conversation. Neither a
-`server/discover` nor a refused request commits anybody to anything.
+A request with an envelope is stateless and stands alone; `initialize` begins a handshake conversation.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MAX_SUBSCRIPTIONS = 1024
 
 
 class Description(NamedTuple):
-    """What a server says of itself: its `Implementation`, capabilities and instructions."""
+    """How a server describes itself: its `Implementation`, capabilities and instructions."""
 
     info: dict[str, Any]
     capabilities: dict[str, Any]
@@ -49,11 +48,11 @@ class Description(NamedTuple):
 
 
 class _Batch:
-    """The answers to one array of requests, sent together when the last is there."""
+    """The responses to one array of requests, sent together when the last one is there."""
 
     def __init__(self, open_ids: set[RequestId]) -> None:
         self.open_ids = open_ids
-        self.answers: list[Message] = []
+        self.responses: list[Message] = []
 
 
 class ServerConnection(Connection):
@@ -71,7 +70,7 @@ class ServerConnection(Connection):
         self._batches: dict[RequestId, _Batch] = {}
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
-        """Answer a request, in the shape of its client's revision. Nothing is sent for one that was cancelled."""
+        """Send the result of a request, as the client's revision knows it. Nothing is sent for a cancelled one."""
         if (opened := self._open.pop(request_id, None)) is None:
             return
         method, context = opened
@@ -79,7 +78,7 @@ class ServerConnection(Connection):
         self._send_response(request_id, jsonrpc.result(request_id, shaped))
 
     def _signature(self) -> Fixed:
-        """What every stateless result carries; made anew only for another description."""
+        """The `_meta` of every stateless result; made anew only for another description."""
         signed, signature = self._signed
         if signed is not self.description:
             info = info_for(STATELESS_VERSIONS[0], self.description.info)
@@ -88,7 +87,7 @@ class ServerConnection(Connection):
         return signature
 
     def respond_error(self, request_id: RequestId, code: int, text: str, data: Any = None) -> None:
-        """Answer a request with an error. Nothing is sent for one that was cancelled."""
+        """Send an error in response to a request. Nothing is sent for a cancelled one."""
         if (opened := self._open.pop(request_id, None)) is None:
             return
         if code == jsonrpc.RESOURCE_NOT_FOUND and opened[1].version in STATELESS_VERSIONS:
@@ -96,11 +95,11 @@ class ServerConnection(Connection):
         self._send_response(request_id, jsonrpc.error(request_id, code, text, data))
 
     def report_progress(self, request_id: RequestId, progress: float, total: float | None, text: str) -> None:
-        """Tell how far a request has got, if its client asked for that and it is still open."""
+        """Report the progress of a request, if its client asked for that and it is still open."""
         if (opened := self._open.get(request_id)) is None or (token := opened[1].progress_token) is None:
             return
         if progress <= self._progress.get(request_id, float("-inf")):
-            return  # Must only ever grow.
+            return  # It must increase.
         self._progress[request_id] = progress
         params: dict[str, Any] = {"progressToken": token, "progress": progress}
         if total is not None:
@@ -110,17 +109,17 @@ class ServerConnection(Connection):
         self._notify_about(request_id, "notifications/progress", params)
 
     def log(self, request_id: RequestId, level: str, data: Any, logger: str) -> None:
-        """Send a log message on behalf of an open request, if its client wants that level."""
+        """Send a log message about an open request, if its client asked for that level."""
         if (opened := self._open.get(request_id)) is None or "logging" not in self.description.capabilities:
             return
-        # The handshake era sets one level for everything, also while a request runs.
+        # In the handshake era one level holds for everything, and may change while a request runs.
         wanted = opened[1].log_level if opened[1].version in STATELESS_VERSIONS else self._log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             params = {"level": level, "logger": logger, "data": data}
             self._notify_about(request_id, "notifications/message", params)
 
     def announce_list_changed(self, kind: str) -> None:
-        """Tell everybody who may be told that the `kind` ("tools", "prompts", "resources") has changed."""
+        """Announce that the list of `kind` ("tools", "prompts", "resources") has changed, where a client is to know."""
         method = f"notifications/{kind}/list_changed"
         if self._version is not None and self._announces(kind):
             self.notify(method)
@@ -129,7 +128,7 @@ class ServerConnection(Connection):
                 self._notify_about(subscription, method, {"_meta": {SUBSCRIPTION_KEY: subscription}})
 
     def close(self) -> None:
-        """End the subscriptions gracefully; nothing else needs a farewell."""
+        """Send the results that end the subscriptions; nothing else is sent at the end of a connection."""
         for subscription in list(self._subscriptions):
             del self._subscriptions[subscription]
             self.respond(subscription, {"_meta": {SUBSCRIPTION_KEY: subscription}})
@@ -139,7 +138,7 @@ class ServerConnection(Connection):
     def _receive_request(self, request: Request) -> None:
         request_id, method, params = request
         if request_id in self._open:
-            # Not about that id: its stream is the earlier request's.
+            # Not about that id, for the stream is the earlier request's.
             text = f"id {request_id!r} is still in use"
             self._outgoing.append(Outgoing(jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, text)))
             return
@@ -204,14 +203,14 @@ class ServerConnection(Connection):
         self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         self._client = RequestContext(self._version, info, capabilities, None, None)
         self._open[request.id] = (request.method, self._client)
-        answer: dict[str, Any] = {
+        response: dict[str, Any] = {
             "protocolVersion": self._version,
             "capabilities": capabilities_for(self._version, self.description.capabilities),
             "serverInfo": info_for(self._version, self.description.info),
         }
         if self.description.instructions:
-            answer["instructions"] = self.description.instructions
-        self.respond(request.id, answer)
+            response["instructions"] = self.description.instructions
+        self.respond(request.id, response)
 
     def _serve_handshake(self, request: Request, context: RequestContext) -> None:
         if request.method == "logging/setLevel" and "logging" in self.description.capabilities:
@@ -262,7 +261,7 @@ class ServerConnection(Connection):
 
     def _receive_notification(self, notification: Notification) -> None:
         if notification.method != "notifications/cancelled":
-            return  # notifications/initialized and whatever else a client tells: nothing depends on it.
+            return  # Nothing depends on notifications/initialized or any other.
         cancelled = notification.params.get("requestId")
         if not jsonrpc.is_id(cancelled) or cancelled not in self._open:
             return
@@ -279,39 +278,39 @@ class ServerConnection(Connection):
     def _receive_batch(self, values: list[Any]) -> None:
         messages = [jsonrpc.classify(value) for value in values]
         asked = {message.id for message in messages if isinstance(message, Request)}
-        # An id in use is refused by itself; its earlier request is answered as it was asked.
+        # A request with an id in use gets an error of its own; the earlier request is not part of this batch.
         batch = _Batch(asked - self._open.keys())
         self._batches.update(dict.fromkeys(batch.open_ids, batch))
-        # What is no request is answered first, so that the last answer to a request completes the array.
+        # Invalid messages come first, so that the last response to a request completes the array.
         for message in messages:
             if isinstance(message, Malformed):
-                batch.answers += self._errors_for_malformed(message, b"")
-        if not batch.open_ids and batch.answers:
-            self._outgoing.append(Outgoing(batch.answers))
+                batch.responses += self._errors_for_malformed(message, b"")
+        if not batch.open_ids and batch.responses:
+            self._outgoing.append(Outgoing(batch.responses))
         for message in messages:
             if not isinstance(message, Malformed):
                 self._receive_message(message)
 
-    def _send_response(self, request_id: RequestId, answer: Message) -> None:
+    def _send_response(self, request_id: RequestId, response: Message) -> None:
         self._progress.pop(request_id, None)
-        if not self._finish_in_batch(request_id, answer):
-            self._outgoing.append(Outgoing(answer, request_id))
+        if not self._finish_in_batch(request_id, response):
+            self._outgoing.append(Outgoing(response, request_id))
 
-    def _finish_in_batch(self, request_id: RequestId, answer: Message | None) -> bool:
-        """Whether the request came in a batch; the batch is sent when this was its last."""
+    def _finish_in_batch(self, request_id: RequestId, response: Message | None) -> bool:
+        """Whether the request came in a batch; the batch is sent if this was its last response."""
         batch = self._batches.pop(request_id, None)
         if batch is None:
             return False
-        if answer is not None:
-            batch.answers.append(answer)
+        if response is not None:
+            batch.responses.append(response)
         batch.open_ids.discard(request_id)
-        if not batch.open_ids and batch.answers:
-            self._outgoing.append(Outgoing(batch.answers, request_id))
-            batch.answers = []
+        if not batch.open_ids and batch.responses:
+            self._outgoing.append(Outgoing(batch.responses, request_id))
+            batch.responses = []
         return True
 
     def _receive_invalid_json(self, record: bytes) -> None:
-        # Blank chatter is ignored as every SDK does; what was meant as a message deserves to hear that it was none.
+        # Other lines are ignored, as every SDK does; one that was meant as a message gets an error.
         if record.lstrip().startswith((b"{", b"[")):
             self._outgoing.append(Outgoing(jsonrpc.error(None, jsonrpc.PARSE_ERROR, "Parse error")))
         else:
@@ -322,7 +321,7 @@ class ServerConnection(Connection):
 
     def _errors_for_malformed(self, message: Malformed, record: bytes) -> list[Message]:
         if message.kind in ("notification", "response"):
-            # Neither is ever answered, and an error with an answer's id would be taken for one.
+            # Neither gets a response, and an error with a response's id would be taken for one.
             self._discard(message.problem, record)
             return []
         return [jsonrpc.error(message.id, jsonrpc.INVALID_REQUEST, f"Invalid request: {message.problem}")]

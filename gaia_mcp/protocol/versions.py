@@ -21,7 +21,7 @@ BATCH_VERSION = "2025-03-26"
 
 
 class Era(Enum):
-    """How a conversation begins: with `initialize`, or with nothing at all."""
+    """Whether a conversation begins with `initialize`, or each request stands alone."""
 
     HANDSHAKE = "handshake"
     STATELESS = "stateless"

@@ -144,12 +144,12 @@ def test_what_strayed_is_counted_in_words() -> None:
 def test_messages_that_break_the_rules_are_counted_apart() -> None:
     """Ours: they are MCP, and whoever mends the server looks for something else."""
     host = Host()
-    host.strayed("a second answer to id 3", "")
-    assert host.noise() == "1 message that breaks the rules of MCP: 'a second answer to id 3'"
+    host.strayed("a second response to id 3", "")
+    assert host.noise() == "1 message that breaks the rules of MCP: 'a second response to id 3'"
     host.strayed("an id that is neither a string nor an integer", '{"jsonrpc": "2.0", "id": 1.5')
     host.strayed("not JSON", "hello")
 
     assert host.noise() == (
         "1 line to stdout that is not MCP: 'hello', "
-        "and 2 messages that break the rules of MCP, the first: 'a second answer to id 3'"
+        "and 2 messages that break the rules of MCP, the first: 'a second response to id 3'"
     )

@@ -795,7 +795,7 @@ def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Starte
 
     with pytest.raises(RemoteProtocolError, match="sampling/createMessage"):
         client.call("sampling", {})
-    with pytest.raises(RemoteProtocolError, match="without saying which"):
+    with pytest.raises(RemoteProtocolError, match="with neither requests nor a state"):
         client.call("nothing", {})
     assert len(calls(start_server, "good_stateless")) == 2
 

@@ -92,10 +92,10 @@ def test_an_old_server_that_refuses_its_own_empty_cursor_is_understood() -> None
     assert pages.take(page("a", nextCursor="")) == ["a"]
     assert not pages.done
 
-    assert pages.refused()
+    assert pages.is_end_by_error()
 
     assert pages.done
-    assert pages.problems == ["the cursor '' given and then refused"]
+    assert pages.problems == ["the cursor '' was sent and then rejected"]
 
 
 @pytest.mark.parametrize("cursor", [None, "p2"])
@@ -105,7 +105,7 @@ def test_any_other_refusal_is_one(cursor: str | None) -> None:
     if cursor is not None:
         pages.take(page("a", nextCursor=cursor))
 
-    assert not pages.refused()
+    assert not pages.is_end_by_error()
 
     assert not pages.done
     assert pages.problems == []

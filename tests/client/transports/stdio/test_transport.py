@@ -143,7 +143,7 @@ def test_a_server_that_closes_its_output_is_reported_though_it_runs(start_server
 @pytest.mark.parametrize(
     ("server", "words"),
     [
-        ("wrong_id", "4711"), ("garbage_answer", "not valid JSON"), ("answers_array", "no JSON-RPC message"),
+        ("wrong_id", "4711"), ("garbage_answer", "not valid JSON"), ("answers_array", "an invalid JSON-RPC message"),
     ],
 )  # fmt: skip
 def test_an_answer_that_is_none_is_reported_as_the_servers_mistake(
