@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
-    from gaia_mcp.storage.era_cache import EraCache
+    from gaia_mcp.storage.server_cache import ServerCache
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -60,7 +60,7 @@ class ClientEngine:
         *,
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         host: Host | None = None,
-        era_cache: EraCache | None = None,
+        era_cache: ServerCache | None = None,
     ) -> None:
         self.name = name
         self.transport = transport
@@ -151,19 +151,19 @@ class ClientEngine:
     def _open(self, deadline: Deadline, disconnects: object) -> Peer:
         with self._alone(deadline):
             self._tools = None
-            known = self._era_cache.lookup() if self._era_cache is not None else None
+            known = self._era_cache.era() if self._era_cache is not None else None
             try:
                 peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
             except MCPError as error:
                 if self._era_cache is None or known != "handshake":
                     raise
                 # It may have been updated since: find out anew, the next time if there is no time left now.
-                self._era_cache.forget()
+                self._era_cache.forget("era")
                 if not isinstance(error, (ProtocolError, ServerExitedError)):
                     raise
                 peer = self._conversation.open(probe=True, deadline=deadline)
             if self._era_cache is not None and peer.era != known:
-                self._era_cache.remember(peer.era)
+                self._era_cache.keep_era(peer.era)
             self.server_info = peer.info
             self._wanted = True
             # Last of all: a disconnect() that comes after this finds everything in place that it has to undo.

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Child
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.storage.era_cache import EraCache
+    from gaia_mcp.storage.server_cache import ServerCache
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -50,32 +51,40 @@ class MCPClient(OffersClient):
         *,
         host: Host | None = None,
         environ: Mapping[str, str] | None = None,
-        era_cache: EraCache | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
-        child: Child | None = None,
     ) -> MCPClient:
         """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`.
 
         An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`.
-        Raises `EntryError` (a `ValueError`) for an entry that makes no sense, `VariableUnsetError`.
+        Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
         """
-        from gaia_mcp.client.transports.stdio.transport import StdioTransport
         from gaia_mcp.config.entries import read_entry
 
-        entry = read_entry(name, config).resolved(environ)
+        entry = read_entry(name, config)
+        return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr)
+
+    @classmethod
+    def from_entry(
+        cls,
+        entry: ServerEntry,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        debug: bool = False,
+        *,
+        host: Host | None = None,
+        environ: Mapping[str, str] | None = None,
+        era_cache: ServerCache | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
+        child: Child | None = None,
+    ) -> MCPClient:
+        """A client, not yet connected, for an entry that has been read already; as `from_config` otherwise.
+
+        `era_cache` remembers the era of the server; `child` is its process, if that has been started already.
+        """
+        from gaia_mcp.client.transports.factory import transport_of
+
         seconds = entry.timeout or timeout
-        transport = StdioTransport(
-            entry.command,
-            entry.args,
-            entry.env,
-            seconds,
-            debug,
-            cwd=entry.cwd,
-            name=name,
-            on_stderr=on_stderr,
-            child=child,
-        )
-        return cls(name, transport, debug, timeout=seconds, host=host, era_cache=era_cache)
+        transport = transport_of(entry, seconds, debug, environ=environ, on_stderr=on_stderr, child=child)
+        return cls(entry.name, transport, debug, timeout=seconds, host=host, era_cache=era_cache)
 
     @classmethod
     def from_command(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.command import NOTHING, Command
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from gaia_mcp.config.targets import Remote, Target
 
 # GAIA's own limit for an entry's timeout.
 MAX_TIMEOUT_SECONDS = 600
@@ -25,65 +26,55 @@ _URL_TYPES = {
 }
 
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-# A tuple rather than a dataclass, which would take as long to load as all the rest that leads to a server's start.
 class ServerEntry(NamedTuple):
-    """An entry that makes sense. `transport` is "stdio", "http", "sse", "rpc", "handler" or "agent".
-
-    `raw` is the entry as it stands in the file; `source` the file; `timeout` in seconds, None where it says nothing.
-    """
+    """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given."""
 
     name: str
-    transport: str
-    command: str = ""
-    args: list[str] | None = None
-    env: Mapping[str, Any] = _NOTHING
-    cwd: str | None = None
-    url: str = ""
-    headers: Mapping[str, str] = _NOTHING
+    target: Target
     timeout: float | None = None
     disabled: bool = False
-    raw: Mapping[str, Any] = _NOTHING
+    raw: Mapping[str, Any] = NOTHING
     source: Path | None = None
 
+    @property
+    def transport(self) -> str:
+        """How the server is reached: "stdio", "http", "sse", "rpc", "handler" or "agent"."""
+        return self.target.transport
+
     def resolved(self, environ: Mapping[str, str] | None = None) -> ServerEntry:
-        """This entry ready for use: references expanded, secrets fetched from the keyring.
+        """This entry ready for use: variables expanded, secrets fetched from the keyring.
 
-        Raises `VariableUnsetError`, or `EntryError` for a server that cannot be reached from here.
+        Raises `VariableUnsetError`, and `EntryError` for a secret or a URL that cannot be used.
         """
-        environ = os.environ if environ is None else environ
-        if self.transport != "stdio":
-            raise EntryError(
-                self.name,
-                f"servers of type {self.transport!r} cannot be reached by this version, only those with a 'command'",
-                hint="such an entry is only kept (add --no-check), for a version that can use it",
-            )
+        return self._replace(target=self.target.resolved(self.name, os.environ if environ is None else environ))
 
-        def value(text: str, where: str) -> str:
-            return expanded(text, environ, server=self.name, field=where)
+    def masked(self) -> dict[str, Any]:
+        """The members of this entry for showing, with their secrets masked."""
+        shown = {"name": self.name, "transport": self.transport, **self.target.masked()}
+        if self.timeout is not None:
+            shown["timeout"] = self.timeout
+        return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
 
-        return self._replace(
-            command=_home(value(self.command, "command")),
-            args=None if self.args is None else [value(argument, "args") for argument in self.args],
-            env={
-                key: value(held, f"env {key}") if isinstance(held, str) else self._secret(key, held)
-                for key, held in self.env.items()
-            },
-            cwd=None if self.cwd is None else _home(value(self.cwd, "cwd")),
-        )
+    def described(self) -> str:
+        """What the server is, on one line and without secrets: a command line, a URL, or a name."""
+        return self.target.described()
 
-    def _secret(self, key: str, held: dict[str, str]) -> str:
-        from gaia_mcp.config.keyring import secret_from_keyring
+    def identity(self) -> int:
+        """What distinguishes this server from others, the same in every process.
 
-        return secret_from_keyring(self.name, key, held["$keyring"])
+        A checksum, for arguments may hold secrets; no better one, for two entries of one name that have the same are
+        not to be expected.
+        """
+        import json
+        import zlib
+
+        return zlib.crc32(json.dumps([self.name, *self.target.identity()]).encode("ascii"))
 
 
 def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntry:
     """The entry in `config`.
 
-    Raises `EntryError` naming the member that makes no sense.
+    Raises `EntryError` naming the member that is invalid.
     """
     if not isinstance(config, dict):
         raise EntryError(name, f"needs a config dict, not {type(config).__name__}")
@@ -95,12 +86,18 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
     disabled = config.get("disabled", False)
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")
-    common: dict[str, Any] = {"timeout": timeout, "disabled": disabled, "raw": config, "source": source}
-    for kind in ("handler", "agent"):
-        if kind in config and "command" not in config and "url" not in config:
-            return ServerEntry(name, kind, **common)
+    return ServerEntry(name, _read_target(name, config), timeout, disabled, config, source)
+
+
+def _read_target(name: str, config: dict[str, Any]) -> Target:
     if "url" in config:
-        return _read_url_entry(name, config, common)
+        return _read_remote(name, config)
+    if "command" not in config and ("handler" in config or "agent" in config):
+        from gaia_mcp.config.targets import Agent, Handler
+
+        # What it names is for the version to judge that can load it.
+        kind, key = (Handler, "handler") if "handler" in config else (Agent, "agent")
+        return kind(config[key] if isinstance(config[key], str) else "")
     command = config.get("command")
     if not _is_system_text(command) or not command.strip():
         raise EntryError(name, "config must include 'command', a string that is not empty (or 'url')")
@@ -110,20 +107,20 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
     cwd = config.get("cwd")
     if cwd is not None and not _is_system_text(cwd):
         raise EntryError(name, "'cwd' must be a string")
-    return ServerEntry(
-        name, "stdio", command=command, args=args, env=_read_env(name, config.get("env")), cwd=cwd, **common
-    )
+    return Command(command, args, _read_env(name, config.get("env")), cwd)
 
 
-def _read_url_entry(name: str, config: dict[str, Any], common: dict[str, Any]) -> ServerEntry:
+def _read_remote(name: str, config: dict[str, Any]) -> Remote:
+    from gaia_mcp.config.targets import URL_SCHEMES, Remote
+
     url, headers, kind = config["url"], config.get("headers", {}), config.get("type", "http")
-    if not isinstance(url, str) or not url.startswith(("http://", "https://", "${")):
+    if not isinstance(url, str) or not url.startswith((*URL_SCHEMES, "${")):
         raise EntryError(name, "'url' must begin with http:// or https://")
     if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise EntryError(name, "'headers' must be an object of strings")
     if not isinstance(kind, str) or kind not in _URL_TYPES:
         raise EntryError(name, f"'type' must be one of {', '.join(_URL_TYPES)}, not {kind!r}")
-    return ServerEntry(name, _URL_TYPES[kind], url=url, headers=headers, **common)
+    return Remote(url, headers, _URL_TYPES[kind])
 
 
 def _read_env(name: str, env: Any) -> dict[str, Any]:
@@ -135,7 +132,7 @@ def _read_env(name: str, env: Any) -> dict[str, Any]:
         if not _is_system_text(key) or not key or "=" in key:
             raise EntryError(name, f"'env' holds a variable that cannot be named {key!r}")
         if not _is_system_text(value) and not (isinstance(value, dict) and isinstance(value.get("$keyring"), str)):
-            raise EntryError(name, f"'env' must be an object of strings, and {key!r} is none")
+            raise EntryError(name, f"'env' must be an object of strings, and {key!r} is not a string")
     return env
 
 
@@ -145,8 +142,3 @@ def _is_system_text(value: Any) -> TypeGuard[str]:
         return isinstance(value, str) and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
         return False
-
-
-def _home(text: str) -> str:
-    # Not by `Path`, which would also tidy up the rest of a command line, such as the // of a URL in it.
-    return os.path.expanduser(text)  # noqa: PTH111

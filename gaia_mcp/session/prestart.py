@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from gaia_mcp.client.transports.factory import command_of
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.errors import MCPError
 from gaia_mcp.session.stderr_log import StderrLog
@@ -37,7 +38,7 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
 
     Raises `EntryError` and `VariableUnsetError`. A process that cannot be started is reported by the first use of it.
     """
-    ready = entry.resolved()
+    ready = command_of(entry)
 
     def secrets() -> Sequence[str]:
         from gaia_mcp.redaction import secrets_in

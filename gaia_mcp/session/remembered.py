@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.paths import cache_folder
-from gaia_mcp.storage.tool_cache import ToolCache
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.storage.server_cache import ServerCache
 
 
 class Remembered:
@@ -18,8 +15,8 @@ class Remembered:
     forgotten at once, and a list during which it changed is not remembered.
     """
 
-    def __init__(self, entry: ServerEntry) -> None:
-        self._entry = entry
+    def __init__(self, cache: ServerCache) -> None:
+        self._cache = cache
         # The kinds of lists that have changed since they were asked for.
         self._changed: set[str] = set()
         # Whether the tools were remembered, or asked for.
@@ -33,20 +30,19 @@ class Remembered:
     def keep(self, kind: str, items: Sequence[Any]) -> None:
         """Remember the items of a list, unless it has changed since it was asked for."""
         if kind not in self._changed:
-            ToolCache(cache_folder()).keep(self._entry, [item for item in items if isinstance(item, dict)], kind)
+            self._cache.keep_seen([item for item in items if isinstance(item, dict)], kind)
 
     def keep_new(self, tools: Sequence[Any]) -> None:
         """Remember the tools unless some are remembered already."""
         self._knew_tools = True
-        if ToolCache(cache_folder()).lookup(self._entry) is None:
+        if self._cache.seen() is None:
             self.keep("tools", tools)
 
     def forget(self, kind: str) -> None:
         """The list is no longer what it was."""
         self._changed.add(kind)
-        cache = ToolCache(cache_folder())
-        self._knew_tools |= kind == "tools" and cache.lookup(self._entry) is not None
-        cache.forget(self._entry, kind)
+        self._knew_tools |= kind == "tools" and self._cache.seen() is not None
+        self._cache.forget(kind)
 
     @property
     def lacks_tools(self) -> bool:

@@ -15,7 +15,7 @@ from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionE
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.remembered import Remembered
 from gaia_mcp.session.stderr_log import StderrLog
-from gaia_mcp.storage.era_cache import EraCache
+from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -72,18 +72,18 @@ class Session:
         self._elicit = elicit
         ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
         self._stderr_log = ahead.stderr_log if ahead is not None else self._new_stderr_log(observer)
-        self._client = MCPClient.from_config(
-            entry.name,
-            dict(entry.raw),
+        cache = ServerCache(cache_folder(), entry)
+        self._client = MCPClient.from_entry(
+            entry,
             deadline.seconds if deadline is not None else DEFAULT_TIMEOUT_SECONDS,
             observer.debug,
             host=Host(elicit=self._answer if elicit is not None else None, on_log=on_log),
-            era_cache=EraCache(cache_folder(), entry),
+            era_cache=cache,
             on_stderr=self._stderr_log.hear,
             child=ahead.child if ahead is not None else None,
         )
         self._on_change: Callable[[Change], None] | None = None
-        self._remembered = Remembered(entry)
+        self._remembered = Remembered(cache)
 
     def __repr__(self) -> str:
         return f"<Session with {self.entry.name!r}>"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.jsontext import escaped
-from gaia_mcp.redaction import masked_arguments, masked_url
 from gaia_mcp.storage.atomic import locked, read_bytes, standing_file, write_bytes
 from gaia_mcp.storage.json_files import parse_object
 from gaia_mcp.toolspec.contract import Contract, Undefinable, canonical_tool, fingerprint
@@ -21,8 +20,6 @@ from gaia_mcp.toolspec.poisoning import UNUSUAL
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from gaia_mcp.config.entries import ServerEntry
 
 LOCK_FILE = "mcp.lock.json"
 VERSION = 1
@@ -81,22 +78,6 @@ def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         data = escaped(text, _UNSEEN).encode()
         write_bytes(path, standing, data, standing.mode if standing.exists else NEW_MODE)
-
-
-def entry_of(entry: ServerEntry) -> dict[str, Any]:
-    """What an entry is, as it stands in its file, without secrets and without what makes no other server."""
-    if entry.url:
-        return {"url": masked_url(entry.url)}
-    shown: dict[str, Any] = {"command": entry.command}
-    if entry.args is None:
-        shown["command"] = " ".join(masked_arguments(entry.command.split(" ")))
-    else:
-        shown["args"] = masked_arguments(entry.args)
-    if entry.env:
-        shown["env"] = sorted(entry.env)
-    if entry.cwd:
-        shown["cwd"] = entry.cwd
-    return shown
 
 
 def _as_object(server: LockedServer) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.places import places
 from gaia_mcp.hosts.writing import entry_for
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 from tests.bench.figures import (
     EMPTY_APP,
     GAIA,
@@ -106,7 +106,6 @@ def _with_many_tools(effort: Effort, folder: Path) -> tuple[dict[str, str], int]
     servers = {f"server-{number}": {"command": "npx", "args": ["-y", f"package-{number}"]} for number in range(200)}
     environment = environment_with(folder, servers)
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in ("path", "owner", "query")}}
-    cache = ToolCache(cache_folder(environment))
     for number, (name, entry) in enumerate(servers.items()):
         tools = [
             {
@@ -116,7 +115,7 @@ def _with_many_tools(effort: Effort, folder: Path) -> tuple[dict[str, str], int]
             }
             for index in range(effort.tools // len(servers) or 1)
         ]
-        cache.keep(read_entry(name, entry), tools)
+        ServerCache(cache_folder(environment), read_entry(name, entry)).keep_seen(tools)
     return environment, len(servers) * (effort.tools // len(servers) or 1)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.client.host import Host
-    from gaia_mcp.storage.era_cache import EraCache
+    from gaia_mcp.storage.server_cache import ServerCache
 
 SERVERS = Path(__file__).parent.parent / "servers"
 # Machines that run several suites at once are slow; a request that is to be answered has this long.
@@ -39,7 +39,7 @@ class Started:
         *arguments: str,
         timeout: float = ENOUGH_SECONDS,
         host: Host | None = None,
-        era_cache: EraCache | None = None,
+        era_cache: ServerCache | None = None,
         probe: bool = True,
         is_open: bool = True,
         **options: Any,

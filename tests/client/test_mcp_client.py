@@ -17,6 +17,7 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.tool import MCPTool
 from gaia_mcp.client.transports.base import MCPTransport
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
+from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -31,7 +32,7 @@ from gaia_mcp.errors import (
     VariableUnsetError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
-from gaia_mcp.storage.era_cache import EraCache
+from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import SERVERS, Started
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -50,8 +51,8 @@ def calls(started: Started, server: str) -> list[str]:
     return [note for note in started.notes(server) if note.startswith("tools/call")]
 
 
-def the_verdicts(folder: Path, server: str = "s") -> EraCache:
-    return EraCache(folder, ServerEntry(server, "stdio", command=server))
+def era_cache(folder: Path, server: str = "s") -> ServerCache:
+    return ServerCache(folder, ServerEntry(server, Command(server)))
 
 
 @pytest.mark.parametrize("server", ERAS)
@@ -600,18 +601,18 @@ def test_a_server_started_while_another_thread_disconnected_is_let_go_of(start_s
 
 
 class Slow:
-    """Verdicts on a slow disk: something else happens while they are written."""
+    """An era cache on a slow disk: something else happens while it is written."""
 
     def __init__(self, meanwhile: Any) -> None:
         self.meanwhile = meanwhile
 
-    def lookup(self) -> str | None:
+    def era(self) -> str | None:
         return None
 
-    def forget(self) -> None:
+    def forget(self, kind: str) -> None:
         raise NotImplementedError
 
-    def remember(self, era: str) -> None:
+    def keep_era(self, era: str) -> None:
         thread = threading.Thread(target=self.meanwhile)
         thread.start()
         thread.join(PATIENCE_SECONDS)
@@ -806,16 +807,16 @@ def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Starte
 @pytest.mark.parametrize(("server", "era"), [("good_handshake", "handshake"), ("good_stateless", "stateless")])
 def test_the_era_of_a_server_is_remembered(start_server: Started, tmp_path: Path, server: str, era: str) -> None:
     """Ours: the next start need not find out again."""
-    start_server(server, era_cache=the_verdicts(tmp_path))
+    start_server(server, era_cache=era_cache(tmp_path))
 
-    assert the_verdicts(tmp_path).lookup() == era
+    assert era_cache(tmp_path).era() == era
 
 
 def test_a_server_known_to_want_the_handshake_is_not_probed(start_server: Started, tmp_path: Path) -> None:
     """Ours."""
-    the_verdicts(tmp_path).remember("handshake")
+    era_cache(tmp_path).keep_era("handshake")
 
-    start_server("hangs_in_call", era_cache=the_verdicts(tmp_path)).check_alive()
+    start_server("hangs_in_call", era_cache=era_cache(tmp_path)).check_alive()
 
     assert start_server.notes("hangs_in_call")[0] == "initialize"
 
@@ -823,64 +824,64 @@ def test_a_server_known_to_want_the_handshake_is_not_probed(start_server: Starte
 @pytest.mark.parametrize("known", ["stateless", "nonsense"])
 def test_any_other_verdict_is_put_to_the_test(start_server: Started, tmp_path: Path, known: str) -> None:
     """Ours: and corrected."""
-    the_verdicts(tmp_path).remember(known)
+    era_cache(tmp_path).keep_era(known)
 
-    start_server("hangs_in_call", era_cache=the_verdicts(tmp_path)).check_alive()
+    start_server("hangs_in_call", era_cache=era_cache(tmp_path)).check_alive()
 
     assert start_server.notes("hangs_in_call")[0] == "server/discover"
-    assert the_verdicts(tmp_path).lookup() == "handshake"
+    assert era_cache(tmp_path).era() == "handshake"
 
 
 def test_a_verdict_that_has_become_wrong_is_found_out(start_server: Started, tmp_path: Path) -> None:
     """Ours: an updated server must not be unreachable until the verdict expires."""
-    the_verdicts(tmp_path).remember("handshake")
+    era_cache(tmp_path).keep_era("handshake")
 
-    client = start_server("only_stateless", era_cache=the_verdicts(tmp_path))
+    client = start_server("only_stateless", era_cache=era_cache(tmp_path))
 
     assert client.peer is not None
     assert client.peer.era == "stateless"
-    assert the_verdicts(tmp_path).lookup() == "stateless"
+    assert era_cache(tmp_path).era() == "stateless"
 
 
 def test_a_verdict_that_ends_the_server_is_found_out_at_once(start_server: Started, tmp_path: Path) -> None:
     """Ours: some end on a request that they do not know."""
-    the_verdicts(tmp_path).remember("handshake")
+    era_cache(tmp_path).keep_era("handshake")
 
-    start_server("no_initialize", era_cache=the_verdicts(tmp_path))
+    start_server("no_initialize", era_cache=era_cache(tmp_path))
 
     assert start_server.notes("no_initialize") == ["initialize", "server/discover"]
-    assert the_verdicts(tmp_path).lookup() == "stateless"
+    assert era_cache(tmp_path).era() == "stateless"
 
 
 def test_a_verdict_that_costs_all_the_time_is_forgotten(start_server: Started, tmp_path: Path) -> None:
     """Ours: the next start finds out anew."""
-    the_verdicts(tmp_path).remember("handshake")
-    client = start_server("no_initialize", "silent", era_cache=the_verdicts(tmp_path), is_open=False)
+    era_cache(tmp_path).keep_era("handshake")
+    client = start_server("no_initialize", "silent", era_cache=era_cache(tmp_path), is_open=False)
 
     with pytest.raises(DeadlineError):
         client.open(Deadline(0.5))
 
     assert start_server.notes("no_initialize") == ["initialize"]
-    assert the_verdicts(tmp_path).lookup() is None
+    assert era_cache(tmp_path).era() is None
     assert client.open(Deadline(20)).era == "stateless"
 
 
 def test_without_a_verdict_a_broken_server_is_started_only_once(start_server: Started, tmp_path: Path) -> None:
     """Ours."""
-    client = start_server("wrong_version", era_cache=the_verdicts(tmp_path), is_open=False)
+    client = start_server("wrong_version", era_cache=era_cache(tmp_path), is_open=False)
 
     with pytest.raises(ProtocolError):
         client.open()
 
     assert start_server.notes("wrong_version").count("initialize") == 1
-    assert the_verdicts(tmp_path).lookup() is None
+    assert era_cache(tmp_path).era() is None
 
 
 def test_a_verdict_that_cannot_be_kept_is_no_error(start_server: Started, tmp_path: Path) -> None:
     """Ours: only a slower start."""
     (tmp_path / "eras").write_text("in the way")
 
-    start_server("good_handshake", era_cache=the_verdicts(tmp_path)).check_alive()
+    start_server("good_handshake", era_cache=era_cache(tmp_path)).check_alive()
 
 
 # The package.

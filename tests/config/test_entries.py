@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from gaia_mcp.config.entries import MAX_TIMEOUT_SECONDS, ServerEntry, read_entry
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.entries import MAX_TIMEOUT_SECONDS, read_entry
+from gaia_mcp.config.targets import Agent, Handler, Remote
 from gaia_mcp.errors import EntryError, VariableUnsetError
 
 
@@ -24,18 +26,21 @@ def test_a_command_with_everything() -> None:
     }
     entry = read_entry("fs", config, Path("/x.json"))
 
-    assert (entry.name, entry.transport, entry.command, entry.args) == ("fs", "stdio", "npx", ["-y", "server"])
-    assert entry.env == config["env"]
-    assert (entry.cwd, entry.timeout, entry.disabled) == ("~/work", 30, True)
+    assert (entry.name, entry.transport) == ("fs", "stdio")
+    assert isinstance(entry.target, Command)
+    assert entry.target == Command("npx", ["-y", "server"], config["env"], "~/work")
+    assert (entry.timeout, entry.disabled) == (30, True)
     assert (entry.raw, entry.source) == (config, Path("/x.json"))
 
 
 def test_a_command_with_nothing_else() -> None:
     """Claude Desktop's format: only `command` is required. Without `args` it may be a whole command line."""
     entry = read_entry("fs", {"command": "python server.py"})
-    assert (entry.args, entry.env, entry.cwd, entry.timeout, entry.disabled) == (None, {}, None, None, False)
-    assert read_entry("fs", {"command": "python", "args": []}).args == []
-    assert read_entry("fs", {"command": "python", "args": None, "env": None, "cwd": None, "timeout": None}).env == {}
+    assert entry.target == Command("python server.py", None, {}, None)
+    assert (entry.timeout, entry.disabled) == (None, False)
+    assert read_entry("fs", {"command": "python", "args": []}).target == Command("python", [], {})
+    nothing = {"args": None, "env": None, "cwd": None, "timeout": None}
+    assert read_entry("fs", {"command": "python", **nothing}).target == Command("python", None, {})
 
 
 @pytest.mark.parametrize(
@@ -54,19 +59,25 @@ def test_a_url_with_the_names_that_others_give_its_type(kind: str | None, transp
     """Ours; the other spellings are other programs'."""
     config: dict[str, Any] = {"url": "https://host/mcp", "headers": {"Authorization": "Bearer ${T}"}}
     entry = read_entry("web", config if kind is None else {**config, "type": kind})
-    assert (entry.transport, entry.url, entry.headers) == (transport, "https://host/mcp", config["headers"])
+    assert isinstance(entry.target, Remote)
+    assert entry.target == Remote("https://host/mcp", config["headers"], transport)
+    assert entry.transport == transport
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1/x", "https://h", "${BASE}/mcp"])
 def test_a_url_may_be_a_reference(url: str) -> None:
     """Ours: it is expanded at use."""
-    assert read_entry("web", {"url": url}).url == url
+    assert read_entry("web", {"url": url}).target == Remote(url, {})
 
 
-@pytest.mark.parametrize("kind", ["handler", "agent"])
-def test_a_handler_or_an_agent_is_kept(kind: str) -> None:
-    """Ours: such an entry is not ours to refuse."""
-    assert read_entry("x", {kind: "module:Class", "timeout": 5}).transport == kind
+@pytest.mark.parametrize(("kind", "target"), [("handler", Handler), ("agent", Agent)])
+def test_a_handler_or_an_agent_is_kept(kind: str, target: type[Handler | Agent]) -> None:
+    """Ours: what it names is judged by the version that can load it."""
+    entry = read_entry("x", {kind: "module:Class", "timeout": 5})
+    assert isinstance(entry.target, target)
+    assert entry.target == target("module:Class")
+    assert (entry.transport, entry.timeout) == (kind, 5)
+    assert read_entry("x", {kind: {"odd": 1}}).target == target("")
     assert read_entry("x", {kind: "module:Class", "command": "npx"}).transport == "stdio"
     assert read_entry("x", {kind: "module:Class", "url": "http://h"}).transport == "http"
 
@@ -127,7 +138,7 @@ URL: dict[str, Any] = {"url": "https://host/mcp"}
     ],
     ids=lambda value: ascii(value)[:60],
 )
-def test_an_entry_that_makes_no_sense_names_what_is_wrong(config: Any, named: str) -> None:
+def test_an_invalid_entry_names_what_is_wrong(config: Any, named: str) -> None:
     """Ours: the member, so that it can be found in the file."""
     with pytest.raises(EntryError) as caught:
         read_entry("fs", config)
@@ -141,82 +152,74 @@ def test_a_timeout_within_the_limit_is_taken(timeout: float) -> None:
     assert read_entry("fs", {**OK, "timeout": timeout}).timeout == timeout
 
 
-class TestResolved:
-    """An entry made ready for use."""
+def test_an_entry_is_resolved_by_the_environment_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what the person exported. Everything but the target stays as it is."""
+    monkeypatch.setenv("GAIA_TEST_TOKEN", "x")
+    entry = read_entry("fs", {"command": "${GAIA_TEST_TOKEN}", "timeout": 5}, Path("/x.json"))
+    assert entry.resolved() == entry._replace(target=Command("x", None, {}))
 
-    ENVIRON: ClassVar[dict[str, str]] = {"TOKEN": "t", "DIR": "/d"}
 
-    def resolved(self, **config: Any) -> ServerEntry:
-        return read_entry("fs", config).resolved(self.ENVIRON)
+def test_an_entry_may_be_resolved_by_another_environment() -> None:
+    """Ours: an error names the server."""
+    entry = read_entry("fs", {"command": "${NAME}"})
+    assert entry.resolved({"NAME": "x"}).target == Command("x", None, {})
+    with pytest.raises(VariableUnsetError) as caught:
+        entry.resolved({})
+    assert caught.value.server == "fs"
 
-    def test_references_are_expanded_everywhere(self) -> None:
-        """Ours: at use, never at save."""
-        config = {
-            "command": "${DIR}/run",
-            "args": ["--token=${TOKEN}", "${NONE:-x}"],
-            "env": {"A": "${TOKEN}", "B": "plain"},
-            "cwd": "${DIR}",
-        }
-        entry = read_entry("fs", config)
-        ready = entry.resolved(self.ENVIRON)
 
-        assert (ready.command, ready.args) == ("/d/run", ["--token=t", "x"])
-        assert (ready.env, ready.cwd) == ({"A": "t", "B": "plain"}, "/d")
-        assert ready.raw == config
-        assert entry.env == config["env"]
+def test_an_entry_is_shown_with_what_every_kind_has() -> None:
+    """Ours: the form that `list --json` prints. A timeout that is not given is left out."""
+    entry = read_entry("web", {"url": "https://host?key=abc", "timeout": 5, "disabled": True}, Path("/x.json"))
+    common = {"name": "web", "transport": "http", "url": "https://host?key=****"}
+    assert entry.masked() == {**common, "timeout": 5, "disabled": True, "source": "/x.json"}
+    assert entry._replace(timeout=None, source=None).masked() == {**common, "disabled": True, "source": None}
+    assert entry.described() == "https://host?key=****"
 
-    def test_the_process_s_environment_is_the_usual_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Ours: what the person exported."""
-        monkeypatch.setenv("GAIA_TEST_TOKEN", "x")
-        assert read_entry("fs", {"command": "${GAIA_TEST_TOKEN}"}).resolved().command == "x"
 
-    def test_what_is_not_given_stays_away(self) -> None:
-        """Ours: no args is not the same as no arguments."""
-        assert (self.resolved(command="a b").args, self.resolved(command="a b").cwd) == (None, None)
-        assert self.resolved(command="a", args=[]).args == []
+ONE: dict[str, Any] = {"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "one"}}
 
-    @pytest.mark.parametrize(
-        ("config", "field"),
-        [
-            ({"command": "${NONE}"}, "command"),
-            ({"command": "a", "args": ["${NONE}"]}, "args"),
-            ({"command": "a", "env": {"TOKEN": "${NONE}"}}, "env TOKEN"),
-            ({"command": "a", "cwd": "${NONE}"}, "cwd"),
-        ],
-    )
-    def test_a_variable_that_is_missing_is_named_with_its_place(self, config: Any, field: str) -> None:
-        """Ours: which variable, and where it is wanted."""
-        with pytest.raises(VariableUnsetError) as caught:
-            self.resolved(**config)
-        assert caught.value.variable == "NONE"
-        assert f"{field} refers" in caught.value.message
 
-    def test_a_tilde_is_the_person_s_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Ours: there is no shell that would expand it. Arguments are the server's own affair."""
-        monkeypatch.setenv("HOME", "/home/jane")
-        ready = self.resolved(command="~/bin/run", cwd="~", args=["~/x"])
-        assert (ready.command, ready.cwd, ready.args) == ("/home/jane/bin/run", "/home/jane", ["~/x"])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ONE, {**ONE, "command": "uvx"}),
+        (ONE, {**ONE, "args": []}),
+        (ONE, {"command": "npx", "env": {"TOKEN": "one"}}),
+        (ONE, {**ONE, "env": {}}),
+        (ONE, {**ONE, "env": {"OTHER": "one"}}),
+        (ONE, {**ONE, "cwd": "/srv"}),
+        ({"url": "https://a"}, {"url": "https://b"}),
+        ({"url": "https://a"}, {"url": "https://a", "type": "sse"}),
+        ({"url": "https://a"}, {"url": "https://a", "headers": {"X-Tenant": "1"}}),
+        ({"handler": "a.py"}, {"handler": "b.py"}),
+        ({"agent": "a:A"}, {"agent": "b:B"}),
+        ({"agent": "a"}, {"handler": "a"}),
+        ({"agent": "a"}, {"command": "a"}),
+        ({"url": "https://a"}, {"command": "https://a"}),
+    ],
+    ids=str,
+)
+def test_servers_that_are_not_the_same_have_different_identities(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Ours: what is known of one of them must not be believed of the other."""
+    assert read_entry("x", one).identity() != read_entry("x", other).identity()
+    assert read_entry("x", one).identity() != read_entry("y", one).identity()
 
-    def test_the_rest_of_a_command_line_is_left_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Ours: the // of a URL in it is not a path's."""
-        monkeypatch.setenv("HOME", "/home/jane")
-        assert self.resolved(command="~/run --url http://h/./x/").command == "/home/jane/run --url http://h/./x/"
 
-    def test_the_home_of_nobody_is_left_for_the_start_to_fail(self) -> None:
-        """Ours: "there is no such command" says it well enough."""
-        assert self.resolved(command="~nobody-of-that-name/run").command == "~nobody-of-that-name/run"
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (ONE, {**ONE, "env": {"TOKEN": "two"}}),
+        (ONE, {**ONE, "timeout": 5, "disabled": True, "note": "x"}),
+        ({"url": "https://a", "headers": {"A": "1", "B": "2"}}, {"url": "https://a", "headers": {"B": "3", "A": "4"}}),
+    ],
+    ids=str,
+)
+def test_a_new_secret_makes_no_other_identity(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Ours: a token is renewed every day."""
+    assert read_entry("x", one).identity() == read_entry("x", other).identity()
 
-    @pytest.mark.parametrize(
-        "config",
-        [{"url": "https://host"}, {"url": "https://host", "type": "sse"}, {"agent": "m:C"}, {"handler": "m:C"}],
-    )
-    def test_a_server_that_cannot_be_reached_yet_says_so(self, config: Any) -> None:
-        """Ours: this version speaks to commands only."""
-        with pytest.raises(EntryError, match="cannot be reached by this version") as caught:
-            self.resolved(**config)
-        assert "mcp add" not in caught.value.hint  # As often as not it is kept already.
 
-    def test_a_foreign_keyring_entry_is_refused(self) -> None:
-        """Ours: an entry must not read other programs' secrets."""
-        with pytest.raises(EntryError, match="other than"):
-            self.resolved(command="a", env={"A": {"$keyring": "login:x"}})
+def test_the_identity_of_a_command_is_the_one_of_earlier_versions() -> None:
+    """Ours: what they have remembered is still found."""
+    assert read_entry("time", {"command": "uvx", "args": ["mcp-server-time"]}).identity() == 747193101

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.keyring import secret_from_keyring
 from gaia_mcp.errors import EntryError
@@ -52,7 +53,7 @@ def test_a_secret_is_fetched_when_the_entry_is_used() -> None:
     """Ours: `{"$keyring": …}` values; the account is everything after the service."""
     assert secret_from_keyring("gh", "TOKEN", "gaia.connections:github:TOKEN") == "s3cret"
     config = {"command": "npx", "env": {"TOKEN": {"$keyring": "gaia.connections:github:TOKEN"}}}
-    assert read_entry("gh", config).resolved({}).env == {"TOKEN": "s3cret"}
+    assert read_entry("gh", config).resolved({}).target == Command("npx", None, {"TOKEN": "s3cret"})
 
 
 @pytest.mark.usefixtures("keyring")

@@ -86,7 +86,7 @@ class TestEntry:
         """Ours: errors say where it comes from."""
         store.add("fs", ENTRY)
         entry = store.entry("fs")
-        assert (entry.name, entry.command, entry.source, entry.raw) == ("fs", "npx", path, ENTRY)
+        assert (entry.name, entry.source, entry.raw) == ("fs", path, ENTRY)
 
     def test_an_unknown_name_gets_a_suggestion(self, store: ConfigStore, path: Path) -> None:
         """Ours: most unknown names are typing errors."""
@@ -102,7 +102,7 @@ class TestEntry:
     def test_an_entry_that_makes_no_sense_harms_no_other(self, store: ConfigStore, path: Path) -> None:
         """Ours: somebody else's half-written entry must not stop the rest."""
         path.write_text('{"mcpServers": {"bad": {"args": []}, "worse": null, "good": {"command": "x"}}}')
-        assert store.entry("good").command == "x"
+        assert store.entry("good").described() == "x"
         assert store.names() == ["bad", "worse", "good"]
         for name in ("bad", "worse"):
             with pytest.raises(EntryError) as caught:
@@ -421,7 +421,7 @@ class TestLocate:
         assert store.project is not None
         assert not store.project.approved
         assert store.names() == ["mine", "fs"]
-        assert store.entry("fs").command == "mine"
+        assert store.entry("fs").described() == "mine"
         with pytest.raises(ServerUnknownError):
             store.entry("db")
 
@@ -431,8 +431,8 @@ class TestLocate:
         """Ours."""
         store = self.approved(project, environ)
         assert store.names() == ["mine", "fs", "db"]
-        assert (store.entry("fs").command, store.entry("fs").source) == ("theirs", project / "mcp_servers.json")
-        assert (store.entry("mine").command, store.entry("mine").source) == ("m", user)
+        assert (store.entry("fs").described(), store.entry("fs").source) == ("theirs", project / "mcp_servers.json")
+        assert (store.entry("mine").described(), store.entry("mine").source) == ("m", user)
 
     def test_one_byte_that_changed_ends_it(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: that very content. An approval can also be taken back."""
@@ -451,7 +451,7 @@ class TestLocate:
         """Ours: a file that changes while we run changes nothing."""
         store = self.approved(project, environ)
         (project / "mcp_servers.json").write_text('{"mcpServers": {"fs": {"command": "evil"}}}')
-        assert store.entry("fs").command == "theirs"
+        assert store.entry("fs").described() == "theirs"
 
     def test_changes_go_to_the_person_s_own_file(self, user: Path, project: Path, environ: dict[str, str]) -> None:
         """Ours: a project's file is the project's."""
@@ -461,7 +461,7 @@ class TestLocate:
         store.remove(["fs"])
         assert (project / "mcp_servers.json").read_bytes() == before
         assert list(json.loads(user.read_text())["mcpServers"]) == ["mine", "new"]
-        assert store.entry("fs").command == "theirs"
+        assert store.entry("fs").described() == "theirs"
 
     def test_a_project_s_server_cannot_be_removed_here(
         self, user: Path, project: Path, environ: dict[str, str]

@@ -14,6 +14,7 @@ import pytest
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.features import Completion
 from gaia_mcp.client.host import DeclinedError
+from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import ServerEntry
 from gaia_mcp.errors import (
     CancelledError,
@@ -23,7 +24,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.storage.era_cache import EraCache
+from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.transports.talk import in_thread
 from tests.peers.conftest import PROGRAMS, TIMEOUT_SECONDS
 from tests.processes import living_with
@@ -93,12 +94,10 @@ def heard() -> Heard:
 @contextmanager
 def connected(folder: Path, command: list[str], era: str, host: Host | None = None) -> Iterator[MCPClient]:
     """Our client of a command, in the era that is asked for, as if it were known from before. Nothing is left of it."""
-    era_cache = EraCache(folder, ServerEntry("peer", "stdio", command="peer"))
-    era_cache.remember(era)
-    entry = {"command": command[0], "args": command[1:], "env": {"PEER_OF_TEST": str(folder)}}
-    client = MCPClient.from_config(
-        "peer", entry, timeout=TIMEOUT_SECONDS, host=host or HEARD.host(), era_cache=era_cache
-    )
+    entry = ServerEntry("peer", Command(command[0], command[1:], {"PEER_OF_TEST": str(folder)}))
+    era_cache = ServerCache(folder, entry)
+    era_cache.keep_era(era)
+    client = MCPClient.from_entry(entry, timeout=TIMEOUT_SECONDS, host=host or HEARD.host(), era_cache=era_cache)
     HEARD.listen(client)
     with client:
         assert client.protocol_version == ERAS[era]

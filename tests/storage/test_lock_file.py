@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.storage.lock_file import LockedServer, entry_of, read_lock, update_lock
+from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 from gaia_mcp.toolspec.contract import contract_of
 
 if TYPE_CHECKING:
@@ -184,19 +183,3 @@ def test_a_server_without_an_entry_is_still_one(path: Path) -> None:
     path.write_text(json.dumps(document))
 
     assert read_lock(path) == {"a": LockedServer({}, server().contract)}
-
-
-@pytest.mark.parametrize(
-    ("config", "shown"),
-    [
-        (
-            {"command": "npx", "args": ["x", "--token", "hunter22"], "env": {"B": "s", "A": "${A}"}, "cwd": "/x"},
-            {"command": "npx", "args": ["x", "--token", "****"], "env": ["A", "B"], "cwd": "/x"},
-        ),
-        ({"command": "npx x --token hunter22", "timeout": 3}, {"command": "npx x --token ****"}),
-        ({"url": "https://ada:pw@example.com/?key=1"}, {"url": "https://****@example.com/?key=****"}),
-    ],
-)
-def test_an_entry_is_told_without_secrets(config: dict[str, Any], shown: dict[str, Any]) -> None:
-    """Ours: the file goes into version control."""
-    assert entry_of(read_entry("x", config)) == shown

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.checks.report import OK, WARN
 from gaia_mcp.errors import MCPError
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool
 from gaia_mcp.toolspec.poisoning import folded_name, looks_like_another, suspicions, visible
 
@@ -33,10 +33,9 @@ class Known(NamedTuple):
 def known_tools(store: ConfigStore) -> dict[str, list[Known]]:
     """The tools of all configured servers that were seen before, by what remains of their names."""
     found: dict[str, list[Known]] = {}
-    cache = ToolCache(cache_folder())
     for name in store.names():
         try:
-            tools = cache.lookup(store.entry(name))
+            tools = ServerCache(cache_folder(), store.entry(name)).seen()
         except MCPError:
             continue  # An entry that makes no sense has no tools.
         for tool in tools or []:

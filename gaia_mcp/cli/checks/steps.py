@@ -10,7 +10,6 @@ from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.validation import checked
 from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
-from gaia_mcp.cli.commands.listing import described
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
 from gaia_mcp.errors import (
@@ -130,7 +129,7 @@ class _Checker:
 
     def _start(self) -> tuple[str, str]:
         self.session.start()
-        return OK, str(described(self.session.entry)["target"])
+        return OK, self.session.entry.described()
 
     def _negotiate(self) -> tuple[str, str]:
         peer = self.session.open()

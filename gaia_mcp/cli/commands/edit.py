@@ -221,4 +221,4 @@ def _keep_logs(store: ConfigStore, name: str, new_name: str) -> None:
 
 def _essence(entry: ServerEntry | None) -> Any:
     """What decides whether the server works."""
-    return entry and (entry.transport, entry.command, entry.args, entry.env, entry.cwd, entry.url, entry.headers)
+    return entry and (entry.transport, entry.target)

@@ -9,13 +9,11 @@ import typer
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
-from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
@@ -47,34 +45,6 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
         raise typer.Exit(statuses[0])
 
 
-def described(entry: ServerEntry) -> dict[str, Any]:
-    """An entry for showing, with its secrets masked."""
-    row: dict[str, Any] = {"name": entry.name, "transport": entry.transport}
-    if entry.transport == "stdio":
-        args = masked_arguments(entry.args or [])
-        row["command"] = (
-            entry.command if entry.args is not None else " ".join(masked_arguments(entry.command.split(" ")))
-        )
-        row["args"] = args
-        target = " ".join([row["command"], *(_quoted(argument) for argument in args)])
-    else:
-        target = row["url"] = masked_url(entry.url)
-    if entry.env:
-        row["env"] = {key: _shown_value(value) for key, value in entry.env.items()}
-    if entry.headers:
-        row["headers"] = {
-            key: masked(value) if looks_secret(key) or " " in value else masked_arguments([value])[0]
-            for key, value in entry.headers.items()
-        }
-    for key in ("cwd", "timeout"):
-        if getattr(entry, key) is not None:
-            row[key] = getattr(entry, key)
-    row["disabled"] = entry.disabled
-    row["source"] = str(entry.source) if entry.source else None
-    row["target"] = one_line(target, 400)
-    return row
-
-
 def _rows(store: ConfigStore) -> list[dict[str, Any]]:
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
@@ -82,7 +52,8 @@ def _rows(store: ConfigStore) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name, raw in store.servers().items():
         try:
-            rows.append(described(read_entry(name, raw, store.source_of(name))))
+            entry = read_entry(name, raw, store.source_of(name))
+            rows.append({**entry.masked(), "target": entry.described()})
         except EntryError as error:
             # One broken entry must not hide the others.
             rows.append({"name": name, "transport": "?", "invalid": error.message, "target": error.message})
@@ -130,13 +101,3 @@ def _check(store: ConfigStore, rows: list[dict[str, Any]], deadline: Deadline | 
                 "server": peer.info if peer else {},
             }
     return errors
-
-
-def _shown_value(value: Any) -> Any:
-    return masked(value) if isinstance(value, str) else value
-
-
-def _quoted(argument: str) -> str:
-    import shlex
-
-    return argument if argument == "****" else shlex.quote(argument)

@@ -51,7 +51,7 @@ def lock(
     from gaia_mcp.cli.status import UsageError, status_of
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.session.parallel import ask_all
-    from gaia_mcp.storage.lock_file import LockedServer, entry_of, read_lock, update_lock
+    from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 
     if not names and not every:
         raise UsageError("which server?", hint="name one, or lock all of them with --all")
@@ -67,7 +67,7 @@ def lock(
         results = ask_all(entries, _seen, view, invocation.deadline())
     outcomes = [_outcome(result, before.get(result.entry.name), update=update) for result in results]
     approved = {
-        outcome.result.entry.name: LockedServer(entry_of(outcome.result.entry), outcome.result.value.contract)
+        outcome.result.entry.name: LockedServer(outcome.result.entry.target.summary(), outcome.result.value.contract)
         for outcome in outcomes
         if outcome.what in ("locked", "approved")
     }

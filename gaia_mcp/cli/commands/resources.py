@@ -83,9 +83,9 @@ def _meant(entry: ServerEntry, uri: str) -> str:
     """The resources that may have been meant, among those that were seen before."""
     from gaia_mcp.names import did_you_mean
     from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.tool_cache import ToolCache
+    from gaia_mcp.storage.server_cache import ServerCache
 
-    known = ToolCache(cache_folder()).lookup(entry, "resources") or []
+    known = ServerCache(cache_folder(), entry).seen("resources") or []
     return did_you_mean(uri, [one["uri"] for one in known if isinstance(one.get("uri"), str) and one["uri"] != uri])
 
 

@@ -46,11 +46,11 @@ def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, d
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
     from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.tool_cache import ToolCache
+    from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.toolspec.search import score, search_words
 
     wanted = search_words(words)
-    cache = ToolCache(cache_folder())
+    folder = cache_folder()
     found: list[tuple[int, str, dict[str, Any]]] = []
     unknown: list[str] = []
     for name, raw in store.servers().items():
@@ -58,7 +58,7 @@ def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, d
             entry = read_entry(name, raw)
         except EntryError:
             continue  # Other commands say what is wrong with it.
-        tools = cache.lookup(entry)
+        tools = ServerCache(folder, entry).seen()
         if tools is None:
             unknown.append(name)
         else:

@@ -26,11 +26,8 @@ def show(invocation: Invocation, name: ServerArgument, check: CheckOption = Fals
 
     Example: gaia mcp show demo --check
     """
-    from gaia_mcp.cli.commands.listing import described
-
     entry = invocation.open_store().entry(name)
-    shown = described(entry)
-    del shown["target"]
+    shown = entry.masked()
     shown["known_tools"] = _known_tools(entry)
     if check:
         from gaia_mcp.cli.screen.session_view import SessionView
@@ -52,9 +49,9 @@ def show(invocation: Invocation, name: ServerArgument, check: CheckOption = Fals
 def _known_tools(entry: ServerEntry) -> int | None:
     """How many tools it had when somebody last looked; None if nobody has."""
     from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.tool_cache import ToolCache
+    from gaia_mcp.storage.server_cache import ServerCache
 
-    tools = ToolCache(cache_folder()).lookup(entry)
+    tools = ServerCache(cache_folder(), entry).seen()
     return None if tools is None else len(tools)
 
 

@@ -14,7 +14,6 @@ from gaia_mcp.cli.completion.file_names import Offers, file_names
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
-    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
 # An agent is a class of its own, not one that is hidden in another.
@@ -34,8 +33,8 @@ def server_names(ctx: Any, incomplete: str) -> Offers:
             continue
         try:
             entry = read_entry(name, raw)
-            target = _target(entry)
-            found.append((name, f"disabled: {target}" if entry.disabled else target))
+            text = entry.described()
+            found.append((name, f"disabled: {text}" if entry.disabled else text))
         except EntryError as error:
             found.append((name, f"invalid: {error.message}"))
     return found
@@ -197,28 +196,16 @@ def _store(ctx: Any) -> ConfigStore:
 def seen(ctx: Any, server: str, kind: str) -> list[dict[str, Any]] | None:
     """What a server had of some kind when it was last seen, None if that is not known."""
     from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.tool_cache import ToolCache
+    from gaia_mcp.storage.server_cache import ServerCache
 
     try:
-        entry: ServerEntry = _store(ctx).entry(server)
-        return ToolCache(cache_folder()).lookup(entry, kind)
+        return ServerCache(cache_folder(), _store(ctx).entry(server)).seen(kind)
     except (MCPError, OSError):
         return None
 
 
 def _known(ctx: Any, server: str, kind: str) -> list[dict[str, Any]]:
     return seen(ctx, server, kind) or []
-
-
-def _target(entry: ServerEntry) -> str:
-    """How a server is reached, without secrets."""
-    from gaia_mcp.redaction import masked_arguments, masked_url
-
-    if entry.transport != "stdio":
-        return masked_url(entry.url) or entry.transport
-    if entry.args is None:
-        return " ".join(masked_arguments(entry.command.split(" ")))
-    return " ".join([entry.command, *masked_arguments(entry.args)])
 
 
 def _described(items: list[dict[str, Any]]) -> Offers:

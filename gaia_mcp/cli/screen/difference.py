@@ -62,11 +62,10 @@ def in_words(value: Any) -> str:
 
 
 def _shown(name: str, raw: Any) -> dict[str, Any]:
-    from gaia_mcp.cli.commands.listing import described
     from gaia_mcp.safetext import MASK
 
     entry = readable(name, raw)
     if entry is None:
         return dict.fromkeys(members(raw), MASK)
-    visible = members({key: value for key, value in described(entry).items() if key in SHOWN})
+    visible = members({key: value for key, value in entry.masked().items() if key in SHOWN})
     return {key: visible.get(key, MASK) for key in members(raw)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 from tests.cli.conftest import BIN, entry_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_a_whole_word_comes_before_a_part_of_one(gaia: Gaia) -> None:
         {"name": "e_persons"},
         {"name": "f_person"},
     ]
-    ToolCache(gaia.home / ".gaia" / "cache").keep(read_entry("s", entry), tools)
+    ServerCache(gaia.home / ".gaia" / "cache", read_entry("s", entry)).keep_seen(tools)
 
     assert names(gaia, "Person") == ["s.f_person", "s.e_persons", "s.d", "s.c", "s.b", "s.a"]
 

@@ -13,7 +13,7 @@ from gaia_mcp.cli.app import COMMANDS, app
 from gaia_mcp.cli.completion.candidates import MAX_DESCRIBED, Candidate, candidates
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +79,7 @@ def known(configure: Callable[[dict[str, Any]], None]) -> None:
     configure(SERVERS)
     for name in ("demo", "deaf", "my server", "a:b.c"):
         for kind, items in (("tools", TOOLS), ("prompts", PROMPTS), ("resources", RESOURCES)):
-            ToolCache(cache_folder()).keep(read_entry(name, SERVERS[name]), items, kind)  # type: ignore[arg-type]
+            ServerCache(cache_folder(), read_entry(name, SERVERS[name])).keep_seen(items, kind)  # type: ignore[arg-type]
 
 
 def after(*words: str, program: str = "gaia") -> list[str]:
@@ -176,7 +176,7 @@ def test_servers_are_described_without_their_secrets(known: None) -> None:
 
     assert found["demo"] == "uvx demo-server --token ****"
     assert found["deaf"] == "disabled: npx run"
-    assert found["own"] == "handler"
+    assert found["own"] == "x"
     assert found["wrong"].startswith("invalid: ")
     assert TOKEN not in str(found)
     assert list(found) == list(SERVERS)
@@ -299,7 +299,7 @@ def test_what_cannot_be_shown_is_left_out(configure: Callable[[dict[str, Any]], 
     found = described("mcp", "call", "")
 
     assert tuple(found) == good
-    assert found["good"] == "x\\x1b[2J \\u202eabc a b"
+    assert found["good"] == "x\\x1b[2J '\\u202eabc' 'a b'"
 
 
 def test_long_lists_do_without_descriptions(configure: Callable[[dict[str, Any]], None]) -> None:

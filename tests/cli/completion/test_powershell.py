@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 from tests.cli.conftest import BIN, Gaia
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def found(started: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.Te
     entry = {"command": "surely-not-installed"}
     gaia.write({"demo": entry})
     tools = [{"name": "greet", "inputSchema": SCHEMA, "description": "Say hello"}, {"name": "add"}]
-    ToolCache(gaia.home / ".gaia" / "cache").keep(read_entry("demo", entry), tools)
+    ServerCache(gaia.home / ".gaia" / "cache", read_entry("demo", entry)).keep_seen(tools)
     (gaia.cwd / "note.txt").touch()
     words = " ".join(f"{name}={shlex.quote(value)}" for name, value in gaia.environ.items())
     ask = folder / "ask.exe"

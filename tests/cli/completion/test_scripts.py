@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 from tests.cli.conftest import BIN, Gaia
 from tests.cli.terminals import START_FILES, Terminal, write_start_file
 
@@ -101,7 +101,7 @@ def settle(gaia: Gaia, shell: str) -> None:
     gaia.write({"demo": entry, **dict.fromkeys(OTHERS, entry), "off": {**entry, "disabled": True}})
     for name in ("demo", "my server"):
         tools = [{"name": "greet", "inputSchema": SCHEMA, "description": "\x1b[31mSay hello"}, {"name": "add"}]
-        ToolCache(gaia.home / ".gaia" / "cache").keep(read_entry(name, entry), tools)
+        ServerCache(gaia.home / ".gaia" / "cache", read_entry(name, entry)).keep_seen(tools)
     for file in ("note.txt", "two words.txt", "folder/inner"):
         (gaia.cwd / file).parent.mkdir(exist_ok=True)
         (gaia.cwd / file).touch()

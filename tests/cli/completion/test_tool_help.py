@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.storage.tool_cache import ToolCache
+from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -31,7 +31,7 @@ TOOL = {"name": "greet", "description": "Say hello.\x1b[2J\n\nPolitely.", "input
 def know(gaia: Gaia, *tools: dict[str, Any], name: str = "s") -> None:
     """Configure a server whose tools have been seen, and that cannot be started."""
     gaia.write({name: ENTRY})
-    ToolCache(Path(gaia.environ["GAIA_HOME"]) / "cache").keep(read_entry(name, ENTRY), tools)
+    ServerCache(Path(gaia.environ["GAIA_HOME"]) / "cache", read_entry(name, ENTRY)).keep_seen(tools)
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,58 @@
+"""From an entry to its transport: the one place that decides which kinds of server this version can reach."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gaia_mcp.config.command import Command
+from gaia_mcp.errors import EntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gaia_mcp.client.transports.stdio.child import Child
+    from gaia_mcp.client.transports.stdio.transport import StdioTransport
+    from gaia_mcp.config.entries import ServerEntry
+
+
+def transport_of(
+    entry: ServerEntry,
+    timeout: float,
+    debug: bool = False,
+    *,
+    environ: Mapping[str, str] | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    child: Child | None = None,
+) -> StdioTransport:
+    """The transport of an entry, not yet connected. `timeout`, in seconds, is for each request. `child` is the server's
+    process if that has been started already. Raises as `command_of` does.
+    """
+    from gaia_mcp.client.transports.stdio.transport import StdioTransport
+
+    command = command_of(entry, environ)
+    return StdioTransport(
+        command.command,
+        command.args,
+        command.env,
+        timeout,
+        debug,
+        cwd=command.cwd,
+        name=entry.name,
+        on_stderr=on_stderr,
+        child=child,
+    )
+
+
+def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> Command:
+    """The command that starts the server of an entry, resolved by `environ`, which is by default this process's own.
+
+    Raises `EntryError` for a server that is reached in another way, and as `ServerEntry.resolved` does.
+    """
+    if not isinstance(entry.target, Command):
+        raise EntryError(
+            entry.name,
+            f"servers of type {entry.transport!r} cannot be reached by this version, only those with a 'command'",
+            hint="such an entry is only kept (add --no-check), for a version that can use it",
+        )
+    return entry.target.resolved(entry.name, os.environ if environ is None else environ)

@@ -1,0 +1,117 @@
+"""The most usual target of an entry: a command that is started. Alone in its module, for every start loads it."""
+
+from __future__ import annotations
+
+import os
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.config.expansion import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Longer descriptions are cut: they stand on one line of a terminal, beside other columns.
+MAX_DESCRIBED_CHARS = 400
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+# Tuples rather than dataclasses, which take five times as long to define: every `call` and every TAB loads this module.
+class Command(NamedTuple):
+    """A program to start, and to talk to through its standard streams. Without `args`, `command` is a command line.
+
+    A value of `env` is a string, or `{"$keyring": …}` until it is resolved.
+    """
+
+    command: str
+    args: list[str] | None = None
+    env: Mapping[str, Any] = NOTHING
+    cwd: str | None = None
+
+    @property
+    def transport(self) -> str:
+        """How the server is reached."""
+        return "stdio"
+
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
+        """The command with its variables expanded and its secrets fetched from the keyring.
+
+        Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be fetched.
+        """
+
+        def value(text: str, field: str) -> str:
+            return expanded(text, environ, server=server, field=field)
+
+        return Command(
+            with_home(value(self.command, "command")),
+            None if self.args is None else [value(argument, "args") for argument in self.args],
+            {
+                key: value(held, f"env {key}") if isinstance(held, str) else _secret(server, key, held)
+                for key, held in self.env.items()
+            },
+            None if self.cwd is None else with_home(value(self.cwd, "cwd")),
+        )
+
+    def masked(self) -> dict[str, Any]:
+        """The members of the entry, with their secrets masked."""
+        from gaia_mcp.redaction import masked, masked_arguments
+
+        shown: dict[str, Any] = {"command": self._masked_command(), "args": masked_arguments(self.args or [])}
+        if self.env:
+            shown["env"] = {key: masked(held) if isinstance(held, str) else held for key, held in self.env.items()}
+        return shown if self.cwd is None else {**shown, "cwd": self.cwd}
+
+    def summary(self) -> dict[str, Any]:
+        """The members that make the server what it is, for a file that others read: of its variables only the names."""
+        from gaia_mcp.redaction import masked_arguments
+
+        shown: dict[str, Any] = {"command": self._masked_command()}
+        if self.args is not None:
+            shown["args"] = masked_arguments(self.args)
+        if self.env:
+            shown["env"] = sorted(self.env)
+        return {**shown, "cwd": self.cwd} if self.cwd else shown
+
+    def described(self) -> str:
+        """The command line, on one line and without secrets."""
+        from shlex import quote
+
+        from gaia_mcp.safetext import MASK
+
+        shown = self.masked()
+        words = [argument if argument == MASK else quote(argument) for argument in shown["args"]]
+        return on_one_line(" ".join([shown["command"], *words]))
+
+    def identity(self) -> list[Any]:
+        """What distinguishes this server from others, as JSON. Of its variables only the names: a token is renewed.
+
+        The arguments may hold secrets, so this must not be written to a file as it is.
+        """
+        return [self.command, self.args, sorted(self.env), self.cwd]
+
+    def _masked_command(self) -> str:
+        if self.args is not None:
+            return self.command
+        from gaia_mcp.redaction import masked_arguments
+
+        return " ".join(masked_arguments(self.command.split(" ")))
+
+
+def with_home(text: str) -> str:
+    """`text` with a leading `~` replaced by the person's home."""
+    # Not by `Path`, which would also tidy up the rest of a command line, such as the // of a URL in it.
+    return os.path.expanduser(text)  # noqa: PTH111
+
+
+def on_one_line(text: str) -> str:
+    """A description as it is shown: cleaned, and cut where it is too long."""
+    from gaia_mcp.safetext import one_line
+
+    return one_line(text, MAX_DESCRIBED_CHARS)
+
+
+def _secret(server: str, key: str, held: dict[str, str]) -> str:
+    from gaia_mcp.config.keyring import secret_from_keyring
+
+    return secret_from_keyring(server, key, held["$keyring"])

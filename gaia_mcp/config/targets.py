@@ -1,0 +1,130 @@
+"""What an entry leads to, if it is not a command: a URL that is called, a handler or an agent that is loaded.
+
+Each kind of target expands its variables, describes itself without secrets, and has an identity. Knows nothing of
+connecting: a transport is made of a target elsewhere, and a kind that cannot be reached is refused there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
+from gaia_mcp.config.expansion import expanded
+from gaia_mcp.errors import EntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+URL_SCHEMES = ("http://", "https://")
+
+
+class Remote(NamedTuple):
+    """A server behind a URL. `transport` is "http", "sse" or "rpc"."""
+
+    url: str
+    headers: Mapping[str, str] = NOTHING
+    transport: str = "http"
+
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Remote:
+        """The URL and the headers with their variables expanded.
+
+        Raises `VariableUnsetError`, and `EntryError` for a URL that has become another than HTTP.
+        """
+        url = expanded(self.url, environ, server=server, field="url")
+        if not url.startswith(URL_SCHEMES):
+            raise EntryError(server, "'url' must begin with http:// or https://, also after its variables are expanded")
+        headers = {
+            name: expanded(held, environ, server=server, field=f"header {name}") for name, held in self.headers.items()
+        }
+        return Remote(url, headers, self.transport)
+
+    def masked(self) -> dict[str, Any]:
+        """The members of the entry, with their secrets masked."""
+        from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
+
+        shown: dict[str, Any] = {"url": masked_url(self.url)}
+        if self.headers:
+            shown["headers"] = {
+                name: masked(held) if looks_secret(name) or " " in held else masked_arguments([held])[0]
+                for name, held in self.headers.items()
+            }
+        return shown
+
+    def summary(self) -> dict[str, Any]:
+        """The members that make the server what it is, for a file that others read."""
+        return {"url": self.masked()["url"]}
+
+    def described(self) -> str:
+        """The URL, on one line and without secrets."""
+        from gaia_mcp.redaction import masked_url
+
+        return on_one_line(masked_url(self.url))
+
+    def identity(self) -> list[Any]:
+        """What distinguishes this server from others, as JSON. Of its headers only the names."""
+        return [self.transport, self.url, sorted(self.headers)]
+
+
+class Handler(NamedTuple):
+    """A plug-in that talks to a server in its own way; empty where the entry does not name it by a string."""
+
+    handler: str
+
+    @property
+    def transport(self) -> str:
+        """How the server is reached."""
+        return "handler"
+
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Handler:
+        """The handler with its variables expanded. Raises `VariableUnsetError`."""
+        return Handler(with_home(expanded(self.handler, environ, server=server, field="handler")))
+
+    def masked(self) -> dict[str, Any]:
+        """The members of the entry, with their secrets masked."""
+        return {"handler": self.described()}
+
+    def summary(self) -> dict[str, Any]:
+        """The members that make the server what it is, for a file that others read."""
+        return self.masked()
+
+    def described(self) -> str:
+        """The handler's name, on one line."""
+        return on_one_line(self.handler)
+
+    def identity(self) -> list[Any]:
+        """What distinguishes this server from others, as JSON."""
+        return ["handler", self.handler]
+
+
+class Agent(NamedTuple):
+    """An agent that is served in this process; empty where the entry does not name it by a string."""
+
+    agent: str
+
+    @property
+    def transport(self) -> str:
+        """How the server is reached."""
+        return "agent"
+
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Agent:
+        """The agent with its variables expanded. Raises `VariableUnsetError`."""
+        return Agent(with_home(expanded(self.agent, environ, server=server, field="agent")))
+
+    def masked(self) -> dict[str, Any]:
+        """The members of the entry, with their secrets masked."""
+        return {"agent": self.described()}
+
+    def summary(self) -> dict[str, Any]:
+        """The members that make the server what it is, for a file that others read."""
+        return self.masked()
+
+    def described(self) -> str:
+        """The agent's name, on one line."""
+        return on_one_line(self.agent)
+
+    def identity(self) -> list[Any]:
+        """What distinguishes this server from others, as JSON."""
+        return ["agent", self.agent]
+
+
+Target = Command | Remote | Handler | Agent

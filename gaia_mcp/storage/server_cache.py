@@ -1,0 +1,97 @@
+"""What was learnt about a server: its era, and the tools, prompts and resources that it had when it was last seen.
+
+One small file for each server and kind of thing, so that no more is read than is asked for. A value is believed for a
+limited time, and only of the server whose identity it was learnt with. A cache is never a reason to fail: a file that
+cannot be read is ignored, and one that cannot be written stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import Protocol
+
+    class Server(Protocol):
+        """What a cache is keyed by, such as a server's entry."""
+
+        @property
+        def name(self) -> str: ...
+
+        def identity(self) -> int: ...
+
+
+# An update of a server goes unnoticed for a week at most; until then both eras work all the same.
+ERA_SECONDS = 7 * 24 * 3600
+# Servers change with the packages that they come in. Unless they are asked again, their tools are believed so long.
+SEEN_SECONDS = 30 * 24 * 3600
+
+
+class ServerCache:
+    """What is known of one server, under `folder`."""
+
+    def __init__(self, folder: Path, server: Server, now: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._server = server
+        self._now = now
+
+    def era(self) -> str | None:
+        """The era of the server, "handshake" or "stateless"; None if it is not known, or too old to rely on."""
+        era = self._lookup("era", ERA_SECONDS)
+        return era if era in ("handshake", "stateless") else None
+
+    def keep_era(self, era: str) -> None:
+        """Remember the era, if that is possible."""
+        self._keep("era", era)
+
+    def seen(self, kind: str = "tools") -> list[dict[str, Any]] | None:
+        """The definitions of "tools", "prompts", or "resources" with their templates, as the server sent them; None if
+        they are not known, or too old to rely on.
+        """
+        items = self._lookup(kind, SEEN_SECONDS)
+        if not isinstance(items, list):
+            return None
+        return [item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)]
+
+    def keep_seen(self, items: Sequence[dict[str, Any]], kind: str = "tools") -> None:
+        """Remember the definitions, if that is possible."""
+        self._keep(kind, list(items))
+
+    def forget(self, kind: str) -> None:
+        """Drop what is known of a kind, or the "era": it has changed."""
+        with contextlib.suppress(OSError):
+            self._path(kind).unlink()
+
+    def _lookup(self, kind: str, seconds: float) -> Any:
+        try:
+            kept = json.loads(self._path(kind).read_bytes())
+            age = self._now() - kept["written"]
+            value = kept[kind]
+            is_of_server = kept["identity"] == self._server.identity()
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return value if is_of_server and 0 <= age < seconds else None
+
+    def _keep(self, kind: str, value: Any) -> None:
+        path = self._path(kind)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        try:
+            kept = {"identity": self._server.identity(), "written": int(self._now()), kind: value}
+            text = json.dumps(kept, separators=(",", ":"))
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary.write_text(text, "ascii")
+            temporary.replace(path)
+        except (OSError, ValueError, TypeError, RecursionError):
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+
+    def _path(self, kind: str) -> Path:
+        # Whatever an old configuration file calls its servers; and no longer than file systems allow.
+        return self._folder / kind / f"{quote(self._server.name, safe='')[:200]}.json"

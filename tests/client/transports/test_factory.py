@@ -1,0 +1,49 @@
+"""The transport of an entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.factory import command_of, transport_of
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.errors import EntryError, VariableUnsetError
+
+
+def test_a_command_becomes_a_transport_that_starts_it() -> None:
+    """Ours: resolved, and under the name of its server."""
+    config = {"command": "${RUN}", "args": ["${X:-y}"], "env": {"T": "${RUN}"}, "cwd": "/x"}
+    transport = transport_of(read_entry("fs", config), 5, debug=True, environ={"RUN": "go"})
+    assert (transport.name, transport.command, transport.args) == ("fs", "go", ["y"])
+    assert (transport.env, transport.cwd, transport.timeout, transport.debug) == ({"T": "go"}, "/x", 5, True)
+
+
+def test_the_environment_is_by_default_the_one_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what the person exported."""
+    monkeypatch.setenv("GAIA_TEST_RUN", "go")
+    assert command_of(read_entry("fs", {"command": "${GAIA_TEST_RUN}"})) == Command("go", None, {})
+
+
+def test_a_variable_that_is_missing_is_an_error() -> None:
+    """Ours: before anything is started."""
+    with pytest.raises(VariableUnsetError):
+        transport_of(read_entry("fs", {"command": "${NONE}"}), 5, environ={})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"url": "https://host"},
+        {"url": "https://host/${NONE}", "type": "sse"},
+        {"agent": "m:C"},
+        {"handler": "m:C"},
+    ],
+)
+def test_a_server_that_cannot_be_reached_yet_is_refused(config: dict[str, Any]) -> None:
+    """Ours: this version reaches commands only."""
+    with pytest.raises(EntryError, match="cannot be reached by this version") as caught:
+        transport_of(read_entry("x", config), 5, environ={})
+    assert caught.value.server == "x"
+    assert "mcp add" not in caught.value.hint  # As often as not it is kept already.

@@ -1,0 +1,119 @@
+"""The command that an entry starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.config.command import Command
+from gaia_mcp.errors import EntryError, VariableUnsetError
+
+ENVIRON = {"TOKEN": "t", "DIR": "/d"}
+
+
+def resolved(command: Command) -> Command:
+    return command.resolved("fs", ENVIRON)
+
+
+def test_variables_are_expanded_everywhere() -> None:
+    """Ours: at use, never at save."""
+    command = Command("${DIR}/run", ["--token=${TOKEN}", "${NONE:-x}"], {"A": "${TOKEN}", "B": "plain"}, "${DIR}")
+    assert resolved(command) == Command("/d/run", ["--token=t", "x"], {"A": "t", "B": "plain"}, "/d")
+    assert command.env == {"A": "${TOKEN}", "B": "plain"}
+
+
+def test_what_is_not_given_stays_away() -> None:
+    """Ours: no args is not the same as no arguments."""
+    assert resolved(Command("a b")) == Command("a b", None, {}, None)
+    assert resolved(Command("a", [])).args == []
+
+
+@pytest.mark.parametrize(
+    ("command", "field"),
+    [
+        (Command("${NONE}"), "command"),
+        (Command("a", ["${NONE}"]), "args"),
+        (Command("a", env={"TOKEN": "${NONE}"}), "env TOKEN"),
+        (Command("a", cwd="${NONE}"), "cwd"),
+    ],
+)
+def test_a_variable_that_is_missing_is_named_with_its_place(command: Command, field: str) -> None:
+    """Ours: which variable, and where it is wanted."""
+    with pytest.raises(VariableUnsetError) as caught:
+        resolved(command)
+    assert (caught.value.server, caught.value.variable) == ("fs", "NONE")
+    assert f"{field} refers" in caught.value.message
+
+
+def test_a_tilde_is_the_person_s_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: there is no shell that would expand it. Arguments are the server's own affair."""
+    monkeypatch.setenv("HOME", "/home/jane")
+    ready = resolved(Command("~/bin/run", ["~/x"], cwd="~"))
+    assert (ready.command, ready.cwd, ready.args) == ("/home/jane/bin/run", "/home/jane", ["~/x"])
+
+
+def test_the_rest_of_a_command_line_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the // of a URL in it is not a path's."""
+    monkeypatch.setenv("HOME", "/home/jane")
+    assert resolved(Command("~/run --url http://h/./x/")).command == "/home/jane/run --url http://h/./x/"
+
+
+def test_the_home_of_an_unknown_user_is_left_for_the_start_to_fail() -> None:
+    """Ours: "there is no such command" says it well enough."""
+    assert resolved(Command("~nobody-of-that-name/run")).command == "~nobody-of-that-name/run"
+
+
+def test_a_foreign_keyring_entry_is_refused() -> None:
+    """Ours: an entry must not read other programs' secrets."""
+    with pytest.raises(EntryError, match="other than"):
+        resolved(Command("a", env={"A": {"$keyring": "login:x"}}))
+
+
+KEYRING = {"$keyring": "gaia.connections:x:KEY"}
+SECRETIVE = Command("npx", ["x y", "--token", "hunter22"], {"B": "s", "A": "${A}", "K": KEYRING}, "/x")
+
+
+@pytest.mark.parametrize(
+    ("command", "masked", "summary", "described"),
+    [
+        (
+            SECRETIVE,
+            {
+                "command": "npx",
+                "args": ["x y", "--token", "****"],
+                "env": {"B": "****", "A": "${A}", "K": KEYRING},
+                "cwd": "/x",
+            },
+            {"command": "npx", "args": ["x y", "--token", "****"], "env": ["A", "B", "K"], "cwd": "/x"},
+            "npx 'x y' --token ****",
+        ),
+        (
+            Command("npx x --token hunter22"),
+            {"command": "npx x --token ****", "args": []},
+            {"command": "npx x --token ****"},
+            "npx x --token ****",
+        ),
+        (Command("a", []), {"command": "a", "args": []}, {"command": "a", "args": []}, "a"),
+    ],
+)
+def test_a_command_is_shown_without_secrets(
+    command: Command, masked: dict[str, Any], summary: dict[str, Any], described: str
+) -> None:
+    """Ours: with all its members, for a file that others read, and on one line."""
+    assert command.masked() == masked
+    assert list(command.masked()) == list(masked)
+    assert command.summary() == summary
+    assert command.described() == described
+
+
+def test_a_description_is_one_line_and_not_too_long() -> None:
+    """Ours: a terminal is told nothing by the text in an entry."""
+    assert Command("a\n\x1b[2Jb").described() == "a \\x1b[2Jb"
+    assert len(Command("a" * 1000).described()) == 400
+
+
+def test_an_identity_has_no_value_of_a_variable() -> None:
+    """Ours: a token is renewed every day."""
+    assert SECRETIVE.identity() == ["npx", ["x y", "--token", "hunter22"], ["A", "B", "K"], "/x"]
+    assert SECRETIVE.transport == "stdio"

@@ -1,0 +1,279 @@
+"""What is remembered of a server."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.storage.server_cache import ERA_SECONDS, SEEN_SECONDS, ServerCache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOOLS: list[dict[str, Any]] = [{"name": "read", "description": "ä", "inputSchema": {"type": "object"}}]
+BEGIN = 1_000_000.0
+
+
+class Known(NamedTuple):
+    """A server, as far as a cache knows it."""
+
+    name: str = "time"
+    number: int = 5
+
+    def identity(self) -> int:
+        return self.number
+
+
+SERVER = Known()
+
+
+def at(folder: Path, seconds: float, server: Known | ServerEntry = SERVER) -> ServerCache:
+    """The cache as it is seen by a clock that stands still."""
+    return ServerCache(folder, server, lambda: BEGIN + seconds)
+
+
+def the_file(folder: Path, kind: str) -> Path:
+    (path,) = (folder / kind).iterdir()
+    return path
+
+
+def test_nothing_is_known_at_first(tmp_path: Path) -> None:
+    """Ours: which is not the same as having no tools."""
+    cache = ServerCache(tmp_path, SERVER)
+    assert (cache.era(), cache.seen(), cache.seen("prompts")) == (None, None, None)
+    cache.keep_seen([])
+    assert cache.seen() == []
+
+
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+def test_an_era_is_found_again_by_the_next_process(tmp_path: Path, era: str) -> None:
+    """Ours; a newer one replaces an older one."""
+    ServerCache(tmp_path, SERVER).keep_era("handshake")
+    ServerCache(tmp_path, SERVER).keep_era(era)
+
+    assert ServerCache(tmp_path, SERVER).era() == era
+
+
+def test_tools_are_found_again_as_the_server_sent_them(tmp_path: Path) -> None:
+    """Ours."""
+    ServerCache(tmp_path, SERVER).keep_seen(TOOLS)
+
+    assert ServerCache(tmp_path, SERVER).seen() == TOOLS
+
+
+def test_kinds_are_kept_apart(tmp_path: Path) -> None:
+    """Ours: each is forgotten by itself, and forgetting what is not there is no error."""
+    cache = ServerCache(tmp_path, SERVER)
+    prompts = [{"name": "review"}]
+    cache.keep_era("handshake")
+    cache.keep_seen(TOOLS)
+    cache.keep_seen(prompts, "prompts")
+
+    assert (cache.seen(), cache.seen("prompts"), cache.seen("resources")) == (TOOLS, prompts, None)
+    cache.forget("prompts")
+    cache.forget("prompts")
+    assert (cache.era(), cache.seen(), cache.seen("prompts")) == ("handshake", TOOLS, None)
+    cache.forget("era")
+    assert (cache.era(), cache.seen()) == (None, TOOLS)
+
+
+def test_an_era_is_believed_for_a_week(tmp_path: Path) -> None:
+    """Ours: an updated server would go on answering the old way for ever."""
+    at(tmp_path, 0).keep_era("handshake")
+
+    assert at(tmp_path, ERA_SECONDS - 1).era() == "handshake"
+    assert at(tmp_path, ERA_SECONDS).era() is None
+
+
+def test_tools_are_believed_for_a_month(tmp_path: Path) -> None:
+    """Ours: servers change with the packages that they come in."""
+    at(tmp_path, 0).keep_seen(TOOLS)
+
+    assert at(tmp_path, SEEN_SECONDS - 1).seen() == TOOLS
+    assert at(tmp_path, SEEN_SECONDS).seen() is None
+
+
+def test_what_comes_from_the_future_is_not_believed(tmp_path: Path) -> None:
+    """Ours: a clock that was wrong must not keep a value for years."""
+    at(tmp_path, 0).keep_era("handshake")
+    at(tmp_path, 0).keep_seen(TOOLS)
+
+    assert at(tmp_path, -10).era() is None
+    assert at(tmp_path, -10).seen() is None
+
+
+def test_what_is_written_is_known_at_once(tmp_path: Path) -> None:
+    """Ours: a time that was rounded up would lie in the future."""
+    at(tmp_path, 0.9).keep_era("handshake")
+
+    assert at(tmp_path, 0.9).era() == "handshake"
+
+
+@pytest.mark.parametrize("other", [Known("time", 6), Known("clock", 5)], ids=str)
+def test_another_server_has_nothing_of_this_one(tmp_path: Path, other: Known) -> None:
+    """Ours: what a name meant yesterday says nothing about today's server."""
+    ServerCache(tmp_path, SERVER).keep_era("handshake")
+    ServerCache(tmp_path, SERVER).keep_seen(TOOLS)
+
+    assert ServerCache(tmp_path, other).era() is None
+    assert ServerCache(tmp_path, other).seen() is None
+
+
+@pytest.mark.parametrize("era", ["tomorrow", "", None, ["handshake"]])
+def test_an_unknown_era_is_not_believed(tmp_path: Path, era: Any) -> None:
+    """Ours: another version of this program may know more of them."""
+    cache = ServerCache(tmp_path, SERVER)
+    cache.keep_era(era)
+
+    assert cache.era() is None
+
+
+def test_what_is_not_a_definition_is_left_out(tmp_path: Path) -> None:
+    """Ours: the caller relies on names."""
+    cache = ServerCache(tmp_path, SERVER)
+    cache.keep_seen([*TOOLS, "x", {"name": 7}, {}])  # type: ignore[list-item]
+
+    assert cache.seen() == TOOLS
+
+
+def test_a_file_holds_the_value_its_time_and_a_number(tmp_path: Path) -> None:
+    """Ours: nothing of the entry is written down, and only the owner reads the folder."""
+    at(tmp_path, 0).keep_era("stateless")
+
+    assert json.loads(the_file(tmp_path, "era").read_text()) == {"identity": 5, "written": BEGIN, "era": "stateless"}
+    assert stat.S_IMODE((tmp_path / "era").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "ö ü", "x" * 1000, "ä" * 60, "-", "con", "\x1b[2J", "\U0001f600"])
+def test_every_name_has_a_file_in_the_folder(tmp_path: Path, name: str) -> None:
+    """Ours: files that people wrote by hand hold all of these."""
+    cache = ServerCache(tmp_path / "deep", Known(name))
+    cache.keep_seen(TOOLS)
+
+    assert cache.seen() == TOOLS
+    assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["tools"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"handshake",
+        b"[" * 100_000,
+        b'{"era": "handshake", "tools": []}',
+        b'{"written": "x"}',
+        b'{"identity": 5, "written": 1000000, "tools": 2, "era": 2}',
+    ],
+)
+def test_a_damaged_file_holds_nothing(tmp_path: Path, content: bytes) -> None:
+    """Ours: a cache is never a reason to fail."""
+    cache = at(tmp_path, 0)
+    cache.keep_era("handshake")
+    cache.keep_seen(TOOLS)
+    for kind in ("era", "tools"):
+        the_file(tmp_path, kind).write_bytes(content)
+
+    assert (cache.era(), cache.seen()) == (None, None)
+    cache.keep_seen(TOOLS)
+    assert cache.seen() == TOOLS
+
+
+@pytest.mark.parametrize("value", [object(), {1: {2}}, float])
+def test_what_json_cannot_say_is_not_kept(tmp_path: Path, value: Any) -> None:
+    """Ours: no temporary file is left."""
+    cache = ServerCache(tmp_path, SERVER)
+    cache.keep_seen(TOOLS)
+    cache.keep_seen([value])
+
+    assert cache.seen() == TOOLS
+    assert len(list((tmp_path / "tools").iterdir())) == 1
+
+
+def test_what_is_nested_too_deeply_is_not_kept(tmp_path: Path) -> None:
+    """Ours: whatever a server describes."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    ServerCache(tmp_path, SERVER).keep_seen([{"name": "deep", "inputSchema": deep}])
+
+    assert ServerCache(tmp_path, SERVER).seen() is None
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+    """Ours: a cache on a full or read-only disk is only an empty one."""
+    (tmp_path / "era").write_text("a file where the folder should be")
+    cache = ServerCache(tmp_path, SERVER)
+
+    cache.keep_era("handshake")
+    cache.forget("era")
+
+    assert cache.era() is None
+
+
+def test_what_cannot_be_put_in_place_leaves_no_file_behind(tmp_path: Path) -> None:
+    """Ours: no temporary file is left."""
+    cache = ServerCache(tmp_path, SERVER)
+    cache.keep_era("handshake")
+    path = the_file(tmp_path, "era")
+    path.unlink()
+    (path / "in the way").mkdir(parents=True)
+
+    cache.keep_era("handshake")
+
+    assert list((tmp_path / "era").iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"url": "https://one/mcp"}, {"url": "https://two/mcp"}),
+        ({"handler": "one.py"}, {"handler": "two.py"}),
+        ({"agent": "one:Agent"}, {"agent": "two:Agent"}),
+        ({"command": "one"}, {"url": "https://one"}),
+    ],
+    ids=str,
+)
+def test_what_one_server_of_a_name_showed_is_not_believed_of_another(
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """Ours: all servers behind URLs once counted as the same one."""
+    ServerCache(tmp_path, read_entry("web", before)).keep_era("handshake")
+    ServerCache(tmp_path, read_entry("web", before)).keep_seen(TOOLS)
+
+    same, other = ServerCache(tmp_path, read_entry("web", before)), ServerCache(tmp_path, read_entry("web", after))
+    assert (same.era(), same.seen()) == ("handshake", TOOLS)
+    assert (other.era(), other.seen()) == (None, None)
+
+
+# As earlier versions wrote them, for {"command": "uvx", "args": ["mcp-server-time"]}, and for anything behind a URL.
+OF_A_COMMAND = '{"identity":2208586779,"written":1000000,"KIND":VALUE}'
+OF_A_URL = '{"identity":2013957913,"written":1000000,"KIND":VALUE}'
+
+
+@pytest.mark.parametrize(
+    ("entry", "old", "era", "tools"),
+    [
+        ({"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}}, OF_A_COMMAND, "stateless", TOOLS),
+        ({"url": "https://host/mcp"}, OF_A_URL, None, None),
+    ],
+)
+def test_a_file_of_an_earlier_version_is_read_or_ignored(
+    tmp_path: Path, entry: dict[str, Any], old: str, era: str | None, tools: Any
+) -> None:
+    """Ours: what is known of a command stays known; of a URL it was never certain whose it was."""
+    for kind, value in (("era", "stateless"), ("tools", TOOLS)):
+        (tmp_path / kind).mkdir()
+        text = old.replace("KIND", kind).replace("VALUE", json.dumps(value))
+        (tmp_path / kind / "time.json").write_text(text, "ascii")
+
+    cache = at(tmp_path, 1, read_entry("time", entry))
+    assert (cache.era(), cache.seen()) == (era, tools)
