@@ -119,7 +119,6 @@ class TestReading:
         assert error.path == path
         assert error.message.startswith(str(path))
         assert words in error.message
-        assert error.hint
         if place is not None:
             assert (error.line, error.column) == place
         else:
