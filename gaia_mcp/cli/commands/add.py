@@ -7,22 +7,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.entries.command_line import (
+from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
     HeaderOption,
     NoCheckOption,
     RequestTimeoutOption,
     UrlOption,
-    anchor,
-    command_of,
-    fill_in,
-    proved,
-    warn_of_secrets,
 )
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import done, remark
-from gaia_mcp.cli.status import UsageError
 
 
 class AddCommand(TyperCommand):
@@ -82,13 +76,15 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
+    from gaia_mcp.cli.entries.building import anchor, fill_in, new_entry
+    from gaia_mcp.cli.entries.saving import tried, warn_of_files, warn_of_secrets
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.store import check_server_name
     from gaia_mcp.errors import ServerExistsError
     from gaia_mcp.paths import shown
 
     check_server_name(name)
-    new = _entry(name, words or [], url, entry)
+    new = new_entry(name, words or [], url, entry)
     read_entry(name, new)
     fill_in(new, env or [], header or [], cwd, request_timeout)
     if disabled:
@@ -101,55 +97,11 @@ def add(
     facts: dict[str, Any] = {}
     presented = ""
     if not no_check:
-        facts, presented = proved(read, invocation.deadline())
+        facts, presented = tried(read, invocation.deadline())
     store.add(name, new, replace=force)
     if is_anchored:
-        remark(f"the program is kept as {new['command']!r}")
+        remark(f"the program is saved as {new['command']!r}")
     if words and "cwd" not in new:
-        _warn_of_files(name, new.get("args", []))
+        warn_of_files(name, new.get("args", []))
     warn_of_secrets(new)
     done(f"added {name!r} to {shown(store.path)}{presented}", added=name, path=str(store.path), **facts)
-
-
-def _warn_of_files(name: str, arguments: list[str]) -> None:
-    """Arguments that name files of this folder, which a server that is started elsewhere does not find."""
-    import os
-
-    for argument in arguments:
-        # An agent is FILE:CLASS.
-        names = (argument, argument.partition(":")[0])
-        if not os.path.isabs(argument) and any(map(os.path.isfile, names)):  # noqa: PTH117
-            where = "the server starts in whatever folder it is called from"
-            remark(f"{argument!r} is a file of this folder, and {where}; keep it here: gaia mcp edit {name} --cwd .")
-            return
-
-
-def _entry(name: str, words: list[str], url: str | None, entry: str | None) -> dict[str, Any]:
-    given = [what for what, value in (("a command", words), ("--url", url), ("--json", entry)) if value]
-    if len(given) != 1:
-        problem = f"{' and '.join(given)} exclude each other" if given else f"how is {name!r} started?"
-        raise UsageError(problem, hint=f"gaia mcp add {name} -- COMMAND [ARG...], or --url URL, or --json '{{…}}'")
-    if entry is not None:
-        return _from_json(name, entry)
-    if url is not None:
-        return {"url": url}
-    return command_of(name, words)
-
-
-def _from_json(name: str, text: str) -> dict[str, Any]:
-    from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_object
-
-    try:
-        value = read_object(text, "--json")
-    except ArgumentSyntaxError as problem:
-        raise UsageError(
-            str(problem), hint='an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
-        ) from None
-    wrapped = value.get("mcpServers", value.get("servers"))
-    if isinstance(wrapped, dict):
-        # The whole snippet, as READMEs show it.
-        if name not in wrapped and len(wrapped) != 1:
-            hint = "add them one by one, each by its name"
-            raise UsageError(f"--json holds {len(wrapped)} servers, and none is {name!r}", hint=hint)
-        value = wrapped[name] if name in wrapped else next(iter(wrapped.values()))
-    return value

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.entries.command_line import is_relative
+from gaia_mcp.cli.entries.building import is_relative
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
 from gaia_mcp.config.entries import read_entry

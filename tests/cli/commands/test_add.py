@@ -185,7 +185,7 @@ def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
         assert kept.stderr == ""
     gaia("add", "g", "--no-check", "--cwd", "sub", "--", "./run.sh")
 
-    assert ran.stderr == f"note: the program is kept as {str(gaia.cwd / 'sub/run.sh')!r}\n"
+    assert ran.stderr == f"note: the program is saved as {str(gaia.cwd / 'sub/run.sh')!r}\n"
     assert {name: entry["command"] for name, entry in saved(gaia).items()} == {
         "a": str(gaia.cwd / "sub/run.sh"),
         "b": str(gaia.cwd / "run.sh"),

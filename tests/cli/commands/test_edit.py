@@ -75,7 +75,7 @@ def test_a_command_is_replaced_as_a_whole(gaia: Gaia) -> None:
     assert gaia("edit", "x", f"{BIN}/gaia mcp serve demo").code == 0
     assert servers(gaia)["x"] == {**DEMO, "env": {"A": "1"}}
     ran = gaia("edit", "x", "--", "./run", "mcp", "serve", "demo")
-    assert (ran.code, ran.stderr) == (0, f"note: the program is kept as '{gaia.cwd}/run'\n")
+    assert (ran.code, ran.stderr) == (0, f"note: the program is saved as '{gaia.cwd}/run'\n")
     assert servers(gaia)["x"]["command"] == f"{gaia.cwd}/run"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.screen.difference import Difference, differences, in_words
+from gaia_mcp.cli.entries.difference import Difference, differences, in_words
 
 
 def test_each_variable_and_header_counts_on_its_own() -> None:

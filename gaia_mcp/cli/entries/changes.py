@@ -1,0 +1,121 @@
+"""A change of a server's entry: the members that differ, the server tried where that matters, the rest kept."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.entries.building import command_of
+from gaia_mcp.cli.entries.difference import Difference, differences, members, readable
+from gaia_mcp.cli.entries.saving import tried, warn_of_secrets
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.store import check_server_name
+from gaia_mcp.errors import ServerExistsError
+from gaia_mcp.paths import log_folder
+from gaia_mcp.storage.run_logs import RunLogs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.deadline import Deadline
+
+# What belongs to only one of the two ways to reach a server.
+BY_COMMAND = ("command", "args", "env", "cwd", "type")
+BY_URL = ("url", "headers", "type")
+
+
+class Change(NamedTuple):
+    """An entry before and after, under the same name or another."""
+
+    name: str
+    new_name: str
+    before: Any
+    after: dict[str, Any]
+
+
+class Saved(NamedTuple):
+    """What a change came to: the members that differ, and what the server presented if it was tried, as `tried`."""
+
+    different: dict[str, Difference]
+    facts: dict[str, Any]
+    presented: str
+
+
+def changed_entry(
+    name: str, before: Any, words: list[str], url: str | None, unset: list[str]
+) -> tuple[dict[str, Any], bool]:
+    """The entry without the members that are unset, and with its new command or URL; whether that is a command.
+
+    Raises `UsageError`, and `EntryError` for an entry that is not an object.
+    """
+    if words and url is not None:
+        raise UsageError("a command and --url exclude each other", hint=f"see: gaia mcp show {name}")
+    if not isinstance(before, dict):
+        read_entry(name, before)  # Raises.
+    after = deepcopy(before)
+    for key in unset:
+        _unset(name, after, key)
+    if words:
+        if "url" in after:
+            after = {key: value for key, value in after.items() if key not in BY_URL}
+        after.update(command_of(name, words))
+    elif url is not None:
+        if "url" not in after:
+            after = {key: value for key, value in after.items() if key not in BY_COMMAND}
+        after["url"] = url
+    return after, bool(words)
+
+
+def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *, no_check: bool) -> Saved:
+    """Save the changed entry, after connecting to its server if the change can affect that; not if nothing differs.
+
+    Raises `EntryError`, `ServerExistsError` for a new name that is taken, `ConfigFileError`, and as `connected` does.
+    """
+    name, new_name = change.name, change.new_name
+    if new_name != name:
+        check_server_name(new_name)
+        if new_name in store.names() and store.source_of(new_name) == store.path:
+            raise ServerExistsError(new_name, store.path)
+    entry = read_entry(name, change.after, store.path)
+    different = differences(name, change.before, change.after)
+    if new_name != name:
+        different["name"] = Difference(name, new_name)
+    saved = Saved(different, {}, "")
+    if not different:
+        return saved
+    if not no_check and _essence(entry) != _essence(readable(name, change.before)):
+        saved = Saved(different, *tried(entry, deadline))
+    store.replace(name, change.before, change.after, new_name=new_name)
+    if new_name != name:
+        RunLogs(log_folder(), name, store.path).move_to(RunLogs(log_folder(), new_name, store.path))
+    warn_of_secrets(_changed_part(change.after, different))
+    return saved
+
+
+def _unset(name: str, entry: dict[str, Any], key: str) -> None:
+    outer, _, inner = key.partition(".")
+    if key in entry:
+        del entry[key]
+    elif inner and isinstance(entry.get(outer), dict) and inner in entry[outer]:
+        del entry[outer][inner]
+        if not entry[outer]:
+            del entry[outer]
+    else:
+        raise UsageError(f"{name!r} has no {key!r}", hint=f"it has: {', '.join(members(entry))}")
+
+
+def _changed_part(entry: dict[str, Any], different: Collection[str]) -> dict[str, Any]:
+    """The members of an entry that differ; of its variables and headers only those that do."""
+    part = {key: value for key, value in entry.items() if key in different}
+    for outer in ("env", "headers"):
+        if isinstance(held := entry.get(outer), dict):
+            part[outer] = {name: value for name, value in held.items() if f"{outer}.{name}" in different}
+    return part
+
+
+def _essence(entry: ServerEntry | None) -> Any:
+    """The part of an entry that decides whether its server works."""
+    return entry and (entry.transport, entry.target)

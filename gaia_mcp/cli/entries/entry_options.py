@@ -1,0 +1,38 @@
+"""The options of `add` and `edit` that describe a server's entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.completion.file_names import folder_names
+from gaia_mcp.cli.options import a_number
+
+UrlOption = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="A server reached by HTTP.", show_default=False)
+]
+EnvOption = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="K[=V]", help="A variable for the server; K alone stores the reference ${K}."),
+]
+HeaderOption = Annotated[list[str] | None, typer.Option("--header", metavar="K:V", help="A header, with --url.")]
+CwdOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cwd",
+        metavar="DIR",
+        help="The folder in which it is started.",
+        show_default=False,
+        autocompletion=folder_names,
+    ),
+]
+RequestTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--request-timeout", metavar="SECONDS", min=0.01, max=600, callback=a_number,
+        help="Saved: the time for each of its requests.", show_default=False,
+    ),
+]  # fmt: skip
+NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]
