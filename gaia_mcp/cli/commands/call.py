@@ -51,12 +51,12 @@ class CallCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from gaia_mcp.cli.completion.tool_help import write_note, write_tool
+        from gaia_mcp.cli.completion.tool_help import called_line, write_note, write_tool
 
-        known = write_tool(self, ctx, formatter)
-        if not known:
+        line = called_line(ctx.meta.get("gaia_mcp.words", ()))
+        if not write_tool(line, self, ctx, formatter):
             super().format_help(ctx, formatter)
-            write_note(ctx, formatter)
+            write_note(line, formatter)
 
 
 SETTINGS = {"cls": CallCommand}

@@ -1,10 +1,11 @@
-"""The words that say an argument, `key=value`, as a tool's schema has them. Pure: schema and words in, words out."""
+"""The words of a tool's arguments, `key=value`, from its schema. But for the file that an argument names, pure."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _UNIONS = ("anyOf", "oneOf", "allOf")
-# What is longer is not typed, but comes from a file.
+# A longer value is not typed, but comes from a file.
 MAX_VALUE_CHARS = 200
 
 
-def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[tuple[str, str]]:
-    """What the word of an argument may become, with descriptions: names that are not `given` yet, the required ones
-    first, and after the `=` values.
+def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[Candidate]:
+    """What the word of an argument may become: names that are not `given` yet, the required ones first, and after the
+    `=` values.
     """
     known = properties_of(schema)
     key, equals, value = incomplete.partition("=")
@@ -29,16 +30,16 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[t
         required = [name for name in required_of(schema) if name in known]
         names = [*required, *(name for name in known if name not in required)]
         return [
-            (_opened(name, known[name], schema, incomplete), described(name, schema))
+            Candidate(_opened(name, known[name], schema, incomplete), described(name, schema))
             for name in names
             if name not in taken and name
         ]
     if key.endswith(":") and key not in known:
         name = key[:-1]
-        return [(f"{name}:={text}", "") for text in _json_values(known.get(name), schema)]
+        return [Candidate(f"{name}:={text}") for text in _json_values(known.get(name), schema)]
     if value.startswith("@"):
-        return [(f"{key}=@{path}", "") for path, _ in file_names(value[1:])]
-    return [(f"{key}={text}", note) for text, note in _values(known.get(key), schema)]
+        return [Candidate(f"{key}=@{path}") for path, _ in file_names(value[1:])]
+    return [Candidate(f"{key}={text}", note) for text, note in _values(known.get(key), schema)]
 
 
 def described(name: str, schema: Any) -> str:
@@ -54,7 +55,7 @@ def described(name: str, schema: Any) -> str:
 
 
 def needs_json(described: Any, schema: Any) -> bool:
-    """Whether a parameter takes nothing but objects, or lists of them, which are written as JSON."""
+    """Whether a parameter takes only objects, or lists of them, which are written as JSON."""
     kinds = {kind for part in parts_of(described, schema, _UNIONS) for kind in _kinds(part)} - {"null"}
     if kinds == {"array"}:
         items = [part["items"] for part in parts_of(described, schema, _UNIONS) if "items" in part]
@@ -63,12 +64,12 @@ def needs_json(described: Any, schema: Any) -> bool:
 
 
 def _opened(name: str, described: Any, schema: Any, incomplete: str) -> str:
-    # Whoever has typed the colon wants JSON.
+    # After the colon a value is JSON.
     return f"{name}:=" if incomplete == f"{name}:" or needs_json(described, schema) else f"{name}="
 
 
 def _values(described: Any, schema: Any) -> Iterator[tuple[str, str]]:
-    """Values to be typed after `=`: only those that really become what is meant."""
+    """Values to be typed after `=`: only those that become the intended JSON value."""
     default = _default(described, schema)
     for choice in _choices(described, schema):
         text = choice if isinstance(choice, str) else json.dumps(choice, ensure_ascii=False)
