@@ -35,6 +35,8 @@ FLOORS = {
     "config": 2,
     "hosts": 2,
     "storage": 2,
+    # What answers requests: peers are providers, and fronts show them.
+    "server.provider": 2,
     # Peers: a client of theirs, a server of ours, an agent.
     "agents": 3,
     "client": 3,
@@ -75,7 +77,7 @@ EARLIER = {
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
-    ("server.stdio.session", "print"): "one line for the log of whoever started the server, when the client breaks off",
+    ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
 }
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.transports.stdio.child import Child
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio.descriptors import GuardedPipes
 
 # What a server has written before its end is in its pipe already; only a client that does not read takes longer.
 LAST_WORDS_SECONDS = 1.0

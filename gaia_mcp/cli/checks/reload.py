@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from gaia_mcp.server.agent import ServedAgent
-
 # Soon enough after a save, and cheap enough to look all day.
 POLL_SECONDS = 0.3
 
@@ -22,17 +20,17 @@ POLL_SECONDS = 0.3
 _Files: TypeAlias = dict[str, tuple[int, int]]
 
 
-def watch(folder: Path, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
-    """Look at the Python files in `folder` in a thread of its own; load and replace the agent whenever they change.
+def watch(folder: Path, reload: Callable[[], None]) -> None:
+    """Look at the Python files in `folder` in a thread of its own, and call `reload` whenever they change.
 
     A version that cannot be loaded is reported, and the one before stays in service.
     """
     # Before anybody is answered: whoever has been may change a file at once.
     seen = _snapshot(folder)
-    threading.Thread(target=_watch, args=(folder, seen, load, replace), name="reload", daemon=True).start()
+    threading.Thread(target=_watch, args=(folder, seen, reload), name="reload", daemon=True).start()
 
 
-def _watch(folder: Path, seen: _Files, load: Callable[[], ServedAgent], replace: Callable[[ServedAgent], None]) -> None:
+def _watch(folder: Path, seen: _Files, reload: Callable[[], None]) -> None:
     from gaia_mcp.agents.loader import forget_modules
 
     while True:
@@ -43,7 +41,7 @@ def _watch(folder: Path, seen: _Files, load: Callable[[], ServedAgent], replace:
         seen = now
         forget_modules(folder)
         try:
-            replace(load())
+            reload()
         except MCPError as error:
             report(error)
         except BaseException as cause:  # noqa: BLE001 (the agent's own code, which may even try to exit)

@@ -30,7 +30,7 @@ def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
     Example: gaia mcp record time --to time.jsonl
     """
     from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio.descriptors import GuardedPipes
     from gaia_mcp.session.prestart import prestarted
 
     entry = invocation.open_store().entry(name)
