@@ -38,6 +38,15 @@ class Option(NamedTuple):
     is_eager: bool = False
     bounds: tuple[float, float] | None = None
 
+    def accepts(self, value: str) -> bool:
+        """Whether `value` is a number within the bounds, if there are any."""
+        if self.bounds is None:
+            return True
+        try:
+            return self.bounds[0] <= float(value) <= self.bounds[1]
+        except ValueError:
+            return False
+
 
 class Command(NamedTuple):
     """A command, or a group of `commands`. One that is not listed is in no help and completed by no TAB."""
