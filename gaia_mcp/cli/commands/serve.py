@@ -103,10 +103,12 @@ def _load(target: str, keywords: dict[str, Any], reload: bool) -> AgentProvider:
         agent = load_agent(target, keywords)
         with _describing(target):
             provider.replace_agent(agent)
+        remark("the agent has changed and was loaded anew")
 
-    from gaia_mcp.cli.checks.reload import watch
+    from gaia_mcp.agents.reload import watch
+    from gaia_mcp.cli.screen.output import report
 
-    watch(folder, load_again)
+    watch(folder, load_again, report)
     return provider
 
 

@@ -1,4 +1,4 @@
-"""Watching an agent's files while somebody writes it, and taking each new version into service."""
+"""Loading an agent again whenever one of its files changes, while it is being written and served."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeAlias
 
-from gaia_mcp.cli.screen.output import remark, report
+from gaia_mcp.agents.loader import forget_modules
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
@@ -16,23 +16,21 @@ if TYPE_CHECKING:
 # Soon enough after a save, and cheap enough to look all day.
 POLL_SECONDS = 0.3
 
-# Files by their paths: when they were changed, and how long they are.
+# Files by their paths: when they were changed, and their lengths.
 _Files: TypeAlias = dict[str, tuple[int, int]]
 
 
-def watch(folder: Path, reload: Callable[[], None]) -> None:
+def watch(folder: Path, reload: Callable[[], None], on_error: Callable[[MCPError], object]) -> None:
     """Look at the Python files in `folder` in a thread of its own, and call `reload` whenever they change.
 
-    A version that cannot be loaded is reported, and the one before stays in service.
+    `on_error` is given the error of a version that cannot be loaded; the version before it stays in service.
     """
-    # Before anybody is answered: whoever has been may change a file at once.
+    # Before the first client is answered, which may change a file at once.
     seen = _snapshot(folder)
-    threading.Thread(target=_watch, args=(folder, seen, reload), name="reload", daemon=True).start()
+    threading.Thread(target=_watch, args=(folder, seen, reload, on_error), name="reload", daemon=True).start()
 
 
-def _watch(folder: Path, seen: _Files, reload: Callable[[], None]) -> None:
-    from gaia_mcp.agents.loader import forget_modules
-
+def _watch(folder: Path, seen: _Files, reload: Callable[[], None], on_error: Callable[[MCPError], object]) -> None:
     while True:
         time.sleep(POLL_SECONDS)
         now = _snapshot(folder)
@@ -43,12 +41,11 @@ def _watch(folder: Path, seen: _Files, reload: Callable[[], None]) -> None:
         try:
             reload()
         except MCPError as error:
-            report(error)
+            on_error(error)
         except BaseException as cause:  # noqa: BLE001 (the agent's own code, which may even try to exit)
             problem = f"the changed agent cannot be served: {type(cause).__name__}: {cause}"
-            report(MCPError(problem, hint="the version before stays in service; mend the file, and it is tried again"))
-        else:
-            remark("the agent has changed and was loaded anew")
+            hint = "the version before stays in service; mend the file, and it is tried again"
+            on_error(MCPError(problem, hint=hint))
 
 
 def _snapshot(folder: Path) -> _Files:
