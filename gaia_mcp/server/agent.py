@@ -14,7 +14,7 @@ from gaia_mcp.server.definitions import listed_resource, prompt_definitions, res
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, method_not_found
 from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
-from gaia_mcp.toolspec.schema import Checker, SchemaError
+from gaia_mcp.toolspec.validation import Checker, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from gaia_mcp.cli.calls.validation import checked, near_misses
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.errors import ArgumentsError, ReadOnlyError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.toolspec.schema import SchemaError, validation_errors
+from gaia_mcp.toolspec.validation import SchemaError, validation_errors
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.plan import Plan

@@ -86,7 +86,7 @@ def call(
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.prestart import Prestarted
     from gaia_mcp.session.session import connected
-    from gaia_mcp.toolspec.schema import load_validator
+    from gaia_mcp.toolspec.validation import load_validator
 
     deadline = invocation.deadline()
     plan = planned(invocation.open_store(), target, words or [], args)

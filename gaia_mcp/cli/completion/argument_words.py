@@ -9,12 +9,20 @@ from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
-from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, type_in_words
+from gaia_mcp.toolspec.schema import (
+    choices_of,
+    default_of,
+    description_of,
+    parts_of,
+    properties_of,
+    required_of,
+    type_in_words,
+    types_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_UNIONS = ("anyOf", "oneOf", "allOf")
 # A longer value is not typed, but comes from a file.
 MAX_VALUE_CHARS = 200
 
@@ -48,18 +56,18 @@ def described(name: str, schema: Any) -> str:
     parts = [type_in_words(known, schema)]
     if name in required_of(schema):
         parts.append("required")
-    if (default := _default(known, schema)) is not None:
+    if (default := default_of(known, schema)) is not None:
         parts.append(f"default {json.dumps(default, ensure_ascii=False)}")
-    text = _first(known, schema, "description")
-    return ", ".join(parts) + (f": {text.strip().partition(chr(10))[0]}" if isinstance(text, str) and text else "")
+    text = description_of(known, schema)
+    return ", ".join(parts) + (f": {text.strip().partition(chr(10))[0]}" if text else "")
 
 
 def needs_json(described: Any, schema: Any) -> bool:
     """Whether a parameter takes only objects, or lists of them, which are written as JSON."""
-    kinds = {kind for part in parts_of(described, schema, _UNIONS) for kind in _kinds(part)} - {"null"}
+    kinds = {kind for part in parts_of(described, schema) for kind in types_of(part)} - {"null"}
     if kinds == {"array"}:
-        items = [part["items"] for part in parts_of(described, schema, _UNIONS) if "items" in part]
-        kinds = {kind for item in items for part in parts_of(item, schema, _UNIONS) for kind in _kinds(part)}
+        items = [part["items"] for part in parts_of(described, schema) if "items" in part]
+        kinds = {kind for item in items for part in parts_of(item, schema) for kind in types_of(part)}
     return bool(kinds) and kinds <= {"object", "array"}
 
 
@@ -70,7 +78,7 @@ def _opened(name: str, described: Any, schema: Any, incomplete: str) -> str:
 
 def _values(described: Any, schema: Any) -> Iterator[tuple[str, str]]:
     """Values to be typed after `=`: only those that become the intended JSON value."""
-    default = _default(described, schema)
+    default = default_of(described, schema)
     for choice in _choices(described, schema):
         text = choice if isinstance(choice, str) else json.dumps(choice, ensure_ascii=False)
         typed = typed_value(text, described, schema)
@@ -89,31 +97,15 @@ def _json_values(described: Any, schema: Any) -> Iterator[str]:
 
 def _choices(described: Any, schema: Any) -> Iterator[Any]:
     """The values that a parameter may have, as far as they can be listed, and its default."""
-    parts = parts_of(described, schema, _UNIONS)
+    parts = parts_of(described, schema)
     for item in [part["items"] for part in parts if "items" in part]:
-        parts += parts_of(item, schema, _UNIONS)
+        parts += parts_of(item, schema)
     for part in parts:
-        if "const" in part:
-            yield part["const"]
-        elif isinstance(part.get("enum"), list):
-            yield from part["enum"]
+        if choices := choices_of(part):
+            yield from choices
         else:
-            kinds = _kinds(part)
+            kinds = types_of(part)
             yield from (True, False) if "boolean" in kinds else ()
             yield from (None,) if "null" in kinds else ()
-    if (default := _default(described, schema)) is not None:
+    if (default := default_of(described, schema)) is not None:
         yield default
-
-
-def _kinds(part: dict[str, Any]) -> list[str]:
-    kinds = part.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds]
-    return [kind for kind in kinds if isinstance(kind, str)]
-
-
-def _default(described: Any, schema: Any) -> Any:
-    return _first(described, schema, "default")
-
-
-def _first(described: Any, schema: Any, key: str) -> Any:
-    return next((part[key] for part in parts_of(described, schema, _UNIONS) if key in part), None)

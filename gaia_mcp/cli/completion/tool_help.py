@@ -13,7 +13,7 @@ from gaia_mcp.cli.completion.sources import known_tool
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
-from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, type_in_words
+from gaia_mcp.toolspec.schema import default_of, description_of, parts_of, properties_of, required_of, type_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,6 @@ EXPLANATION_CHARS = 1000
 # Of an argument that is an object this much is shown of what stands in it; more would bury the others.
 MAX_DEPTH = 2
 MAX_MEMBERS = 40
-UNIONS = ("anyOf", "oneOf", "allOf")
 # What stands for two values in the example, where the schema lists none.
 _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true", "false"]}
 
@@ -88,9 +87,7 @@ def write_note(line: CompletionContext, formatter: Any) -> None:
 
 
 def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
-    parts = parts_of(described, schema, UNIONS)
-    text = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
-    default = next((part["default"] for part in parts if "default" in part), None)
+    text, default = description_of(described, schema), default_of(described, schema)
     said = [type_in_words(described, schema) + (f". {text}" if text else "")]
     if is_required:
         said.append("[required]")
@@ -101,8 +98,8 @@ def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
 
 def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]:
     """A row for each member of an object, or of the objects in a list, indented by how deep in it they are."""
-    parts = parts_of(described, root, UNIONS)
-    parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root, UNIONS)]
+    parts = parts_of(described, root)
+    parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root)]
     for part in parts:
         members, required = part.get("properties"), part.get("required")
         for name, member in members.items() if isinstance(members, dict) else ():
