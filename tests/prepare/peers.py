@@ -61,12 +61,13 @@ class Peer:
     make: Callable[[Path], None]
     # A file of it. If it is a link to something that is there no longer, the peer has to be made again.
     witness: str
+    cache: Path = CACHE
 
     @property
     def folder(self) -> Path:
         """Where it lies once it has been made."""
         known = (*self.versions, *sys.version_info[:2], platform.machine(), sys.platform)
-        return CACHE / f"{self.name}-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}"
+        return self.cache / f"{self.name}-{hashlib.sha256(repr(known).encode()).hexdigest()[:12]}"
 
     @property
     def is_there(self) -> bool:
@@ -76,8 +77,8 @@ class Peer:
         """Make it, if it is not there. Raises `InstallError`."""
         if self.is_there:
             return
-        CACHE.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix=f"{self.name}-", dir=CACHE))
+        self.cache.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(tempfile.mkdtemp(prefix=f"{self.name}-", dir=self.cache))
         try:
             self.make(unfinished)
             if not (unfinished / self.witness).exists():
