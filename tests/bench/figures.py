@@ -106,9 +106,7 @@ def environment_with(folder: Path, servers: dict[str, Any]) -> dict[str, str]:
     """An environment with a configuration of its own."""
     folder.mkdir(parents=True)
     (folder / "mcp_servers.json").write_text(json.dumps({"mcpServers": servers}))
-    # An installed program is not compiled at every start.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**environment, "HOME": str(folder), "GAIA_HOME": str(folder), "GAIA_CONFIG_DIR": str(folder)}
+    return {**os.environ, "HOME": str(folder), "GAIA_HOME": str(folder), "GAIA_CONFIG_DIR": str(folder)}
 
 
 class Pipe:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def open_session() -> Iterator[Callable[..., Session]]:
-    """Starts a `StdioSession` for an agent."""
+    """Starts an `AgentServer` for an agent."""
     sessions: list[Session] = []
 
-    def start(agent: Any = None, **options: Any) -> Session:
-        sessions.append(Session(agent, **options))
+    def start(agent: Any = None) -> Session:
+        sessions.append(Session(agent))
         return sessions[-1]
 
     yield start

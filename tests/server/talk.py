@@ -8,14 +8,18 @@ import sys
 import threading
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.stdio.loading import LoadingProvider
-from gaia_mcp.server.stdio.reading import StdioSession
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from gaia_mcp.server.agent import ServedAgent
+from gaia_mcp.server.stdio.session import AgentServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Wire = dict[str, Any]
+
+# Longer than anything here takes, also on a busy machine.
+PATIENCE_SECONDS = 5.0
 
 META: Wire = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -48,7 +52,7 @@ def plain(request_id: int | str, method: str, params: Wire | None = None) -> Wir
 
 
 def cancel(request_id: int | str) -> Wire:
-    """The notification that cancels a request."""
+    """The notification that nobody waits for a request any more."""
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
 
 
@@ -68,7 +72,7 @@ class Talk:
         raise NotImplementedError
 
     def next(self) -> Any:
-        """The next message. Fails when none comes, or something else."""
+        """The next message. Fails when none comes, or something that is none."""
         try:
             line = self._arrived.get(timeout=PATIENCE_SECONDS)
         except Empty:
@@ -108,16 +112,15 @@ class Talk:
 
 
 class Session(Talk):
-    """A `StdioSession` in this process; without an agent its provider still loads."""
+    """An `AgentServer` in this process; without an agent it is one that still loads."""
 
-    def __init__(self, agent: Any = None, loading_seconds: float = PATIENCE_SECONDS, **options: Any) -> None:
+    def __init__(self, agent: Any = None) -> None:
         super().__init__()
         self._incoming: SimpleQueue[bytes] = SimpleQueue()
         self.broken = False
-        self.provider = LoadingProvider("early name", loading_seconds)
-        self.server = StdioSession(self._incoming.get, self._take, self.provider, **options)
+        self.server = AgentServer(self._incoming.get, self._take, "early name")
         if agent is not None:
-            self.provider.load(AgentProvider(agent))
+            self.server.set_agent(ServedAgent(agent))
         self.server.start()
 
     def write(self, data: bytes) -> None:
@@ -212,3 +215,13 @@ class Process(Talk):
         assert self.process.stderr is not None
         while data := self.process.stderr.read(65536):
             self._errors.append(data)
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    """Until it has happened. Fails when it does not."""
+    pause = threading.Event()
+    for _ in range(int(PATIENCE_SECONDS / 0.01)):
+        if happened():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not happen")

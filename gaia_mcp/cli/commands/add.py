@@ -85,8 +85,7 @@ def add(
 
     check_server_name(name)
     new = new_entry(name, words or [], url, entry)
-    if entry is not None:
-        read_entry(name, new)  # An option must not hide what is wrong with the JSON.
+    read_entry(name, new)
     fill_in(new, env or [], header or [], cwd, request_timeout)
     if disabled:
         new["disabled"] = True
@@ -99,7 +98,7 @@ def add(
     presented = ""
     if not no_check:
         facts, presented = tried(read, invocation.deadline())
-    store.add(read, replace=[name] if force else [])
+    store.add(name, new, replace=force)
     if is_anchored:
         remark(f"the program is saved as {new['command']!r}")
     if words and "cwd" not in new:

@@ -1,8 +1,7 @@
-"""Leader and followers: one thread, the leader, reads; the others wait to lead, or run calls.
+"""The right to read, while calls run. Who has read a call keeps it, for most are done at once; if the call lasts, it is
+taken away.
 
-A leader that has read a call may go on leading while it runs the call, for most calls end at once. If the call lasts,
-a watch deposes the leader, so that a follower can read. Deposing before each call would wake another thread every time,
-which is a fifth of what a small call costs.
+Passing it on before each call would wake another thread every time, which is a fifth of what a small call costs.
 """
 
 from __future__ import annotations
@@ -14,56 +13,56 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A call that lasts delays a ping or a cancellation by two of these at most.
+# A call that lasts keeps a ping or a cancellation waiting for two of these at most.
 TICK_SECONDS = 0.005
-# After this many ticks without a new call the watch sleeps until the next one.
+# After this many without a call nobody looks any more, until the next one.
 IDLE_TICKS = 10
 
 
-class Leadership:
-    """Held by one thread at a time. `on_depose` is called before a leader is deposed: a follower has to be there."""
+class Turn:
+    """Held by one thread at a time. `relieve` sees to it that somebody waits for a turn that has been taken away."""
 
-    def __init__(self, on_depose: Callable[[], None], tick_seconds: float = TICK_SECONDS) -> None:
-        self._on_depose = on_depose
+    def __init__(self, relieve: Callable[[], None], tick_seconds: float = TICK_SECONDS) -> None:
+        self._relieve = relieve
         self._tick_seconds = tick_seconds
-        self._held = threading.Lock()
+        self._taken = threading.Lock()
         # Held to touch what follows.
         self._lock = threading.Lock()
         self._kept_for: object = None
         self._calls = 0
         self._is_watched = False
-        self._wake = threading.Event()
-        self._watch = threading.Thread(target=self._depose_slow_leaders, name="watch", daemon=True)
+        self._wanted = threading.Event()
+        self._watch = threading.Thread(target=self._look, name="turn", daemon=True)
 
-    def acquire(self) -> None:
-        """Become the leader, as soon as there is no other."""
-        self._held.acquire()
+    def take(self) -> None:
+        """Wait for the turn."""
+        self._taken.acquire()
 
-    def release(self) -> None:
-        """Stop leading."""
-        self._held.release()
+    def pass_on(self) -> None:
+        """Let go of it."""
+        self._taken.release()
 
     def keep(self, call: object) -> None:
-        """Go on leading while this call runs, unless it lasts."""
+        """Begin a call without passing the turn on."""
         with self._lock:
             self._kept_for = call
             self._calls += 1
             if self._is_watched:
                 return
             self._is_watched = True
-        self._wake.set()
+        self._wanted.set()
         if not self._watch.is_alive():
             self._watch.start()
 
     def is_kept(self, call: object) -> bool:
-        """After the call: whether the thread that ran it still leads."""
+        """Whether the turn, after this call, is still there for whoever ran it."""
         with self._lock:
             if self._kept_for is not call:
                 return False
             self._kept_for = None
         return True
 
-    def _depose_slow_leaders(self) -> None:
+    def _look(self) -> None:
         seen = idle = 0
         while True:
             time.sleep(self._tick_seconds)
@@ -75,8 +74,8 @@ class Leadership:
                     self._kept_for = None
                 elif idle > IDLE_TICKS:
                     self._is_watched = False
-                    self._wake.clear()
+                    self._wanted.clear()
             if lasts:
-                self._on_depose()
-                self._held.release()
-            self._wake.wait()
+                self._relieve()
+                self._taken.release()
+            self._wanted.wait()
