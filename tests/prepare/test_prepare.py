@@ -75,9 +75,9 @@ def test_a_peer_whose_interpreter_has_gone_is_installed_again(peer: Peer, made: 
 
 def test_what_is_missing_is_a_skip_on_a_persons_machine_and_a_failure_elsewhere(peer: Peer) -> None:
     """Ours: with the command that installs it."""
-    with pytest.raises(pytest.skip.Exception, match="mine is missing: .*`python -m tests.prepare`"):
+    with pytest.raises(pytest.skip.Exception, match=r"mine is missing: .*`python -m tests\.prepare`"):
         Prepared({}).folder(peer)
-    with pytest.raises(pytest.fail.Exception, match="surely-not is missing: .*`python -m tests.prepare`"):
+    with pytest.raises(pytest.fail.Exception, match=r"surely-not is missing: .*`python -m tests\.prepare`"):
         Prepared({"CI": "true"}).program("surely-not")
 
 
