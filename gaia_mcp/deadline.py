@@ -31,7 +31,7 @@ class Deadline:
     """
 
     __slots__ = (
-        "_began", "_clock", "_end", "_held_since", "_holds", "_last", "_parts", "is_cancelled", "seconds",
+        "_began", "_clock", "_end", "_held_since", "_holds", "_last", "_listeners", "is_cancelled", "seconds",
     )  # fmt: skip
 
     def __init__(
@@ -46,19 +46,40 @@ class Deadline:
         self._last = now + ceiling if ceiling is not None and ceiling > seconds else self._end
         self._holds = 0
         self._held_since = 0.0
-        # What `sooner` has made of it, and ends with it.
-        self._parts: tuple[Deadline, ...] = ()
+        # Called when it is cancelled; among them those that `sooner` has made of it.
+        self._listeners: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"<Deadline in {self.remaining():.3f} of {self.seconds:g} s>"
 
     def cancel(self) -> None:
-        """Let it pass now, from any thread: whoever waits notices within a quarter of a second."""
-        with _lock:
-            self.is_cancelled = True
-            parts = self._parts
-        for part in parts:
-            part.cancel()
+        """Let it pass now, from any thread; all who wait for it are woken."""
+        self.is_cancelled = True
+        for listener in tuple(self._listeners):
+            listener()
+
+    def on_cancel(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called, on the thread that cancels; at once if that has been. It must not block or raise."""
+        self._listeners.append(listener)
+        # After it is in the list: whichever of the two threads comes second sees what the other has done.
+        if self.is_cancelled:
+            listener()
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        """Call `listener` no more."""
+        try:  # noqa: SIM105 (`suppress` would cost more than the rest of this)
+            self._listeners.remove(listener)
+        except ValueError:
+            pass  # Forgotten already.
+
+    def sleep(self, seconds: float) -> None:
+        """Wait `seconds`, or until it is cancelled."""
+        cancelled = threading.Event()
+        self.on_cancel(cancelled.set)
+        try:
+            cancelled.wait(seconds)
+        finally:
+            self.forget(cancelled.set)
 
     def remaining(self) -> float:
         """Seconds left, never negative; while held, a short slice after which to ask again."""
@@ -81,9 +102,7 @@ class Deadline:
     def sooner(self, seconds: float) -> Deadline:
         """A deadline `seconds` from now, or at this one's moment if that comes first."""
         part = Deadline(min(seconds, self.remaining()), clock=self._clock)
-        with _lock:
-            part.is_cancelled = self.is_cancelled
-            self._parts += (part,)
+        self.on_cancel(part.cancel)
         return part
 
     def extend(self) -> None:

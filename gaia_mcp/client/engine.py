@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
-from gaia_mcp.client.transports.base import Conversation, MCPTransport, PlainConversation
+from gaia_mcp.client.transports.base import time_ran_out
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     CancelledError,
-    DeadlineError,
     MCPError,
     NotConnectedError,
     PeerError,
@@ -31,7 +30,7 @@ from gaia_mcp.protocol.pagination import Pages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.client.transports.base import MCPTransport, OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.storage.server_cache import ServerCache
@@ -77,9 +76,14 @@ class ClientEngine:
         # Another one for each disconnect(), so that whoever connects meanwhile can tell.
         self._disconnects = object()
         self._lock = threading.RLock()
-        self._conversation = transport if isinstance(transport, Conversation) else PlainConversation(transport)
-        self._conversation.name = name
-        self._conversation.host = self.host
+        if isinstance(transport, ChannelTransport):
+            transport.name = name
+            self._channels: ChannelTransport = transport
+        else:
+            from gaia_mcp.client.transports.custom import CustomTransport
+
+            self._channels = CustomTransport(transport, name=name, timeout=timeout)
+        self._channels.host = self.host
         if debug:
             logger.setLevel(logging.DEBUG)
 
@@ -99,7 +103,7 @@ class ClientEngine:
         """The server as it presented itself: version, information, capabilities, instructions. None before `open()` and
         after `disconnect()`.
         """
-        return self._conversation.peer
+        return self._channels.peer
 
     def deadline(self) -> Deadline:
         """A fresh deadline of this client's timeout, which progress may extend."""
@@ -110,12 +114,11 @@ class ClientEngine:
         self._disconnects = object()
         self._wanted = False
         self._tools = None
-        self._conversation.disconnect()
-        self._conversation.peer = None
+        self._channels.disconnect()
 
     def close(self, grace_seconds: float) -> Stopped | None:
         """As `disconnect`, with `grace_seconds` for each step of ending a process; how that ended, None if none ran."""
-        stopped = self._conversation.close(grace_seconds)
+        stopped = self._channels.close(grace_seconds)
         # Last: another thread that is still at work must not start the server again.
         self.disconnect()
         return stopped
@@ -123,23 +126,23 @@ class ClientEngine:
     @property
     def exit_status(self) -> int | None:
         """The exit status of the server's process, once it has been ended."""
-        return self._conversation.exit_status
+        return self._channels.exit_status
 
     def secrets(self) -> list[str]:
         """The values that the server was given and that must not be shown."""
-        return self._conversation.secrets()
+        return self._channels.secrets()
 
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without its secrets."""
-        return self._conversation.stderr_tail()
+        return self._channels.stderr_tail()
 
     def is_connected(self) -> bool:
         """Whether the server is there."""
-        return self._conversation.is_connected()
+        return self._channels.is_connected()
 
     def start(self) -> None:
         """Start the server, without a message to it yet. Raises `SpawnError`."""
-        self._conversation.connect()
+        self._channels.connect()
 
     def open(self, deadline: Deadline | None = None) -> Peer:
         """Connect and agree on a version.
@@ -153,7 +156,7 @@ class ClientEngine:
             self._tools = None
             known = self._era_cache.era() if self._era_cache is not None else None
             try:
-                peer = self._conversation.open(probe=known != "handshake", deadline=deadline)
+                peer = self._channels.open(probe=known != "handshake", deadline=deadline)
             except MCPError as error:
                 if self._era_cache is None or known != "handshake":
                     raise
@@ -161,7 +164,7 @@ class ClientEngine:
                 self._era_cache.forget("era")
                 if not isinstance(error, (ProtocolError, ServerExitedError)):
                     raise
-                peer = self._conversation.open(probe=True, deadline=deadline)
+                peer = self._channels.open(probe=True, deadline=deadline)
             if self._era_cache is not None and peer.era != known:
                 self._era_cache.keep_era(peer.era)
             self.server_info = peer.info
@@ -170,8 +173,7 @@ class ClientEngine:
             if self._disconnects is not disconnects:
                 # Another thread has disconnected meanwhile, and would not expect to find a server running.
                 self._wanted = False
-                self._conversation.disconnect()
-                self._conversation.peer = None
+                self._channels.disconnect()
                 raise NotConnectedError(self.name)
             self._opened(deadline)
             return peer
@@ -190,13 +192,13 @@ class ClientEngine:
         """
         deadline = deadline or self.deadline()
         with self._alone(deadline):
-            changes = self._conversation.list_changes
+            changes = self._channels.list_changes
             if "tools" in changes:
                 self._tools = None
             if self._tools is None or refresh:
                 self._ready(deadline)
                 changes.discard("tools")
-                self._conversation.watch_lists(deadline)
+                self._channels.conversation.watch_lists(deadline)
                 definitions = list(self.items("tools/list", deadline))
                 self._tools, problems = read_tools(definitions)
                 self.tool_problems.extend(problems)
@@ -208,7 +210,7 @@ class ClientEngine:
         """
         deadline = deadline or self.deadline()
         with self._alone(deadline):
-            if self._tools is not None and "tools" not in self._conversation.list_changes:
+            if self._tools is not None and "tools" not in self._channels.list_changes:
                 return next((tool for tool in self._tools if tool.name == name), None)
             pages, seen, found = Pages("tools/list"), [], None
             for definition in self._walk(pages, deadline):
@@ -271,7 +273,7 @@ class ClientEngine:
         asking = params
         for attempt in range(1, MAX_ROUND_TRIPS + 1):
             self._ready(deadline)
-            result = self._conversation.request(method, asking, deadline, on_progress=on_progress)
+            result = self._channels.conversation.request(method, asking, deadline, on_progress=on_progress)
             wanted = input_required(result)
             if wanted is None:
                 return result
@@ -282,8 +284,8 @@ class ClientEngine:
             if not wanted.requests:
                 pause = pause_before(attempt)
                 if pause > deadline.remaining():
-                    raise self._late(deadline, method)
-                time.sleep(pause)
+                    raise time_ran_out(self.name, deadline, method)
+                deadline.sleep(pause)
             asking = retry_params(params or {}, wanted, self._answers(wanted.requests, deadline))
         raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUND_TRIPS} rounds")
 
@@ -292,28 +294,23 @@ class ClientEngine:
         deadline = deadline or self.deadline()
         if reconnects:
             self._ready(deadline)
-        self._conversation.check_alive(deadline)
+        self._channels.conversation.check_alive(deadline)
 
     def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
         """Ask the server for its log messages from `level` upwards; they go to the host."""
         deadline = deadline or self.deadline()
         self._ready(deadline)
-        self._conversation.want_logs(level, deadline)
-
-    def _late(self, deadline: Deadline, stage: str) -> MCPError:
-        if deadline.is_cancelled:
-            return CancelledError(self.name, stage)
-        return DeadlineError(self.name, stage, deadline.allowed)
+        self._channels.conversation.want_logs(level, deadline)
 
     def _ready(self, deadline: Deadline) -> None:
-        if self._conversation.is_open:
+        if self._channels.is_open:
             return
         disconnects = self._disconnects
-        if not self._wanted or not self._conversation.reconnects:
+        if not self._wanted or not self._channels.reconnects:
             raise NotConnectedError(self.name)
         with self._alone(deadline):
             # It has ended since: nothing of this request has left yet, so it may be started anew.
-            if not self._conversation.is_open:
+            if not self._channels.is_open:
                 logger.info("MCP server %r is gone; connecting again", self.name)
                 self._open(deadline, disconnects)
 
@@ -321,7 +318,7 @@ class ClientEngine:
     def _alone(self, deadline: Deadline) -> Iterator[None]:
         while not self._lock.acquire(timeout=min(deadline.remaining(), LOCK_SLICE_SECONDS)):
             if deadline.expired:
-                raise self._late(deadline, "another thread's request")
+                raise time_ran_out(self.name, deadline, "another thread's request")
         try:
             yield
         finally:

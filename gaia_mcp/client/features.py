@@ -62,7 +62,7 @@ class OffersClient(ClientEngine):
         self._log_level: str | None = None
         # The threads that are calling one of the three.
         self._tellers: set[int] = set()
-        self._conversation.on_change = self._heard
+        self._channels.on_change = self._heard
 
     @property
     def instructions(self) -> str:
@@ -170,7 +170,7 @@ class OffersClient(ClientEngine):
         # Before it is granted, for the server may end it right after.
         self._subscribed[uri] = None
         try:
-            self._conversation.subscribe(uri, deadline)
+            self._channels.conversation.subscribe(uri, deadline)
         except BaseException:
             self._subscribed.pop(uri, None)
             raise
@@ -180,11 +180,11 @@ class OffersClient(ClientEngine):
         deadline = deadline or self.deadline()
         self._subscribed.pop(uri, None)
         self._ready(deadline)
-        self._conversation.unsubscribe(uri, deadline)
+        self._channels.conversation.unsubscribe(uri, deadline)
 
     def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
         try:
-            self._conversation.subscribe(uri, deadline)
+            self._channels.conversation.subscribe(uri, deadline)
         except MCPError as error:
             logger.warning("MCP server %r no longer tells of %r: %s", self.name, uri, str(error))
             self._heard(SubscriptionEnded(uri))
@@ -219,10 +219,10 @@ class OffersClient(ClientEngine):
     def _opened(self, deadline: Deadline) -> None:
         if self._log_level is not None:
             with suppress(MCPError):  # As below.
-                self._conversation.want_logs(self._log_level, deadline)
+                self._channels.conversation.want_logs(self._log_level, deadline)
         if self.on_list_changed is not None:
             with suppress(MCPError):  # The next request finds out what is wrong.
-                self._conversation.watch_lists(deadline)
+                self._channels.conversation.watch_lists(deadline)
         # It was another connection that they were granted on.
         for uri in list(self._subscribed):
             self._subscribe_again(uri, deadline)
@@ -233,7 +233,7 @@ class OffersClient(ClientEngine):
         if not self._offers(kind):
             return []
         if self.on_list_changed is not None:
-            self._conversation.watch_lists(deadline)  # First, so that no change falls in between.
+            self._channels.conversation.watch_lists(deadline)  # First, so that no change falls in between.
         found = []
         problems = []
         for number, item in enumerate(self.items(method, deadline), 1):
@@ -288,4 +288,4 @@ class OffersClient(ClientEngine):
 
     def _says_nothing(self) -> bool:
         """Whether this is a transport of somebody's own that presents its server without a word about what it can."""
-        return not self._conversation.reconnects and not self.capabilities
+        return not self._channels.reconnects and not self.capabilities

@@ -89,12 +89,17 @@ class Connection:
 
         `about` is the request on whose own stream it arrived, None for a channel that has one stream for everything.
         """
-        self._about = about
         try:
             value = jsonrpc.parse(record)
         except ValueError:
+            self._about = about
             self._receive_invalid_json(record)
-            return
+        else:
+            self.receive_message(value, about, record)
+
+    def receive_message(self, value: Any, about: RequestId | None = None, record: bytes = b"") -> None:
+        """As `receive`, for a JSON value that has been parsed; `record` is what it was, for excerpts."""
+        self._about = about
         if isinstance(value, list) and self._accepts_batches() and value:
             self._receive_batch(value)
             return

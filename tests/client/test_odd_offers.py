@@ -12,6 +12,7 @@ from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.features import Completion
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
+    CallCancelledError,
     CancelledError,
     DeadlineError,
     LocalProtocolError,
@@ -22,7 +23,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.pagination import MAX_PAGES
 from tests.client.test_features import ERAS
-from tests.client.transports.talk import Here, Message, error, in_thread, result
+from tests.client.transports.talk import Message, Talk, error, in_thread, result
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tests.client.conftest import Started
 
     Answers = Callable[[Message], Any]
-    Talk = Callable[..., tuple[MCPClient, Here]]
+    Start = Callable[..., tuple[MCPClient, Talk]]
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 CAPABILITIES: Message = {
@@ -69,10 +70,10 @@ def usual(message: Message) -> Any:
 
 
 @pytest.fixture(params=ERAS)
-def talk(request: pytest.FixtureRequest) -> Talk:
+def talk(request: pytest.FixtureRequest) -> Start:
     """Connects a client to a function in each era. It returns a result, or messages, or nothing."""
 
-    def start(answers: Answers = usual, capabilities: Any = CAPABILITIES, **options: Any) -> tuple[MCPClient, Here]:
+    def start(answers: Answers = usual, capabilities: Any = CAPABILITIES, **options: Any) -> tuple[MCPClient, Talk]:
         def script(message: Message) -> list[Message]:
             method = message.get("method")
             if method == "server/discover" and request.param == ERAS[0]:
@@ -87,7 +88,7 @@ def talk(request: pytest.FixtureRequest) -> Talk:
             answer = answers(message)
             return answer if isinstance(answer, list) else [] if answer is None else [result(message, answer)]
 
-        conversation = Here(script)
+        conversation = Talk(script)
         client = MCPClient("odd", conversation, timeout=5, **options)
         client.open()
         conversation.sent.clear()
@@ -114,7 +115,7 @@ LISTS = pytest.mark.parametrize(
 
 
 @LISTS
-def test_what_is_no_item_is_left_out_and_told(talk: Talk, method: str, member: str, key: str) -> None:
+def test_what_is_no_item_is_left_out_and_told(talk: Start, method: str, member: str, key: str) -> None:
     """Ours: one bad item must not hide the others."""
     bad = [None, 7, "x", [], {}, {key: 7}, {key: None}]
     client, _ = talk(lambda _: {member: [*bad, {key: "good", "size": "odd", "arguments": 7}]})
@@ -126,7 +127,7 @@ def test_what_is_no_item_is_left_out_and_told(talk: Talk, method: str, member: s
 
 @LISTS
 @pytest.mark.parametrize("page", [None, "x", 7, {}])
-def test_a_page_without_a_list_is_an_empty_one(talk: Talk, method: str, member: str, key: str, page: Any) -> None:
+def test_a_page_without_a_list_is_an_empty_one(talk: Start, method: str, member: str, key: str, page: Any) -> None:
     """Ours: noted, as it is with tools."""
     client, _ = talk(lambda _: {} if page is None else {member: page})
 
@@ -136,7 +137,7 @@ def test_a_page_without_a_list_is_an_empty_one(talk: Talk, method: str, member: 
 
 @LISTS
 @pytest.mark.parametrize("cursor", [7, {}, ["x"], True])
-def test_a_cursor_that_is_none_ends_the_list(talk: Talk, method: str, member: str, key: str, cursor: Any) -> None:
+def test_a_cursor_that_is_none_ends_the_list(talk: Start, method: str, member: str, key: str, cursor: Any) -> None:
     """Ours: what came is kept."""
     client, _ = talk(lambda _: {member: [{key: "a"}], "nextCursor": cursor})
 
@@ -144,7 +145,7 @@ def test_a_cursor_that_is_none_ends_the_list(talk: Talk, method: str, member: st
     assert len(client.tool_problems) == 1
 
 
-def test_a_huge_list_is_read_to_its_end(talk: Talk) -> None:
+def test_a_huge_list_is_read_to_its_end(talk: Start) -> None:
     """Ours: also one that comes in a single page."""
     client, _ = talk(lambda _: {"resources": [{"uri": f"x://{number}", "name": "x"} for number in range(20_000)]})
 
@@ -152,7 +153,7 @@ def test_a_huge_list_is_read_to_its_end(talk: Talk) -> None:
     assert client.tool_problems == []
 
 
-def test_a_list_that_never_ends_is_ended(talk: Talk) -> None:
+def test_a_list_that_never_ends_is_ended(talk: Start) -> None:
     """Ours: each page has another cursor, and what came so far is there."""
 
     def answers(message: Message) -> Message:
@@ -166,7 +167,7 @@ def test_a_list_that_never_ends_is_ended(talk: Talk) -> None:
     assert len(client.tool_problems) == 1
 
 
-def test_a_list_that_is_refused_is_an_error(talk: Talk) -> None:
+def test_a_list_that_is_refused_is_an_error(talk: Start) -> None:
     """Spec, errors: with the server's own code."""
     client, _ = talk(lambda message: [error(message, -32603, "no list today")])
 
@@ -180,7 +181,7 @@ def test_a_list_that_is_refused_is_an_error(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("value", [None, 7, "x", {}, ["x"], [None], [{"role": "user", "content": {}}, 7]])
-def test_an_answer_of_the_wrong_form_is_a_breach(talk: Talk, value: Any) -> None:
+def test_an_answer_of_the_wrong_form_is_a_breach(talk: Start, value: Any) -> None:
     """Ours: a typed error with the server's name, rather than a TypeError in whoever reads it."""
     client, _ = talk(lambda _: {"messages": value, "contents": value})
 
@@ -189,7 +190,7 @@ def test_an_answer_of_the_wrong_form_is_a_breach(talk: Talk, value: Any) -> None
             ask()
 
 
-def test_what_is_odd_inside_is_handed_over_as_it_came(talk: Talk) -> None:
+def test_what_is_odd_inside_is_handed_over_as_it_came(talk: Start) -> None:
     """Ours: nobody can tell what a later revision puts there."""
     inside = [{}, {"role": 7, "content": "text"}, {"uri": None, "blob": "no base64!"}]
     client, _ = talk(lambda _: {"messages": inside, "contents": inside, "description": 7})
@@ -199,7 +200,7 @@ def test_what_is_odd_inside_is_handed_over_as_it_came(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("found", [None, 7, "x", [], {}, {"values": None}, {"values": "abc"}, {"values": {"a": 1}}])
-def test_a_completion_without_values_is_a_breach(talk: Talk, found: Any) -> None:
+def test_a_completion_without_values_is_a_breach(talk: Start, found: Any) -> None:
     """Ours."""
     client, _ = talk(lambda _: {"completion": found})
 
@@ -218,14 +219,14 @@ def test_a_completion_without_values_is_a_breach(talk: Talk, found: Any) -> None
         ({"values": [], "total": 0, "hasMore": True}, Completion([], 0, has_more=True)),
     ],
 )
-def test_what_is_odd_in_a_completion_is_left_out(talk: Talk, found: Any, expected: Completion) -> None:
+def test_what_is_odd_in_a_completion_is_left_out(talk: Start, found: Any, expected: Completion) -> None:
     """Ours: the rest is of use."""
     client, _ = talk(lambda _: {"completion": found})
 
     assert client.complete({"type": "ref/prompt", "name": "p"}, "a", "") == expected
 
 
-def test_a_completion_of_very_many_values_is_kept(talk: Talk) -> None:
+def test_a_completion_of_very_many_values_is_kept(talk: Start) -> None:
     """Ours: the specification's hundred is a limit for servers."""
     client, _ = talk(lambda _: {"completion": {"values": ["x"] * 5000}})
 
@@ -233,7 +234,7 @@ def test_a_completion_of_very_many_values_is_kept(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("broken", [None, 7, "x", [1]])
-def test_a_result_that_is_no_object_is_a_breach(talk: Talk, broken: Any) -> None:
+def test_a_result_that_is_no_object_is_a_breach(talk: Start, broken: Any) -> None:
     """Spec, JSON-RPC: a result of MCP is an object."""
     client, _ = talk(lambda message: [{"jsonrpc": "2.0", "id": message["id"], "result": broken}])
 
@@ -247,7 +248,7 @@ def test_a_result_that_is_no_object_is_a_breach(talk: Talk, broken: Any) -> None
             ask()
 
 
-def test_a_log_level_that_there_is_not_is_not_asked_for(talk: Talk) -> None:
+def test_a_log_level_that_there_is_not_is_not_asked_for(talk: Start) -> None:
     """Spec 2026-07-28: it would go into every request from then on, and have each of them refused."""
     client, conversation = talk()
 
@@ -262,13 +263,13 @@ def test_a_log_level_that_there_is_not_is_not_asked_for(talk: Talk) -> None:
 # Subscriptions.
 
 
-def subscriptions_sent(conversation: Here) -> list[str]:
+def subscriptions_sent(conversation: Talk) -> list[str]:
     methods = ("subscriptions/listen", "resources/subscribe")
     return [method for method in conversation.methods() if method in methods]
 
 
 @pytest.mark.parametrize("offer", [{}, {"subscribe": False}, {"subscribe": "yes"}, None, 7])
-def test_a_server_that_tells_of_no_changes_is_not_asked_to(talk: Talk, offer: Any) -> None:
+def test_a_server_that_tells_of_no_changes_is_not_asked_to(talk: Start, offer: Any) -> None:
     """Spec, resources: `subscribe` is a capability of its own (LC-3)."""
     client, conversation = talk(capabilities={"resources": offer})
 
@@ -278,7 +279,7 @@ def test_a_server_that_tells_of_no_changes_is_not_asked_to(talk: Talk, offer: An
     assert (caught.value.offer, conversation.sent) == ("subscriptions", [])
 
 
-def test_a_resource_that_is_subscribed_to_twice_is_told_once(talk: Talk) -> None:
+def test_a_resource_that_is_subscribed_to_twice_is_told_once(talk: Start) -> None:
     """Ours: each listening of 2026-07-28 would be told of each change."""
     client, conversation = talk()
 
@@ -291,7 +292,7 @@ def test_a_resource_that_is_subscribed_to_twice_is_told_once(talk: Talk) -> None
     assert len(subscriptions_sent(conversation)) == 2
 
 
-def test_changes_that_belong_to_no_subscription_are_not_told(talk: Talk) -> None:
+def test_changes_that_belong_to_no_subscription_are_not_told(talk: Start) -> None:
     """Spec 2026-07-28, MC-9: routed by the id of the subscription; one that was given up may still be under way."""
     heard: list[str] = []
     client, conversation = talk()
@@ -311,7 +312,7 @@ def test_changes_that_belong_to_no_subscription_are_not_told(talk: Talk) -> None
     assert heard == [URI]
 
 
-def test_a_part_of_what_was_subscribed_to_is_told(talk: Talk) -> None:
+def test_a_part_of_what_was_subscribed_to_is_told(talk: Start) -> None:
     """Spec, resources: the uri may be that of a sub-resource. What is no uri is passed over."""
     heard: list[str] = []
     client, conversation = talk()
@@ -337,7 +338,7 @@ def test_a_part_of_what_was_subscribed_to_is_told(talk: Talk) -> None:
         {"notifications": {"resourceSubscriptions": [[URI], None]}},
     ],
 )
-def test_a_grant_of_the_wrong_form_is_none(talk: Talk, params: Message) -> None:
+def test_a_grant_of_the_wrong_form_is_none(talk: Start, params: Message) -> None:
     """Spec 2026-07-28, MC-9; and the listening is given up."""
 
     def answers(message: Message) -> Any:
@@ -352,14 +353,14 @@ def test_a_grant_of_the_wrong_form_is_none(talk: Talk, params: Message) -> None:
         client.subscribe_resource(URI)  # Any result is a grant there.
         return
 
-    with pytest.raises(RemoteProtocolError, match="granted a subscription without"):
+    with pytest.raises(RemoteProtocolError, match="acknowledged a subscription without"):
         client.subscribe_resource(URI)
 
     assert conversation.methods()[-1] == "notifications/cancelled"
 
 
 @pytest.mark.parametrize("meta", [None, 7, {}, {SUBSCRIPTION: None}, {SUBSCRIPTION: {}}, {SUBSCRIPTION: "other"}])
-def test_a_server_that_never_acknowledges_is_not_waited_for(talk: Talk, meta: Any) -> None:
+def test_a_server_that_never_acknowledges_is_not_waited_for(talk: Start, meta: Any) -> None:
     """Ours: the caller's deadline holds, nothing is left open, and a grant that comes too late grants nothing."""
     notification = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged"}
     unknown = {**notification, "params": {"notifications": {"resourceSubscriptions": [URI]}, "_meta": meta}}
@@ -380,7 +381,7 @@ def test_a_server_that_never_acknowledges_is_not_waited_for(talk: Talk, meta: An
     assert not client._subscribed
 
 
-def test_a_subscription_that_is_waited_for_can_be_cancelled(talk: Talk) -> None:
+def test_a_subscription_that_is_waited_for_can_be_cancelled(talk: Start) -> None:
     """Ours: from another thread, and the server is told."""
     client, conversation = talk(lambda _: None)
     deadline = client.deadline()
@@ -394,7 +395,7 @@ def test_a_subscription_that_is_waited_for_can_be_cancelled(talk: Talk) -> None:
     assert conversation.methods()[1:] == ["notifications/cancelled"]
 
 
-def test_a_subscription_that_ends_as_soon_as_it_is_granted_can_be_made_again(talk: Talk) -> None:
+def test_a_subscription_that_ends_as_soon_as_it_is_granted_can_be_made_again(talk: Start) -> None:
     """Ours: it must not be remembered as one that is there."""
     ended: list[str] = []
 
@@ -413,7 +414,7 @@ def test_a_subscription_that_ends_as_soon_as_it_is_granted_can_be_made_again(tal
     assert len(subscriptions_sent(conversation)) == (2 if is_stateless(client) else 1)
 
 
-def test_a_subscription_that_was_refused_can_be_asked_for_again(talk: Talk) -> None:
+def test_a_subscription_that_was_refused_can_be_asked_for_again(talk: Start) -> None:
     """Ours: nothing of it is remembered."""
     answers: list[Any] = [lambda message: [error(message, -32602, "not yet")], usual]
     client, conversation = talk(lambda message: answers.pop(0)(message))
@@ -425,7 +426,7 @@ def test_a_subscription_that_was_refused_can_be_asked_for_again(talk: Talk) -> N
     assert len(subscriptions_sent(conversation)) == 2
 
 
-def test_unsubscribing_leaves_alone_whoever_still_waits_for_a_grant(talk: Talk) -> None:
+def test_unsubscribing_leaves_alone_whoever_still_waits_for_a_grant(talk: Start) -> None:
     """Ours: another thread's request must not lose its answer."""
     client, conversation = talk(lambda message: {} if message["method"] == "resources/unsubscribe" else None)
     thread, outcomes = in_thread(lambda: client.subscribe_resource(URI))
@@ -446,7 +447,7 @@ def raising(_: str) -> None:
     raise ZeroDivisionError("a listener's own mistake")
 
 
-def test_a_listener_that_fails_does_not_stop_the_reading(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_fails_does_not_stop_the_reading(talk: Start, caplog: pytest.LogCaptureFixture) -> None:
     """Ours: it is logged, and everybody else is served."""
     client, conversation = talk()
     client.on_list_changed = client.on_resource_updated = client.on_subscription_ended = raising
@@ -494,7 +495,7 @@ ASKING = pytest.mark.parametrize(
 
 
 @ASKING
-def test_a_listener_that_asks_the_same_client_is_refused_at_once(talk: Talk, ask: Callable[[MCPClient], Any]) -> None:
+def test_a_listener_that_asks_the_same_client_is_refused_at_once(talk: Start, ask: Callable[[MCPClient], Any]) -> None:
     """Ours: it is called where the answers are read. Also while another thread asks for the tools."""
     client, conversation = talk(lambda _: None)
     thread, tools = in_thread(client.fetch_tools)
@@ -561,7 +562,7 @@ def test_a_listener_may_have_another_thread_ask(start_server: Started, era: str)
     assert read[0]["contents"] == [{"uri": URI, "text": "hello"}]
 
 
-def test_changed_lists_are_heard_by_who_listens_from_the_start(talk: Talk) -> None:
+def test_changed_lists_are_heard_by_who_listens_from_the_start(talk: Start) -> None:
     """Ours: the same in both eras, though only the older one announces them unasked."""
     heard: list[str] = []
     conversation = talk()[1]
@@ -578,7 +579,7 @@ def test_changed_lists_are_heard_by_who_listens_from_the_start(talk: Talk) -> No
     assert heard == ["tools"]
 
 
-def test_changed_lists_are_heard_by_who_has_asked_for_one(talk: Talk) -> None:
+def test_changed_lists_are_heard_by_who_has_asked_for_one(talk: Start) -> None:
     """Ours: before it is read, so that no change falls in between. Who does not listen causes no traffic."""
     client, conversation = talk(lambda message: {"prompts": []} if message["method"] == "prompts/list" else [])
     client.list_prompts()
@@ -646,7 +647,7 @@ def test_of_several_calls_only_the_cancelled_one_ends(start_server: Started, era
         deadline.cancel()
     for thread, outcomes in running:
         thread.join(5)
-        assert [type(outcome) for outcome in outcomes] == [CancelledError]
+        assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
     wait_until(lambda: start_server.notes("offers").count("notifications/cancelled") == 4)
     assert client.call("list", {})
 
@@ -663,7 +664,7 @@ def test_a_deadline_of_several_threads_ends_all_their_requests(start_server: Sta
 
     for thread, outcomes in running:
         thread.join(5)
-        assert [type(outcome) for outcome in outcomes] == [CancelledError]
+        assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
 
 
 def test_a_call_can_be_cancelled_while_a_person_is_asked(start_server: Started) -> None:
@@ -684,4 +685,4 @@ def test_a_call_can_be_cancelled_while_a_person_is_asked(start_server: Started) 
     thread.join(5)
     answered.set()
 
-    assert [type(outcome) for outcome in outcomes] == [CancelledError]
+    assert [type(outcome) for outcome in outcomes] == [CallCancelledError]

@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
-from tests.client.transports.talk import Here, Message, asks, error, result
+from tests.client.transports.talk import Message, Talk, asks, error, result
 from tests.protocol.test_wire_types import SAMPLED, is_notification, is_request
 from tests.protocol_support import SUBSCRIPTION
 from tests.waiting import wait_until
@@ -65,7 +65,7 @@ def server(version: str) -> Callable[[Message], list[Message]]:
 @every_version
 def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> None:
     """Spec: each message by the types of its own revision; none is of a method that the revision lacks."""
-    talk = Here(server(version))
+    talk = Talk(server(version))
     client = MCPClient("peer", talk, timeout=5, host=Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
     client.on_list_changed = client.on_resource_updated = lambda _: None
 
@@ -108,7 +108,7 @@ def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> 
 )
 def test_what_a_host_answers_arrives_as_it_is(version: str, method: str, expected: Any) -> None:
     """Spec, sampling and roots: whatever the revision."""
-    talk = Here(server(version))
+    talk = Talk(server(version))
     client = MCPClient("peer", talk, timeout=5, host=Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
     client.open()
     talk.sent.clear()

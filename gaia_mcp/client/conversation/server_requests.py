@@ -1,4 +1,4 @@
-"""What a server asks in the handshake era, answered by the host while reading goes on."""
+"""Requests of the server (handshake era), answered by the host while reading goes on."""
 
 from __future__ import annotations
 
@@ -9,64 +9,68 @@ from gaia_mcp.client.host import ASKS_A_PERSON, DeclinedError, Host, Unsupported
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from gaia_mcp.client.conversation.exchange import Exchange
-    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.client.conversation.waiters import Waiter
+    from gaia_mcp.protocol.client import ClientConnection
     from gaia_mcp.protocol.events import RequestReceived
 
-    Send = Callable[[Exchange, list[Outgoing]], None]
+    # Applies a change to the connection, and sends without waiting what follows from it. Never raises.
+    Respond = Callable[[Callable[[ClientConnection], None]], None]
 
-# Each question has a thread while it is being answered; a server that asks without end must not take the machine.
-MAX_QUESTIONS = 32
-# What the specification has a client answer when the person refuses that a model be asked.
+# Each request has a thread while it is being answered; a server that asks without end must not take the machine.
+MAX_SERVER_REQUESTS = 32
+# The specification has a client answer this when the person refuses to have a model sampled.
 DECLINED = -1
 
 
-class Questions:
-    """Answers questions. `lock` is the one that guards an exchange's connection; `send` neither waits nor raises."""
+class ServerRequests:
+    """Answers the server's requests by `host`. The deadlines of `waiters()` stand still while a person answers."""
 
-    def __init__(self, lock: threading.Lock, send: Send) -> None:
-        self._lock = lock
-        self._send = send
+    def __init__(self, host: Host, respond: Respond, waiters: Callable[[], Iterable[Waiter]]) -> None:
+        self._host = host
+        self._respond = respond
+        self._waiters = waiters
+        self._lock = threading.Lock()
+        self._open = 0
 
-    def take(self, exchange: Exchange, asked: RequestReceived, host: Host) -> None:
-        """Have `host` answer, in a thread of its own: a person may take long."""
+    def take(self, asked: RequestReceived) -> None:
+        """Have the host answer, in a thread of its own: a person may take long."""
         with self._lock:
-            too_many = exchange.questions >= MAX_QUESTIONS
-            if too_many:
-                exchange.connection.respond_error(asked.id, INTERNAL_ERROR, "too many questions at once")
-            else:
-                exchange.questions += 1
-            outgoing = exchange.connection.take_outgoing()
-        if too_many:
-            self._send(exchange, outgoing)
-            return
-        threading.Thread(target=self._answer, args=(exchange, asked, host), name="question", daemon=True).start()
+            if is_room := self._open < MAX_SERVER_REQUESTS:
+                self._open += 1
+        if is_room:
+            threading.Thread(target=self._answer, args=(asked,), name="server request", daemon=True).start()
+        else:
+            self._respond(
+                lambda connection: connection.respond_error(asked.id, INTERNAL_ERROR, "too many requests at once")
+            )
 
-    def _answer(self, exchange: Exchange, asked: RequestReceived, host: Host) -> None:
+    def _answer(self, asked: RequestReceived) -> None:
         answer: dict[str, Any] | None = None
         code, text = 0, ""
-        waiters = list(exchange.waiters.values()) if asked.method in ASKS_A_PERSON else []
-        for waiter in waiters:
-            waiter.deadline.hold()
+        held = [waiter.deadline for waiter in self._waiters()] if asked.method in ASKS_A_PERSON else []
+        for deadline in held:
+            deadline.hold()
         try:
-            answer = host.answer(asked.method, asked.params)
+            answer = self._host.answer(asked.method, asked.params)
             encode(answer)
         except UnsupportedError:
             code, text = METHOD_NOT_FOUND, f"Method not found: {asked.method}"
         except DeclinedError as declined:
             code, text = DECLINED, str(declined) or "declined"
-        except Exception as error:  # noqa: BLE001 (the host's own code; the server must hear something)
+        except Exception as error:  # noqa: BLE001 (the host's own code; the server must get a response)
             answer, code, text = None, INTERNAL_ERROR, f"{type(error).__name__} in the client"
         finally:
-            for waiter in waiters:
-                waiter.deadline.release()
+            for deadline in held:
+                deadline.release()
         with self._lock:
-            exchange.questions -= 1
-            if answer is None:
-                exchange.connection.respond_error(asked.id, code, text)
-            else:
-                exchange.connection.respond(asked.id, answer)
-            outgoing = exchange.connection.take_outgoing()
-        self._send(exchange, outgoing)
+            self._open -= 1
+        if answer is None:
+            self._respond_error(asked, code, text)
+        else:
+            given = answer
+            self._respond(lambda connection: connection.respond(asked.id, given))
+
+    def _respond_error(self, asked: RequestReceived, code: int, text: str) -> None:
+        self._respond(lambda connection: connection.respond_error(asked.id, code, text))

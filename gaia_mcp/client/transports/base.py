@@ -1,41 +1,36 @@
-"""What a transport is: the four methods that anybody may implement, and the richer conversation that ours are."""
+"""The two things that reach a server: a transport, which a program may write itself, and a channel, which ours are.
+
+`MCPTransport` is the documented class: four methods, one request at a time. A `Channel` carries whole messages in both
+directions, for one connection to one server, and knows nothing of what they mean; the conversation does.
+"""
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from gaia_mcp.errors import (
-    ConnectError,
-    DeadlineError,
-    MCPError,
-    NotOfferedError,
-    PeerError,
-    ProtocolError,
-    RemoteProtocolError,
-    VersionError,
-)
+from gaia_mcp.errors import CancelledError, DeadlineError
+from gaia_mcp.protocol.jsonrpc import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from gaia_mcp.client.host import Host
-    from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.protocol.events import ListChanged, Peer, Progressed, ResourceUpdated, SubscriptionEnded
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.events import ListChanged, Progressed, ResourceUpdated, SubscriptionEnded
+    from gaia_mcp.protocol.jsonrpc import RequestId
 
     OnProgress = Callable[[Progressed], None]
     OnChange = Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]
 
 
-# GAIA's documents have a client ask for this version. No server speaks it, but transports made after them echo it.
-DOCUMENTED_VERSION = "1.0.0"
+# When nothing more is expected of a server it is not waited for as long.
+IMPATIENT_GRACE_SECONDS = 0.3
 
 
 class MCPTransport(ABC):
-    """The least a transport must do. Subclass this to reach servers in a way of your own."""
+    """The least that a transport must do. Subclass this to reach servers in a way of your own."""
 
     @abstractmethod
     def connect(self) -> bool:
@@ -43,13 +38,13 @@ class MCPTransport(ABC):
 
     @abstractmethod
     def disconnect(self) -> None:
-        """Let go of it. May be called twice."""
+        """End the connection. May be called twice."""
 
     @abstractmethod
     def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send a JSON-RPC request and return the whole response, with its `result` or `error`.
 
-        Raises `RuntimeError` when not connected, `TimeoutError` when no answer came in time.
+        Raises `RuntimeError` when not connected, `TimeoutError` when no response came in time.
         """
 
     @abstractmethod
@@ -57,211 +52,105 @@ class MCPTransport(ABC):
         """Whether requests can be sent."""
 
     def send_notification(self, method: str, params: dict[str, Any] | None = None) -> None:  # noqa: B027
-        """Send a notification. Transports that cannot may leave this as it is: it does nothing."""
+        """Send a notification. A transport that cannot may leave this as it is: it does nothing."""
 
 
-class Conversation(MCPTransport):
-    """A transport that holds the conversation itself: negotiates, matches answers, answers the server.
+class Receiver(Protocol):
+    """What a channel hands over to, from any thread but one at a time."""
 
-    `name` is the server's, for messages; `host` answers it. `list_changes` holds what the server has announced to have
-    changed, "tools", "prompts" or "resources"; `on_change` hears at once of that, and of resources with a
-    subscription, where it must not ask anything.
-    All methods may be called from several threads.
+    def receive(self, record: bytes, about: RequestId | None = None) -> None:
+        """A record has arrived; `about` is the request on whose own stream it did."""
+
+    def receive_message(self, value: Any, about: RequestId | None = None) -> None:
+        """As `receive`, for a channel that has parsed it already."""
+
+    def channel_ended(self, error: MCPError) -> None:
+        """Nothing more will arrive. May be called again: the first reason counts."""
+
+
+class UnencodableError(ValueError):
+    """A message that JSON cannot express. Nothing of it was sent."""
+
+
+class Channel(ABC):
+    """One connection to one server. It is started once and closed for good; a new connection is a new channel.
+
+    May be used from several threads at once. Errors carry `name`, the server's.
     """
 
-    # Whether `open` may be called again by somebody who was not asked to, when the server has gone.
-    reconnects: ClassVar[bool] = True
+    # Whether messages can arrive that answer no request of ours: requests, notifications, progress.
+    listens: ClassVar[bool] = True
 
-    def __init__(self) -> None:
-        self.name = "server"
-        self.host: Host | None = None
-        self.peer: Peer | None = None
-        self.list_changes: set[str] = set()
-        self.on_change: OnChange | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a version has been agreed upon, so that anything may be asked."""
-        return self.is_connected()
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     @abstractmethod
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        """Reach the server and agree with it on a version. `probe=False` says that it is known to want `initialize`.
+    def start(self, receiver: Receiver, deadline: Deadline) -> None:
+        """Connect, without sending anything, and hand over what arrives from then on.
 
-        Raises `ConnectError`, `DeadlineError` or `ProtocolError`; nothing is left running then.
+        Raises `ConnectError` or `DeadlineError`.
         """
 
     @abstractmethod
-    def request(
-        self,
-        method: str,
-        params: dict[str, Any] | None,
-        deadline: Deadline,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> dict[str, Any]:
-        """Ask, and return the result.
+    def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
+        """Send one message; `stage` says for an error what it was for.
 
-        Raises `PeerError` for an error response, `RemoteProtocolError` for an answer that is none, `DeadlineError` when
-        time ran out (the request is cancelled then), `ServerExitedError` when the server went away meanwhile.
+        Raises `UnencodableError`, `ConnectError` or `DeadlineError`.
         """
 
     @abstractmethod
-    def check_alive(self, deadline: Deadline) -> None:
-        """Ask the cheapest question that every server must answer. Raises as `request` does."""
+    def send_soon(self, outgoing: Outgoing) -> None:
+        """Send a message that no caller waits for: now, soon or, if it is not read, never. Neither waits nor raises."""
+
+    def abandon(self, cancellation: Outgoing) -> None:
+        """Cancel a request. A channel with a stream for each request closes that stream instead."""
+        self.send_soon(cancellation)
+
+    def read_until(self, is_done: Callable[[], object], about: RequestId, deadline: Deadline) -> bool:  # noqa: ARG002
+        """Read on the calling thread until `is_done`, the end or the deadline. False if another thread reads."""
+        return False
+
+    def keep_reading(self) -> None:  # noqa: B027
+        """See to it that something reads although no caller does: several callers wait."""
+
+    def wake(self) -> None:  # noqa: B027
+        """Make `read_until` look at `is_done` and the deadline again."""
 
     @abstractmethod
-    def want_logs(self, level: str, deadline: Deadline) -> None:
-        """Ask for log messages from `level` upwards, if the server offers them. Raises as `request` does."""
+    def is_running(self) -> bool:
+        """Whether the other end is there. Asked before every request, so it is quick."""
 
     @abstractmethod
-    def watch_lists(self, deadline: Deadline) -> None:
-        """See to it that the server announces changes, if it does so at all. Raises as `request` does."""
+    def why_lost(self, stage: str, noise: str = "") -> MCPError:
+        """The error for a caller who waited for `stage` when the connection ended. `noise` is what the server wrote
+        that is not MCP.
+        """
 
     @abstractmethod
-    def subscribe(self, uri: str, deadline: Deadline) -> None:
-        """Have `on_change` told of every change of a resource, from when this returns. Raises as `request` does."""
-
-    @abstractmethod
-    def unsubscribe(self, uri: str, deadline: Deadline) -> None:
-        """Have it told no more. Raises as `request` does."""
-
-    # What is known of a server that the transport has started itself.
-
-    def close(self, grace_seconds: float) -> Stopped | None:  # noqa: ARG002
-        """As `disconnect`, with `grace_seconds` for each step of ending a process; how it ended."""
-        self.disconnect()
-        return None
-
-    @property
-    def exit_status(self) -> int | None:
-        """The exit status of the last process that was ended, None if there was none."""
-        return None
+    def close(self, grace_seconds: float | None) -> None:
+        """End the connection, waiting for the other end up to `grace_seconds`, or as long as usual if None. May be
+        called twice; never raises.
+        """
 
     def secrets(self) -> list[str]:
-        """The values that the server was given and that no error or log may repeat."""
+        """What the server was given and no error or log may repeat."""
         return []
 
-    def stderr_tail(self) -> str:
-        """The end of what the server has written to stderr, without its secrets."""
+    def noise(self) -> str:
+        """What is known of a server that does not respond, for an error; empty if nothing."""
         return ""
 
 
-class PlainConversation(Conversation):
-    """Somebody's own transport, with nothing but the four methods, spoken to by handshake. It keeps its own time."""
+def encoded(outgoing: Outgoing) -> bytes:
+    """The record of a message. Raises `UnencodableError`."""
+    try:
+        return encode(outgoing.message)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise UnencodableError(str(cause)) from cause
 
-    # The documents promise a RuntimeError when it is not connected.
-    reconnects = False
 
-    def __init__(self, transport: MCPTransport) -> None:
-        super().__init__()
-        self._transport = transport
-
-    def connect(self) -> bool:
-        return bool(self._transport.connect())
-
-    def disconnect(self) -> None:
-        self._transport.disconnect()
-
-    def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        # The documents promise the exact call, so a request without parameters is one without the argument.
-        return self._transport.send_request(method) if params is None else self._transport.send_request(method, params)
-
-    def is_connected(self) -> bool:
-        return bool(self._transport.is_connected())
-
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002
-        from gaia_mcp.client.identity import CLIENT_INFO
-        from gaia_mcp.protocol.events import Peer
-        from gaia_mcp.protocol.jsonrpc import as_text
-        from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
-
-        with self._own_code("at its start"):
-            if not self.connect():
-                raise ConnectError(f"Failed to establish transport connection to {self.name!r}", server=self.name)
-        params = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
-        try:
-            found = self.request("initialize", params, deadline)
-            version = found.get("protocolVersion", HANDSHAKE_VERSIONS[0])
-            if version not in (*HANDSHAKE_VERSIONS, DOCUMENTED_VERSION):
-                raise VersionError(self.name, [as_text(version)], HANDSHAKE_VERSIONS)
-            with self._own_code("at its start"):
-                self._transport.send_notification("notifications/initialized")
-        except BaseException:
-            self.disconnect()
-            raise
-        info, capabilities = found.get("serverInfo"), found.get("capabilities")
-        instructions = found.get("instructions")
-        self.peer = Peer(
-            version,
-            info if isinstance(info, dict) else {},
-            capabilities if isinstance(capabilities, dict) else {},
-            instructions if isinstance(instructions, str) else "",
-            "handshake",
-        )
-        return self.peer
-
-    def request(
-        self,
-        method: str,
-        params: dict[str, Any] | None,
-        deadline: Deadline,  # noqa: ARG002
-        *,
-        on_progress: OnProgress | None = None,  # noqa: ARG002
-    ) -> dict[str, Any]:
-        with self._own_code(method):
-            response = self.send_request(method, params)
-        if not isinstance(response, dict):
-            raise RemoteProtocolError(self.name, f"answered {method} with something that is no response")
-        error = response.get("error")
-        if error is not None:
-            raise self._refusal(method, error if isinstance(error, dict) else {"message": str(error)})
-        result = response.get("result", {})
-        if not isinstance(result, dict):
-            raise RemoteProtocolError(self.name, f"answered {method} with a result that is no object")
-        return result
-
-    def check_alive(self, deadline: Deadline) -> None:
-        self.request("ping", None, deadline)
-
-    def want_logs(self, level: str, deadline: Deadline) -> None:
-        if self.peer is not None and "logging" in self.peer.capabilities:
-            self.request("logging/setLevel", {"level": level}, deadline)
-
-    def watch_lists(self, deadline: Deadline) -> None:
-        """Such a transport hears nothing that it did not ask for."""
-
-    def subscribe(self, uri: str, deadline: Deadline) -> None:  # noqa: ARG002
-        """Always a `NotOfferedError`: nobody would hear of the changes."""
-        raise NotOfferedError(self.name, "subscriptions")
-
-    unsubscribe = subscribe
-
-    def _refusal(self, method: str, error: dict[str, Any]) -> PeerError:
-        code, text = error.get("code"), error.get("message")
-        return PeerError(
-            self.name,
-            method,
-            code if isinstance(code, int) else 0,
-            text if isinstance(text, str) else "Unknown error",
-            error.get("data"),
-        )
-
-    @contextmanager
-    def _own_code(self, stage: str) -> Iterator[None]:
-        """Gives the errors that a transport may raise their place in our tree; any other is a mistake in it."""
-        began = time.monotonic()
-        try:
-            yield
-        except MCPError:
-            raise
-        except TimeoutError as cause:
-            seconds = round(time.monotonic() - began, 1)
-            raise DeadlineError(self.name, stage, seconds, noise=str(cause)) from cause
-        except (OSError, RuntimeError) as cause:
-            raise ConnectError(self._failed(stage, cause), server=self.name) from cause
-        except ValueError as cause:
-            raise ProtocolError(self._failed(stage, cause), server=self.name) from cause
-
-    def _failed(self, stage: str, cause: Exception) -> str:
-        return f"the transport to server {self.name!r} failed ({stage}): {str(cause) or type(cause).__name__}"
+def time_ran_out(server: str, deadline: Deadline, stage: str, *, noise: str = "") -> MCPError:
+    """The error for a deadline that has passed."""
+    if deadline.is_cancelled:
+        return CancelledError(server, stage)
+    return DeadlineError(server, stage, deadline.allowed, noise=noise)

@@ -1,4 +1,4 @@
-"""A conversation over a pipe that is a function, for the tests of both its halves."""
+"""A conversation with a function, over a channel in memory."""
 
 from __future__ import annotations
 
@@ -7,71 +7,62 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.conversation.wire import WireConversation
+from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, MCPError
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.conversation.exchange import Exchange
     from gaia_mcp.client.host import Host
-    from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.errors import MCPError
 
 Message = dict[str, Any]
 # What a server says to a message: any number of messages.
 Script = Callable[[Message], list[Message]]
 
 
-class Here(WireConversation):
-    """A conversation with a function: what is written reaches it at once, and its answers arrive at once."""
+class Talk(ChannelTransport):
+    """A client's end: what it sends reaches `script` at once, and the messages that returns arrive at once."""
 
     def __init__(self, script: Script, host: Host | None = None) -> None:
-        super().__init__()
+        super().__init__(self.new_channel, timeout=2)
         self.host = host
         self.script = script
         self.sent: list[Message] = []
         self.fails: BaseException | None = None
         self.given = ["hunter22"]
+        self.channels: list[MemoryChannel] = []
 
-    @property
-    def is_closing(self) -> bool:
-        return False
+    def new_channel(self) -> MemoryChannel:
+        channel = MemoryChannel(self.name, lambda record: self.deliver(channel, record), self.given)
+        self.channels.append(channel)
+        return channel
 
-    def is_running(self) -> bool:
-        return True
-
-    def write(self, data: bytes, deadline: Deadline) -> None:
+    def deliver(self, channel: MemoryChannel, record: bytes) -> None:
         if self.fails is not None:
             raise self.fails
-        message = json.loads(data)
+        message = json.loads(record)
         self.sent.append(message)
         for answer in self.script(message):
-            self.arrives(answer)
+            channel.arrive(json.dumps(answer).encode())
 
     def arrives(self, message: Any) -> None:
-        assert self._exchange is not None
-        self._received(self._exchange, json.dumps(message).encode())
+        """The server sends a message, or a line that is none."""
+        self.channels[-1].arrive(message if isinstance(message, bytes) else json.dumps(message).encode())
 
     def ends(self, error: MCPError) -> None:
-        assert self._exchange is not None
-        self._pipe_ended(self._exchange, error)
+        self.channels[-1].end(lambda _: error)
+
+    def request(self, method: str, params: dict[str, Any] | None, deadline: Deadline, **how: Any) -> dict[str, Any]:
+        return self.conversation.request(method, params, deadline, **how)
+
+    def check_alive(self, deadline: Deadline) -> None:
+        self.conversation.check_alive(deadline)
+
+    def want_logs(self, level: str, deadline: Deadline) -> None:
+        self.conversation.want_logs(level, deadline)
 
     def methods(self) -> list[str]:
         return [message.get("method", "(answer)") for message in self.sent]
-
-    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
-        return self._negotiate(self._begin(self, probe=probe), deadline)
-
-    def connect(self) -> bool:
-        raise NotImplementedError
-
-    def disconnect(self) -> None:
-        self._exchange = None
-
-    def _why_lost(self, exchange: Exchange, stage: str) -> MCPError:
-        return exchange.lost or ConnectError(f"ended {stage}")
-
-    def secrets(self) -> list[str]:
-        return self.given
 
 
 def result(asked: Message, value: Message) -> Message:
@@ -99,8 +90,8 @@ def with_answers(answers: Script) -> Script:
     return lambda message: handshake(message) or ([] if "id" not in message else answers(message))
 
 
-def opened(script: Script = handshake, host: Host | None = None) -> Here:
-    talk = Here(script, host)
+def opened(script: Script = handshake, host: Host | None = None) -> Talk:
+    talk = Talk(script, host)
     talk.open(probe=True, deadline=Deadline(5))
     talk.sent.clear()
     return talk

@@ -1,8 +1,8 @@
-"""Who reads a pipe: whoever alone waits for an answer from it, else a thread of its own.
+"""Leader and follower: a caller that alone waits for a response reads the pipe itself, else a thread does.
 
-Reading where one waits spares waking two threads for every answer, which is most of what a small call costs. The thread
-steps aside when asked, and takes over again when the callers have gone. Where pipes cannot be polled (Windows), it
-reads all the time.
+Reading where one waits spares waking two threads for every response, which is most of what a small call costs. The
+thread steps aside when asked, and takes over again when the callers have gone. Where pipes cannot be polled (Windows),
+it reads all the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.deadline import Deadline
 
-# Callers that come within this time of one another find nobody in their way; what a server says unasked waits as long.
+# Callers that come within this time of one another find the pipe free; what a server sends unasked waits as long.
 QUIET_SECONDS = 0.05
 # A small answer is often there before a thread that went to sleep for it would be awake again; looking first made such
 # calls about an eighth faster where we measured. Longer ones lose nothing but this.
@@ -31,7 +31,7 @@ ANSWERS_WITHOUT_LOOK = 15
 SLICE_SECONDS = 0.25
 
 
-class TurnReader:
+class LeaderFollower:
     """Reads until `read` returns nothing, giving what it returns to `take`; at the end, or when `take` fails, `end`.
 
     `descriptor` is what `read` reads. `take` and `end` are never called by two threads at once.
@@ -53,38 +53,41 @@ class TurnReader:
         # Held to wake the thread out of its poll, and to close what wakes it.
         self._gate = threading.Lock()
         self._is_polling = False
-        self._woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
-        if self._woken >= 0:
+        self._can_poll = hasattr(select, "poll")
+        self._woken, self._wake = os.pipe() if self._can_poll else (-1, -1)
+        if self._can_poll:
             os.set_blocking(self._woken, False)
             # With one processor for both, looking would only keep the server from answering.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
             self._poller = select.poll()
             self._poller.register(descriptor, select.POLLIN)
+            self._poller.register(self._woken, select.POLLIN)
 
     def run(self) -> None:
         """Read whenever nobody else does, to the end or until `stop`. For a thread of its own."""
         try:
             while not self._at_end and not self._is_stopped:
                 with self._turn:
-                    if self._wake < 0:
-                        self._read_once()
-                    else:
+                    if self._can_poll:
                         self._read_until_woken()
-                if not self._at_end and self._wake >= 0:
+                    else:
+                        self._read_once()
+                if self._can_poll and not self._at_end:
                     self._stand_aside()
             with self._turn:
                 self._finish()
         finally:
             with self._gate:
                 self._is_polling = False
-                for descriptor in (self._woken, self._wake):
+                descriptors, self._woken, self._wake = (self._woken, self._wake), -1, -1
+                for descriptor in descriptors:
                     if descriptor >= 0:
                         os.close(descriptor)
 
     def read_here(self, is_done: Callable[[], object], deadline: Deadline) -> bool:
         """Read in this thread until `is_done`, the end, or the deadline; False if somebody else is reading."""
-        if self._wake < 0:
+        if not self._can_poll:
             return False
         try:
             if not self._take_turn(deadline):
@@ -108,6 +111,14 @@ class TurnReader:
             if self._at_end:
                 self._called_back.set()
         return True
+
+    def wake(self) -> None:
+        """Have a caller that reads look again whether it is done, and at its deadline."""
+        with self._gate:
+            # The thread looks at neither, and would only make way.
+            if self._wake >= 0 and not self._is_polling:
+                with contextlib.suppress(BlockingIOError):
+                    os.write(self._wake, b".")
 
     def call_back(self) -> None:
         """Have the thread read again now: somebody waits who does not read."""
@@ -133,9 +144,9 @@ class TurnReader:
         return self._turn.acquire(timeout=min(deadline.remaining(), SLICE_SECONDS))
 
     def _look_for_a_moment(self) -> bool:
-        """Look whether something has come, again and again, before lying down to sleep."""
-        poll, end = self._poller.poll, time.monotonic() + LOOK_SECONDS
-        while not poll(0):
+        """Look whether something has come, again and again, before going to sleep."""
+        end = time.monotonic() + LOOK_SECONDS
+        while not self._has_come(0):
             if time.monotonic() > end:
                 self._without_look = ANSWERS_WITHOUT_LOOK
                 return False
@@ -144,7 +155,16 @@ class TurnReader:
 
     def _sleep(self, deadline: Deadline) -> bool:
         """Wait until something has come, for a while at most; whether it has."""
-        return bool(self._poller.poll(1000 * min(deadline.remaining(), SLICE_SECONDS)))
+        return self._has_come(1000 * min(deadline.remaining(), SLICE_SECONDS))
+
+    def _has_come(self, milliseconds: float) -> bool:
+        """Whether there is something to read, waited for so long or until `wake`."""
+        ready = self._poller.poll(milliseconds)
+        if not ready or (len(ready) == 1 and ready[0][0] == self._descriptor):
+            return bool(ready)
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._woken, 64)
+        return len(ready) > 1
 
     def _read_once(self) -> None:
         try:

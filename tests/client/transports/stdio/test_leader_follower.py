@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, TurnReader
+from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, LeaderFollower
 from gaia_mcp.deadline import Deadline
 from tests.waiting import wait_until
 
@@ -25,7 +25,7 @@ class Read:
         self.fails: BaseException | None = None
         self.is_taking, self.may_take = threading.Event(), threading.Event()
         self.may_take.set()
-        self.turns = TurnReader(self.source, self._read, self._take, self._end)
+        self.turns = LeaderFollower(self.source, self._read, self._take, self._end)
         self.thread = threading.Thread(target=self._run, name="own")
         self.raised: list[BaseException] = []
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.stdio.channel import StdioChannel
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.deadline import Deadline
@@ -25,7 +26,6 @@ from gaia_mcp.errors import (
     SpawnError,
     VersionError,
 )
-from gaia_mcp.protocol import framing as lines
 from tests.client.conftest import SERVERS, Started
 from tests.processes import living_with
 from tests.waiting import wait_until
@@ -201,7 +201,7 @@ def test_a_server_that_never_answers_ends_in_a_deadline(start_server: Started) -
 
 def test_a_line_without_end_ends_the_conversation(start_server: Started, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: input has limits."""
-    monkeypatch.setattr(lines.LineBuffer.__init__, "__defaults__", (100_000,))
+    monkeypatch.setattr(StdioChannel.__init__, "__kwdefaults__", {"max_record_bytes": 100_000})
     client = start_server("huge_result", "1")
 
     with pytest.raises(RemoteProtocolError, match="more than 100000 bytes"):
@@ -220,7 +220,7 @@ def test_stray_output_is_kept_for_the_error(start_server: Started) -> None:
     client.call("echo", {})
 
     assert client.host.strays[0] == "Welcome to the server!"
-    assert "lines to stdout that are not MCP, the first: 'Welcome to the server!'" in client.transport._noise()  # type: ignore[attr-defined]
+    assert "lines to stdout that are not MCP, the first: 'Welcome to the server!'" in client.host.noise()
 
 
 def test_a_write_to_a_server_that_does_not_read_ends_in_a_deadline(start_server: Started) -> None:
@@ -479,7 +479,7 @@ def test_ctrl_c_at_the_very_start_leaves_nothing_running(start_server: Started) 
         client = start_server("hangs_at_start", is_open=False)
         transport = client.transport
         assert isinstance(transport, StdioTransport)
-        presser = interrupting(lambda transport=transport: transport._exchange is not None)
+        presser = interrupting(lambda transport=transport: transport._conversation is not None)
         with pytest.raises(KeyboardInterrupt):
             client.open()
         presser.join(5)
@@ -665,8 +665,8 @@ def test_a_message_that_comes_too_late_says_who_has_disconnected(start_server: S
     """Ours: the server has not gone by itself."""
     transport = start_server("good_handshake").transport
     assert isinstance(transport, StdioTransport)
-    assert transport._child is not None
-    transport._child.close_stdin()
+    assert transport._channel is not None
+    transport._channel.child.close_stdin()
 
     with pytest.raises(NotConnectedError):
         transport.send_request("tools/list")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.conversation.server_requests import MAX_QUESTIONS
+from gaia_mcp.client.conversation.server_requests import MAX_SERVER_REQUESTS
 from gaia_mcp.client.host import Host
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -22,7 +22,7 @@ from gaia_mcp.errors import (
     ServerExitedError,
     VersionError,
 )
-from tests.client.transports.talk import Here, Message, asks, error, handshake, in_thread, opened, result, with_answers
+from tests.client.transports.talk import Message, Talk, asks, error, handshake, in_thread, opened, result, with_answers
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def test_a_conversation_opens_by_probe_then_handshake() -> None:
     """Spec, compatibility: discover first, whatever error falls back, and `initialized` before anything else."""
-    talk = Here(handshake)
+    talk = Talk(handshake)
 
     peer = talk.open(probe=True, deadline=Deadline(5))
 
@@ -43,7 +43,7 @@ def test_a_conversation_opens_by_probe_then_handshake() -> None:
 
 def test_a_server_known_to_want_the_handshake_is_not_probed() -> None:
     """Ours: what was learnt before is used."""
-    talk = Here(handshake)
+    talk = Talk(handshake)
 
     talk.open(probe=False, deadline=Deadline(5))
 
@@ -52,14 +52,14 @@ def test_a_server_known_to_want_the_handshake_is_not_probed() -> None:
 
 def test_a_silent_server_is_asked_by_handshake_while_there_is_time() -> None:
     """Spec, stdio detection: no reply within a timeout means the older era."""
-    talk = Here(lambda message: [] if message.get("method") == "server/discover" else handshake(message))
+    talk = Talk(lambda message: [] if message.get("method") == "server/discover" else handshake(message))
 
     assert talk.open(probe=True, deadline=Deadline(0.4)).era == "handshake"
 
 
 def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
     """Ours: no start without a deadline."""
-    talk = Here(lambda message: [])
+    talk = Talk(lambda message: [])
 
     with pytest.raises(DeadlineError) as caught:
         talk.open(probe=True, deadline=Deadline(0.1))
@@ -70,7 +70,7 @@ def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
 
 def test_a_failed_opening_is_raised() -> None:
     """Spec: no version that both sides speak."""
-    talk = Here(lambda message: [result(message, {"protocolVersion": "2031-01-01"})])
+    talk = Talk(lambda message: [result(message, {"protocolVersion": "2031-01-01"})])
 
     with pytest.raises(VersionError):
         talk.open(probe=False, deadline=Deadline(5))
@@ -78,7 +78,7 @@ def test_a_failed_opening_is_raised() -> None:
 
 def test_a_pipe_that_ends_while_opening_is_raised() -> None:
     """Ours."""
-    talk = Here(lambda message: [])
+    talk = Talk(lambda message: [])
     thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(20)))
     wait_until(lambda: talk.sent)
 
@@ -175,9 +175,8 @@ def test_stray_output_and_breaches_of_the_rules_arrive_at_the_host() -> None:
     """Ours: a line that is no message is another fault than a message that should not be."""
     host = Host()
     talk = opened(host=host)
-    assert talk._exchange is not None
 
-    talk._received(talk._exchange, b"Hello!")
+    talk.arrives(b"Hello!")
     talk.arrives({"jsonrpc": "2.0", "error": {"code": -1, "message": "for hunter22"}})
 
     assert host.strays == ["Hello!"]
@@ -219,7 +218,7 @@ def test_what_a_server_refuses_with_is_told_without_its_secrets() -> None:
 
 def test_a_refused_opening_is_told_without_the_secrets() -> None:
     """Ours."""
-    talk = Here(lambda message: [error(message, -5, "401 for hunter22", data=SECRET)])
+    talk = Talk(lambda message: [error(message, -5, "401 for hunter22", data=SECRET)])
 
     with pytest.raises(PeerError) as caught:
         talk.open(probe=False, deadline=Deadline(5))
@@ -243,10 +242,9 @@ def test_a_secret_that_lies_across_the_end_of_an_excerpt_is_not_told_in_part() -
     """Ours: of a stray line only the beginning is kept."""
     host = Host()
     talk = opened(host=host)
-    talk.given = ["hunter22-" * 20]
-    assert talk._exchange is not None
+    talk.given[:] = ["hunter22-" * 20]
 
-    talk._received(talk._exchange, b"token " + talk.given[0].encode())
+    talk.arrives(b"token " + talk.given[0].encode())
 
     assert host.strays == ["token ****"]
 
@@ -268,7 +266,6 @@ def test_a_host_that_fails_does_not_stop_the_reading(caplog: pytest.LogCaptureFi
 def test_a_listener_that_asks_while_it_is_told_hears_that_this_cannot_be() -> None:
     """Ours: it is told by the one who reads, who would wait in vain for what he does not read. Others may ask."""
     outcomes: list[Any] = []
-    talk, other = opened(), opened()
 
     def on_log(level: str, logger: str, data: Any) -> None:
         other.check_alive(Deadline(5))
@@ -280,7 +277,7 @@ def test_a_listener_that_asks_while_it_is_told_hears_that_this_cannot_be() -> No
         except LocalProtocolError as problem:
             outcomes.append(problem)
 
-    talk.host = Host(on_log=on_log)
+    talk, other = opened(host=Host(on_log=on_log)), opened()
     talk.arrives({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}})
 
     assert outcomes[0] is None
@@ -325,10 +322,20 @@ def test_a_late_answer_is_ignored() -> None:
 def test_an_answer_for_which_nobody_waits_any_more_disturbs_nobody() -> None:
     """Ours: whoever asked may have left at this very moment."""
     talk = opened()
-    assert talk._exchange is not None
-    asked = talk._exchange.connection.request("x")
+    heard: list[Any] = []
 
-    talk.arrives({"jsonrpc": "2.0", "id": asked, "result": {}})
+    def leaves(progressed: Progressed) -> None:
+        heard.append(progressed)
+        raise ValueError("mine")
+
+    talk.script = lambda asked: progress_of(asked, 1) if asked["method"] == "x" else handshake(asked)
+    with pytest.raises(ValueError, match="mine"):
+        talk.request("x", {}, Deadline(5), on_progress=leaves)
+
+    for message in (*progress_of(talk.sent[0], 2), result(talk.sent[0], {})):
+        talk.arrives(message)
+
+    assert len(heard) == 1
 
     talk.check_alive(Deadline(5))
 
@@ -384,33 +391,14 @@ def test_of_news_of_progress_only_the_newest_is_kept() -> None:
 
     def on_progress(progressed: Progressed) -> None:
         heard.append(progressed.progress)
-        assert talk._exchange is not None
-        (waiter,) = talk._exchange.waiters.values()
         if len(heard) == 1:
             for message in progress_of(talk.sent[0], *range(1000, 2000)):
                 talk.arrives(message)
-            assert waiter.outcomes.qsize() == 1
         else:
             talk.arrives(result(talk.sent[0], {"done": True}))
 
     assert talk.request("tools/call", {"name": "t"}, Deadline(5), on_progress=on_progress) == {"done": True}
     assert heard == [999, 1999]
-
-
-def test_news_that_was_told_in_place_of_an_older_one_is_not_told_twice() -> None:
-    """Ours: a second one may come between finding the first and taking it."""
-    talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
-    heard: list[float] = []
-
-    def on_progress(progressed: Progressed) -> None:
-        heard.append(progressed.progress)
-        assert talk._exchange is not None
-        (waiter,) = talk._exchange.waiters.values()
-        waiter.outcomes.put(progressed)
-        talk.arrives(result(talk.sent[0], {}))
-
-    assert talk.request("tools/call", {"name": "t"}, Deadline(5), on_progress=on_progress) == {}
-    assert heard == [1]
 
 
 def test_time_that_progress_has_added_is_told_too() -> None:
@@ -432,11 +420,9 @@ def test_time_that_progress_has_added_is_told_too() -> None:
 def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
     """Ours: it is never sent again, and whoever might call again must know."""
     late, gone, asked = opened(), opened(), opened()
-    ended = ServerExitedError("server", "while answering", 3)
-    gone._why_lost = lambda exchange, stage: ServerExitedError("server", stage, 3)  # type: ignore[method-assign]
     thread, outcomes = in_thread(lambda: gone.request("tools/call", {"name": "pay"}, Deadline(20)))
     wait_until(lambda: gone.sent)
-    gone.ends(ended)
+    gone.channels[0].end(lambda stage: ServerExitedError("server", stage, 3))
     thread.join(5)
 
     with pytest.raises(DeadlineError) as caught:
@@ -454,7 +440,7 @@ def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
 def test_a_call_that_was_never_out_is_not_said_to_have_run() -> None:
     """Ours."""
     talk = opened()
-    talk.fails = TimeoutError()
+    talk.fails = DeadlineError("server", "tools/call", 1)
 
     with pytest.raises(DeadlineError) as caught:
         talk.request("tools/call", {"name": "pay"}, Deadline(5))
@@ -505,12 +491,12 @@ def test_a_listener_that_fails_ends_and_cancels_the_request() -> None:
 def test_a_late_end_of_an_old_pipe_does_not_touch_the_next_one() -> None:
     """Ours: the thread that read it may come late."""
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
-    old = talk._exchange
-    assert old is not None
+    (old,) = talk.channels
+    talk.ends(ConnectError("gone"))
     talk.open(probe=True, deadline=Deadline(5))
 
-    talk._pipe_ended(old, ConnectError("gone"))
-    talk._received(old, b'{"jsonrpc": "2.0", "id": 2, "result": {"old": true}}')
+    old.end(lambda _: ConnectError("gone again"))
+    old.arrive(b'{"jsonrpc": "2.0", "id": 2, "result": {"old": true}}')
 
     assert talk.is_open
     assert talk.request("x", None, Deadline(5)) == {}
@@ -521,13 +507,12 @@ def test_a_request_of_an_old_pipe_does_not_take_the_next_ones_answer() -> None:
     talk = opened()
     first, failed = in_thread(lambda: talk.request("old", None, Deadline(20)))
     wait_until(lambda: "old" in talk.methods())
-    old = talk._exchange
-    assert old is not None
+    talk.ends(ConnectError("gone"))
     talk.open(probe=True, deadline=Deadline(5))
     second, got = in_thread(lambda: talk.request("new", None, Deadline(20)))
     wait_until(lambda: "new" in talk.methods())
 
-    talk._pipe_ended(old, ConnectError("gone"))
+    talk.channels[0].arrive(b'{"jsonrpc": "2.0", "id": 3, "result": {"for": "old"}}')
     first.join(5)
     talk.arrives(result(talk.sent[-1], {"for": "new"}))
     second.join(5)
@@ -644,9 +629,7 @@ def test_a_question_that_was_taken_back_is_not_answered() -> None:
     talk.arrives(asks("elicitation/create", "q"))
     talk.arrives({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
     may_answer.set()
-    assert talk._exchange is not None
-    exchange = talk._exchange
-    wait_until(lambda: exchange.questions == 0)
+    wait_until(lambda: not any(thread.name == "server request" for thread in threading.enumerate()))
 
     assert talk.sent == []
 
@@ -661,12 +644,10 @@ def test_an_answer_is_not_written_to_the_next_pipe() -> None:
 
     talk = opened(host=Host(elicit=elicit))
     talk.arrives(asks("elicitation/create", "q"))
-    old = talk._exchange
-    assert old is not None
-    talk._pipe_ended(old, ConnectError("gone"))
+    talk.ends(ConnectError("gone"))
     talk.open(probe=True, deadline=Deadline(5))
     may_answer.set()
-    wait_until(lambda: old.questions == 0)
+    wait_until(lambda: not any(thread.name == "server request" for thread in threading.enumerate()))
 
     assert "(answer)" not in talk.methods()
 
@@ -680,14 +661,14 @@ def test_a_flood_of_questions_is_refused() -> None:
         return {"action": "accept"}
 
     talk = opened(host=Host(elicit=elicit))
-    for number in range(MAX_QUESTIONS + 3):
+    for number in range(MAX_SERVER_REQUESTS + 3):
         talk.arrives(asks("elicitation/create", number))
 
     assert [message["error"]["code"] for message in talk.sent] == [-32603] * 3
     may_answer.set()
-    wait_until(lambda: len(talk.sent) == MAX_QUESTIONS + 3)
+    wait_until(lambda: len(talk.sent) == MAX_SERVER_REQUESTS + 3)
     talk.arrives(asks("elicitation/create", "once more"))
-    wait_until(lambda: len(talk.sent) == MAX_QUESTIONS + 4)
+    wait_until(lambda: len(talk.sent) == MAX_SERVER_REQUESTS + 4)
     assert talk.sent[-1]["result"] == {"action": "accept"}
 
 
@@ -705,19 +686,12 @@ def test_logs_that_are_not_offered_are_not_asked_for() -> None:
 def test_changes_are_listened_for_where_the_server_offers_it() -> None:
     """Spec 2026-07-28, subscriptions: changes are announced only to those who asked."""
     found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}}
-    talk = Here(lambda message: [result(message, found)] if message.get("method") == "server/discover" else [])
+    talk = Talk(lambda message: [result(message, found)] if message.get("method") == "server/discover" else [])
     assert talk.open(probe=True, deadline=Deadline(5)).era == "stateless"
 
-    deadlines: list[Deadline] = []
-    write = talk.write
-    assert talk._exchange is not None
-    talk._exchange.pipe.write = lambda data, until: (deadlines.append(until), write(data, until))[1]  # type: ignore[method-assign]
-    deadline = Deadline(5)
+    talk.conversation.watch_lists(Deadline(5))
+    talk.conversation.watch_lists(Deadline(5))
 
-    talk.watch_lists(deadline)
-    talk.watch_lists(deadline)
-
-    assert deadlines == [deadline]
     assert talk.methods() == ["server/discover", "subscriptions/listen"]
     assert talk.sent[1]["params"]["notifications"] == {"toolsListChanged": True}
 
@@ -725,7 +699,9 @@ def test_changes_are_listened_for_where_the_server_offers_it() -> None:
 def test_what_strays_is_told_in_words_without_secrets() -> None:
     """Ours: words for an error."""
     talk = opened()
+    talk.arrives(b"token hunter22")
 
-    talk.arrives("token hunter22")
+    with pytest.raises(DeadlineError) as caught:
+        talk.request("x", None, Deadline(0))
 
-    assert talk._noise() == """it wrote 1 line to stdout that is not MCP: '"token ****"'"""
+    assert "it wrote 1 line to stdout that is not MCP: 'token ****'" in caught.value.message

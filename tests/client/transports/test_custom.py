@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock, call
 
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.base import MCPTransport, PlainConversation
+from gaia_mcp.client.transports.base import MCPTransport
+from gaia_mcp.client.transports.custom import CustomTransport
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectError,
@@ -18,6 +19,9 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     VersionError,
 )
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.conversation import Conversation
 
 SOON = Deadline(5)
 GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "own"}, "capabilities": {}, "instructions": "hi"}
@@ -51,6 +55,10 @@ class OwnTransport(MCPTransport):
 
     def is_connected(self) -> bool:
         return self.connected
+
+
+def conversation_over(transport: MCPTransport) -> Conversation:
+    return CustomTransport(transport, name="own", timeout=5).conversation
 
 
 @pytest.fixture
@@ -191,7 +199,7 @@ def test_a_failed_greeting_disconnects(response: Any) -> None:
 
 def test_an_error_response_is_raised_with_all_it_says() -> None:
     """JSON-RPC: code, message, data."""
-    talk = PlainConversation(OwnTransport(x={"error": {"code": -32601, "message": "unknown", "data": [1]}}))
+    talk = conversation_over(OwnTransport(x={"error": {"code": -32601, "message": "unknown", "data": [1]}}))
 
     with pytest.raises(PeerError) as caught:
         talk.request("x", None, SOON)
@@ -205,7 +213,7 @@ def test_an_error_response_is_raised_with_all_it_says() -> None:
 )
 def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
     """Ours."""
-    talk = PlainConversation(OwnTransport(x={"error": error}))
+    talk = conversation_over(OwnTransport(x={"error": error}))
 
     with pytest.raises(PeerError) as caught:
         talk.request("x", {}, SOON)
@@ -216,7 +224,7 @@ def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
 @pytest.mark.parametrize("response", [None, "text", [], {"result": None}, {"result": []}])
 def test_an_answer_that_is_none_is_the_transports_mistake(response: Any) -> None:
     """Ours: the documents' own example returns nothing at all."""
-    talk = PlainConversation(OwnTransport(x=response))
+    talk = conversation_over(OwnTransport(x=response))
 
     with pytest.raises(RemoteProtocolError):
         talk.request("x", None, SOON)
@@ -226,7 +234,7 @@ def test_parameters_are_passed_on_only_when_there_are_some() -> None:
     """Ours: the documents promise the exact call."""
     transport = Mock(spec=MCPTransport)
     transport.send_request.return_value = {"result": {}}
-    talk = PlainConversation(transport)
+    talk = conversation_over(transport)
 
     talk.request("a", None, SOON)
     talk.request("b", {}, SOON)
@@ -238,7 +246,7 @@ def test_an_own_transport_is_pinged_to_see_whether_it_lives() -> None:
     """Spec, ping."""
     transport = OwnTransport(ping={"result": {}})
 
-    PlainConversation(transport).check_alive(SOON)
+    conversation_over(transport).check_alive(SOON)
 
     assert transport.sent == [("ping", None)]
 
@@ -346,7 +354,7 @@ def test_an_own_transport_is_not_watched() -> None:
     """Ours: it hears nothing that it did not ask for."""
     transport = OwnTransport()
 
-    PlainConversation(transport).watch_lists(SOON)
+    conversation_over(transport).watch_lists(SOON)
 
     assert transport.sent == []
 

@@ -1,0 +1,294 @@
+"""The conversation with one server over one channel: negotiation, requests, and what their outcomes mean.
+
+It knows no transport. What passes between the channel and the callers is the dispatcher's.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from gaia_mcp.client.conversation.dispatcher import Dispatcher
+from gaia_mcp.client.conversation.masking import masked_value
+from gaia_mcp.client.conversation.waiters import Waiter
+from gaia_mcp.client.identity import CLIENT_INFO
+from gaia_mcp.client.transports.base import time_ran_out
+from gaia_mcp.errors import (
+    LocalProtocolError,
+    MCPError,
+    NotOfferedError,
+    PeerError,
+    RemoteProtocolError,
+    outcome_unknown,
+)
+from gaia_mcp.protocol.client import ClientConnection
+from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Progressed
+from gaia_mcp.protocol.jsonrpc import Result
+from gaia_mcp.safetext import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.client.host import Host
+    from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.protocol.jsonrpc import RequestId
+
+Outcome: TypeAlias = Result | ErrorResponse | InvalidResponse
+
+# The specification's SDKs wait this long for a response to the probe. Shorter would race slow imports.
+PROBE_SECONDS = 10.0
+
+
+@final
+class Conversation:
+    """One conversation, over a `channel` of its own, from its start to its end.
+
+    `host` answers the server's requests; `on_change` is called with what the server announces, on the thread that
+    reads, so it must not send requests. `probe=False` says that the server is known to want `initialize`. All methods
+    may be called from several threads.
+    """
+
+    def __init__(
+        self, channel: Channel, host: Host, *, probe: bool = True, on_change: OnChange = lambda _: None
+    ) -> None:
+        self._channel = channel
+        self._name = channel.name
+        capabilities = host.capabilities() if channel.listens else {}
+        self._connection = ClientConnection(self._name, info=CLIENT_INFO, capabilities=capabilities, probe=probe)
+        self._dispatcher = Dispatcher(channel, self._connection, host, on_change)
+
+    @property
+    def peer(self) -> Peer | None:
+        """The server as it presented itself; None before the negotiation."""
+        return self._connection.peer
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether the server has not responded to anything yet, so that it may be one that ends on a probe."""
+        return self._connection.is_probing
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a version has been agreed on, so that any request may be sent."""
+        dispatcher = self._dispatcher
+        return dispatcher.is_open and dispatcher.lost is None and self._channel.is_running()
+
+    def is_connected(self) -> bool:
+        """Whether the other end is there."""
+        return self._dispatcher.lost is None and self._channel.is_running()
+
+    def start(self, deadline: Deadline) -> None:
+        """Start the channel, without sending anything. Raises `ConnectError` or `DeadlineError`."""
+        self._channel.start(self._dispatcher, deadline)
+
+    def negotiate(self, deadline: Deadline) -> Peer:
+        """Agree on a version, on a channel that has been started.
+
+        Raises `ConnectError`, `DeadlineError` or `ProtocolError`.
+        """
+        dispatcher, waiter = self._dispatcher, Waiter(self._channel, deadline)
+        dispatcher.opening = waiter
+        deadline.on_cancel(waiter.wake)
+        try:
+            dispatcher.send(dispatcher.apply(ClientConnection.open)[1], deadline)
+            # A silent server is sent `initialize` while there is still time for the response.
+            probe = deadline.sooner(min(PROBE_SECONDS, deadline.remaining() / 2))
+            outcome = dispatcher.outcome_by(probe, waiter)
+            if outcome is None:
+                dispatcher.send(dispatcher.apply(ClientConnection.probe_timed_out)[1], deadline)
+                outcome = dispatcher.outcome_by(deadline, waiter)
+        finally:
+            dispatcher.opening = None
+            deadline.forget(waiter.wake)
+        if isinstance(outcome, Opened):
+            return outcome.peer
+        if outcome is None:
+            raise time_ran_out(self._name, deadline, "at its start", noise=self._noise())
+        if not isinstance(outcome, NegotiationFailed):
+            assert isinstance(outcome, MCPError)  # noqa: S101 (nothing else ends a negotiation)
+            raise dispatcher.why_lost("at its start") if dispatcher.lost is not None else outcome
+        error = outcome.error
+        if isinstance(error, PeerError):
+            raise self._refusal(error.asked, error.code, error.text, error.data)
+        raise error
+
+    def close(self, grace_seconds: float | None) -> None:
+        """End it. May be called twice; never raises."""
+        self._channel.close(grace_seconds)
+
+    # Requests.
+
+    def request(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        deadline: Deadline,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and return its result.
+
+        Raises `PeerError` for an error response, `RemoteProtocolError` for an invalid one, `DeadlineError` when time
+        ran out (the request is cancelled then), `ConnectError` when the connection ended meanwhile.
+        """
+        return self._result(method, self._call(method, params, deadline, on_progress))
+
+    def send_request(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> dict[str, Any]:
+        """Send a request and return the whole response, also an error. Raises as `request` does for the rest."""
+        outcome = self._call(method, params, deadline, None)
+        if isinstance(outcome, Result):
+            return {"jsonrpc": "2.0", "id": outcome.id, "result": outcome.result}
+        if isinstance(outcome, ErrorResponse):
+            error = {"code": outcome.code, "message": outcome.text, "data": outcome.data}
+            if outcome.data is None:
+                del error["data"]
+            return {"jsonrpc": "2.0", "id": outcome.id, "error": error}
+        raise self._invalid(method, outcome)
+
+    def send_notification(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> None:
+        """Send a notification. Raises as `request` does."""
+        self._dispatcher.check_usable()
+        _, outgoing = self._dispatcher.apply(lambda connection: connection.notify(method, params))
+        self._dispatcher.send(outgoing, deadline, method)
+
+    def check_alive(self, deadline: Deadline) -> None:
+        """Send the cheapest request that every server must answer. Raises as `request` does."""
+        stage = "when asked whether it is there"
+        outcome = self._ask(ClientConnection.check_alive, deadline, stage)
+        if outcome is not None:
+            self._result(stage, outcome)
+
+    def want_logs(self, level: str, deadline: Deadline) -> None:
+        """Ask for log messages of `level` and above, if the server offers them. Raises as `request` does."""
+        stage = "when asked for its log"
+        outcome = self._ask(lambda connection: connection.want_logs(level), deadline, stage)
+        if outcome is not None:
+            self._result("logging/setLevel", outcome)
+
+    def watch_lists(self, deadline: Deadline) -> None:
+        """Have changes of lists announced, if the server does so at all. Raises as `request` does."""
+        self._ask(ClientConnection.watch_lists, deadline, "subscriptions/listen")
+
+    def subscribe(self, uri: str, deadline: Deadline) -> None:
+        """Have `on_change` called for every change of a resource, from when this returns. Raises as `request` does, and
+        `NotOfferedError` on a channel that hears nothing.
+        """
+        if not self._channel.listens:
+            raise NotOfferedError(self._name, "subscriptions")
+        stage = f"resources/subscribe {uri!r}"
+        outcome = self._ask(lambda connection: connection.subscribe(uri), deadline, stage)
+        assert outcome is not None  # noqa: S101 (it always takes a request)
+        self._result(stage, outcome)
+
+    def unsubscribe(self, uri: str, deadline: Deadline) -> None:
+        """End a subscription. Raises as `subscribe` does."""
+        if not self._channel.listens:
+            raise NotOfferedError(self._name, "subscriptions")
+        stage = f"resources/unsubscribe {uri!r}"
+        outcome = self._ask(lambda connection: connection.unsubscribe(uri), deadline, stage)
+        if outcome is not None:
+            self._result(stage, outcome)
+
+    def _call(
+        self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
+    ) -> Outcome:
+        name = params.get("name") if params else None
+        if not self._channel.listens:
+            on_progress = None
+        outcome = self._ask(
+            lambda connection: connection.request(method, params, progress=on_progress is not None),
+            deadline,
+            f"{method} {name!r}" if isinstance(name, str) else method,
+            on_progress,
+            str(name) if method == "tools/call" else None,
+        )
+        assert outcome is not None  # noqa: S101 (a request always has one)
+        return outcome
+
+    def _ask(
+        self,
+        make: Callable[[ClientConnection], RequestId | None],
+        deadline: Deadline,
+        stage: str,
+        on_progress: OnProgress | None = None,
+        tool: str | None = None,
+    ) -> Outcome | None:
+        """Send what `make` returns and wait for the outcome; None if no response will come. `tool` is one to call."""
+        dispatcher = self._dispatcher
+        dispatcher.check_usable()
+        if dispatcher.notifying is not None and dispatcher.notifying == threading.get_ident():
+            raise LocalProtocolError(
+                f"{stage} was asked of {self._name!r} by its own listener, on the thread that reads the response",
+                hint="ask from a thread of its own",
+                server=self._name,
+            )
+        waiter = Waiter(self._channel, deadline)
+        request_id, outgoing = dispatcher.apply(make, waiter)
+        if request_id is None:
+            dispatcher.send(outgoing, deadline, stage)
+            return None
+        is_out = False
+        try:
+            deadline.on_cancel(waiter.wake)
+            dispatcher.send(outgoing, deadline, stage, tool)
+            is_out = True
+            return self._wait(waiter, request_id, stage, on_progress, tool)
+        except BaseException:
+            dispatcher.abandon(request_id, tell=is_out)
+            raise
+        finally:
+            deadline.forget(waiter.wake)
+            dispatcher.waiters.pop(request_id, None)
+            if dispatcher.waiters:
+                self._channel.keep_reading()
+
+    def _wait(
+        self, waiter: Waiter, request_id: RequestId, stage: str, on_progress: OnProgress | None, tool: str | None
+    ) -> Outcome:
+        deadline = waiter.deadline
+        reported: Progressed | None = None
+        while True:
+            outcome = self._dispatcher.outcome_by(deadline, waiter, request_id)
+            if isinstance(outcome, (Result, ErrorResponse, InvalidResponse)):
+                return outcome
+            if isinstance(outcome, Progressed):
+                newest = waiter.progress or outcome
+                if newest is reported:
+                    continue  # It was reported in place of an older one.
+                reported = newest
+                deadline.extend()
+                if on_progress is not None:
+                    on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
+            elif outcome is None:
+                late = time_ran_out(self._name, deadline, stage, noise=self._noise())
+                raise self._perhaps_done(late, tool)
+            elif isinstance(outcome, MCPError):
+                raise self._perhaps_done(self._dispatcher.why_lost(stage), tool)
+
+    # Errors.
+
+    def _noise(self) -> str:
+        """What is known of a server that did not respond, for an error; empty if nothing."""
+        return "; ".join(filter(None, [self._dispatcher.noise(), self._channel.noise()]))
+
+    def _result(self, method: str, outcome: Outcome) -> dict[str, Any]:
+        if isinstance(outcome, Result):
+            return outcome.result
+        if isinstance(outcome, ErrorResponse):
+            raise self._refusal(outcome.method, outcome.code, outcome.text, outcome.data)
+        raise self._invalid(method, outcome)
+
+    def _refusal(self, method: str, code: int, text: str, data: Any) -> PeerError:
+        secrets = self._channel.secrets()
+        return PeerError(self._name, method, code, redacted(text, secrets), masked_value(data, secrets))
+
+    def _invalid(self, method: str, outcome: InvalidResponse) -> RemoteProtocolError:
+        problem = redacted(outcome.problem, self._channel.secrets())
+        return RemoteProtocolError(self._name, f"{problem} (asked for {method})")
+
+    def _perhaps_done(self, error: MCPError, tool: str | None) -> MCPError:
+        """The same error; for a call that was sent, as one that says so."""
+        # What ended the connection for all callers is not about this call.
+        return error if tool is None or error is self._dispatcher.lost else outcome_unknown(error, tool)

@@ -1,0 +1,232 @@
+"""What passes between a channel and the callers that wait: the pure connection, one lock, and every open request.
+
+A channel hands over what arrives, on whichever thread reads: a caller that waits alone reads for itself
+(leader/follower), else a thread of the channel's. The connection's messages are sent, and each event reaches its caller
+or the host.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from queue import Empty
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.client.conversation.masking import masked_excerpt, masked_value
+from gaia_mcp.client.conversation.server_requests import ServerRequests
+from gaia_mcp.client.transports.base import UnencodableError
+from gaia_mcp.errors import ArgumentsError, ConnectionLostError, LocalProtocolError, MCPError
+from gaia_mcp.protocol.events import (
+    Discarded,
+    ErrorResponse,
+    InvalidResponse,
+    ListChanged,
+    Logged,
+    NegotiationFailed,
+    Opened,
+    Progressed,
+    RequestReceived,
+    ResourceUpdated,
+    SubscriptionEnded,
+)
+from gaia_mcp.protocol.jsonrpc import Result
+from gaia_mcp.safetext import redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.client.conversation.waiters import Waiter
+    from gaia_mcp.client.host import Host
+    from gaia_mcp.client.transports.base import Channel, OnChange
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.client import ClientConnection
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.events import Event
+    from gaia_mcp.protocol.jsonrpc import RequestId
+
+logger = logging.getLogger("gaia_mcp")
+
+# A deadline may be held or extended while a caller waits; and on Windows a Ctrl-C is noticed only between two waits.
+WAIT_SLICE_SECONDS = 0.25
+# A message of our own that opens the conversation is given up after this.
+ASIDE_SECONDS = 2.0
+
+
+class Dispatcher:
+    """`connection` over `channel`. `lost` is why nothing more will arrive; None until then.
+
+    `on_change` and `host` are called on the thread that reads, so they must not send requests.
+    """
+
+    def __init__(self, channel: Channel, connection: ClientConnection, host: Host, on_change: OnChange) -> None:
+        self.lost: MCPError | None = None
+        self.is_open = False
+        self.opening: Waiter | None = None
+        self.waiters: dict[RequestId, Waiter] = {}
+        # The thread that calls the host or `on_change`, and reads nothing meanwhile.
+        self.notifying: int | None = None
+        self._channel = channel
+        self._name = channel.name
+        self._connection = connection
+        self._host = host
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._server_requests = ServerRequests(host, self._respond, lambda: list(self.waiters.values()))
+
+    def apply(
+        self, change: Callable[[ClientConnection], RequestId | None], waiter: Waiter | None = None
+    ) -> tuple[RequestId | None, list[Outgoing]]:
+        """Change the connection: the request that this makes, for which `waiter` waits, and what is to be sent."""
+        with self._lock:
+            request_id = change(self._connection)
+            if request_id is not None and waiter is not None:
+                self.waiters[request_id] = waiter
+            return request_id, self._connection.take_outgoing()
+
+    # Waiting.
+
+    def outcome_by(
+        self, deadline: Deadline, waiter: Waiter, request_id: RequestId | None = None
+    ) -> Event | MCPError | None:
+        """What has come of a request; None when the deadline has passed."""
+        outcomes = waiter.outcomes
+        while True:
+            # A caller that waits alone reads for itself; one that negotiates leaves it to the channel's thread.
+            is_alone = request_id is not None and len(self.waiters) == 1
+            try:
+                if is_alone and self._channel.read_until(outcomes.qsize, request_id, deadline):  # type: ignore[arg-type]
+                    outcome = outcomes.get_nowait()
+                else:
+                    outcome = outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
+            except Empty:
+                outcome = None
+            if outcome is not None or deadline.expired:
+                return outcome
+
+    def abandon(self, request_id: RequestId, *, tell: bool) -> None:
+        """Cancel a request; the server is told if the request was sent."""
+        _, outgoing = self.apply(lambda connection: connection.abandon(request_id, "no longer wanted"))
+        if tell:
+            self.send_soon(outgoing)
+
+    # Sending.
+
+    def check_usable(self) -> None:
+        if self.lost is not None:
+            raise self.why_lost("before it was asked to")
+
+    def send(
+        self, outgoing: list[Outgoing], deadline: Deadline, stage: str = "at its start", tool: str | None = None
+    ) -> None:
+        for one in outgoing:
+            if self.lost is not None:
+                raise self.why_lost(stage)
+            try:
+                if one.cancels:
+                    self._channel.abandon(one)
+                else:
+                    self._channel.send(one, deadline, stage)
+            except UnencodableError as cause:
+                # The caller's mistake: with `tool` that of its arguments.
+                problem = f"cannot be written as JSON: {cause}"
+                if tool is not None:
+                    raise ArgumentsError(self._name, tool, [f"the arguments {problem}"]) from cause
+                raise LocalProtocolError(f"{stage} {problem}", server=self._name) from cause
+
+    def send_soon(self, outgoing: list[Outgoing]) -> None:
+        """Send what no caller waits for, without waiting: the thread that sends it may be the one that reads."""
+        for one in outgoing:
+            if self.lost is None:
+                (self._channel.abandon if one.cancels else self._channel.send_soon)(one)
+
+    def _respond(self, change: Callable[[ClientConnection], None]) -> None:
+        self.send_soon(self.apply(change)[1])
+
+    # Receiving, on the thread that reads.
+
+    def receive(self, record: bytes, about: RequestId | None = None) -> None:
+        """A record has arrived. For the channel."""
+        connection = self._connection
+        with self._lock:
+            connection.receive(record, about)
+            outgoing, events, opening = connection.take_outgoing(), connection.take_events(), self.opening
+        self._received(outgoing, events, opening)
+
+    def receive_message(self, value: Any, about: RequestId | None = None) -> None:
+        """A message has arrived that is parsed already. For the channel."""
+        connection = self._connection
+        with self._lock:
+            connection.receive_message(value, about)
+            outgoing, events, opening = connection.take_outgoing(), connection.take_events(), self.opening
+        self._received(outgoing, events, opening)
+
+    def channel_ended(self, error: MCPError) -> None:
+        """Nothing more will arrive. For the channel. Called again, it changes nothing: the first reason counts."""
+        with self._lock:
+            self.lost = error = self.lost or error
+            waiters, self.waiters = list(self.waiters.values()), {}
+            opening, self.opening = self.opening, None
+        for waiter in waiters:
+            waiter.outcomes.put(error)
+        if opening is not None:
+            opening.outcomes.put(error)
+
+    def _received(self, outgoing: list[Outgoing], events: list[Event], opening: Waiter | None) -> None:
+        if outgoing and opening is None:
+            self.send_soon(outgoing)
+        elif outgoing and opening is not None:
+            # What opens the conversation must be out before anything else. Only a thread that does nothing else reads
+            # meanwhile.
+            try:
+                self.send(outgoing, opening.deadline.sooner(ASIDE_SECONDS))
+            except MCPError as error:
+                opening.outcomes.put(error)
+        for event in events:
+            if isinstance(event, (Result, ErrorResponse, InvalidResponse)):
+                if (waiter := self.waiters.get(event.id)) is not None:
+                    waiter.outcomes.put(event)
+            elif isinstance(event, Progressed):
+                self._report_progress(event)
+            elif isinstance(event, (Opened, NegotiationFailed)):
+                # Only now, when everything that opens the conversation has been sent.
+                self.is_open = isinstance(event, Opened)
+                if opening is not None:
+                    opening.outcomes.put(event)
+            elif isinstance(event, RequestReceived):
+                self._server_requests.take(event)
+            else:
+                self.notifying = threading.get_ident()
+                try:
+                    self._notify(event)
+                except Exception:  # another's code; reading must go on, or every caller would wait in vain
+                    logger.exception("the host of MCP server %r failed", self._name)
+                finally:
+                    self.notifying = None
+
+    def _report_progress(self, progressed: Progressed) -> None:
+        waiter = self.waiters.get(progressed.id)
+        if waiter is not None:
+            waiter.progress = progressed
+            # A caller that has not taken the one before will find this instead.
+            if waiter.outcomes.empty():
+                waiter.outcomes.put(progressed)
+
+    def _notify(self, event: Event) -> None:
+        secrets = self._channel.secrets()
+        if isinstance(event, Discarded):
+            self._host.strayed(redacted(event.problem, secrets), masked_excerpt(event.excerpt, secrets))
+        elif isinstance(event, Logged):
+            self._host.logged(event.level, redacted(event.logger, secrets), masked_value(event.data, secrets))
+        elif isinstance(event, (ListChanged, ResourceUpdated, SubscriptionEnded)):
+            self._on_change(event)
+
+    def why_lost(self, stage: str) -> MCPError:
+        """The error for a caller that waited for `stage` when the channel ended."""
+        if self.lost is not None and not isinstance(self.lost, ConnectionLostError):
+            return self.lost
+        return self._channel.why_lost(stage, self.noise())
+
+    def noise(self) -> str:
+        """What the server wrote that is not MCP, for an error; empty if nothing."""
+        noise = self._host.noise()
+        return f"it wrote {noise}" if noise else ""

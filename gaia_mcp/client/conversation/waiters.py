@@ -1,0 +1,33 @@
+"""The callers that wait for something on a channel."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.base import Channel
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.protocol.events import Event, Progressed
+
+
+class Waiter:
+    """One caller of `channel`: where the outcome of its request is put, and how long that may take.
+
+    The newest progress is in `progress`, and one progress event among the outcomes says that there is some: a caller
+    that is slow to hear of it would have to keep them all.
+    """
+
+    __slots__ = ("_channel", "deadline", "outcomes", "progress")
+
+    def __init__(self, channel: Channel, deadline: Deadline) -> None:
+        self._channel = channel
+        self.deadline = deadline
+        self.outcomes: SimpleQueue[Event | MCPError | None] = SimpleQueue()
+        self.progress: Progressed | None = None
+
+    def wake(self) -> None:
+        """Have the caller look at its deadline now, wherever it waits."""
+        self.outcomes.put(None)
+        self._channel.wake()

@@ -1,0 +1,153 @@
+"""A program's own `MCPTransport`, with a conversation over it: each request is one call of its `send_request`.
+
+It keeps its own time, and nothing arrives that was not asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gaia_mcp.client.conversation.conversation import Conversation
+from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.base import Channel, MCPTransport, Receiver
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, ProtocolError, RemoteProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.events import Peer
+
+# GAIA's documents have a client ask for this version. No server speaks it, but transports made after them answer so
+# whatever was asked for.
+DOCUMENTED_VERSION = "1.0.0"
+
+
+class CustomTransport(ChannelTransport):
+    """`transport` as the client uses it. It may have been connected already, and then needs no negotiation."""
+
+    def __init__(self, transport: MCPTransport, *, name: str, timeout: float) -> None:
+        super().__init__(lambda: CustomChannel(self.name, transport), name=name, timeout=timeout, reconnects=False)
+        self._transport = transport
+
+    @property
+    def conversation(self) -> Conversation:
+        if self._conversation is None:
+            self._conversation = self._new_conversation(is_connected=True)
+        return self._conversation
+
+    @property
+    def is_open(self) -> bool:
+        return self.is_connected()
+
+    def is_connected(self) -> bool:
+        return bool(self._transport.is_connected())
+
+    def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002
+        with self._alone(deadline):
+            self._conversation = self._new_conversation(is_connected=False)
+            return self._conversation.negotiate(deadline)
+
+    def _stop(self, grace_seconds: float | None) -> None:  # noqa: ARG002
+        self._transport.disconnect()
+        self._conversation = None
+
+    def _new_conversation(self, *, is_connected: bool) -> Conversation:
+        channel = CustomChannel(self.name, self._transport, is_connected=is_connected)
+        conversation = Conversation(channel, self.host or Host(), probe=False)
+        conversation.start(Deadline(self.timeout))
+        return conversation
+
+
+class CustomChannel(Channel):
+    """`transport`, of which only the documented methods are used. It is connected at the start, unless it has been."""
+
+    listens: ClassVar[bool] = False
+
+    def __init__(self, name: str, transport: MCPTransport, *, is_connected: bool = False) -> None:
+        super().__init__(name)
+        self._transport = transport
+        self._is_connected = is_connected
+        self._receiver: Receiver | None = None
+
+    def start(self, receiver: Receiver, deadline: Deadline) -> None:  # noqa: ARG002
+        self._receiver = receiver
+        with self._own_code("at its start"):
+            if not (self._is_connected or self._transport.connect()):
+                raise ConnectError(f"Failed to establish transport connection to {self.name!r}", server=self.name)
+
+    def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:  # noqa: ARG002
+        message = outgoing.message
+        assert isinstance(message, dict)  # noqa: S101 (a client sends no batches)
+        # The documents promise the exact call, so a request without parameters is one without the argument.
+        given = [message["params"]] if "params" in message else []
+        method = message["method"]
+        if "id" not in message:
+            with self._own_code("at its start"):
+                self._transport.send_notification(method, *given)
+            return
+        with self._own_code(method):
+            response = self._transport.send_request(method, *given)
+        assert self._receiver is not None  # noqa: S101 (it has been started)
+        answer = {"jsonrpc": "2.0", "id": message["id"], **self._answer(method, response)}
+        self._receiver.receive_message(answer, message["id"])
+
+    def send_soon(self, outgoing: Outgoing) -> None:
+        """Nothing: there is no request to cancel, and no server's request to answer."""
+
+    def is_running(self) -> bool:
+        return bool(self._transport.is_connected())
+
+    def why_lost(self, stage: str, noise: str = "") -> MCPError:  # noqa: ARG002
+        return NotConnectedError(self.name)
+
+    def close(self, grace_seconds: float | None) -> None:  # noqa: ARG002
+        self._transport.disconnect()
+
+    def _answer(self, method: str, response: Any) -> dict[str, Any]:
+        """The `result` or `error` of a response, with what the documents' transports leave out."""
+        if not isinstance(response, dict):
+            raise RemoteProtocolError(self.name, f"answered {method} with something that is no response")
+        error = response.get("error")
+        if error is not None:
+            refusal = error if isinstance(error, dict) else {"message": str(error)}
+            code, text = refusal.get("code"), refusal.get("message")
+            return {
+                "error": {
+                    **refusal,
+                    "code": code if isinstance(code, int) else 0,
+                    "message": text if isinstance(text, str) else "Unknown error",
+                }
+            }
+        result = response.get("result", {})
+        if not isinstance(result, dict):
+            raise RemoteProtocolError(self.name, f"answered {method} with a result that is no object")
+        if (kind := result.get("resultType", "complete")) != "complete":
+            # A transport of this kind speaks by handshake, where there is only one.
+            raise RemoteProtocolError(self.name, f"answered {method} with a result of the unknown type {kind!r}")
+        if method == "initialize" and result.get("protocolVersion") == DOCUMENTED_VERSION:
+            result = {key: value for key, value in result.items() if key != "protocolVersion"}
+        return {"result": result}
+
+    @contextmanager
+    def _own_code(self, stage: str) -> Iterator[None]:
+        """Gives the errors that a transport may raise their place in our tree; any other is a mistake in it."""
+        began = time.monotonic()
+        try:
+            yield
+        except MCPError:
+            raise
+        except TimeoutError as cause:
+            seconds = round(time.monotonic() - began, 1)
+            raise DeadlineError(self.name, stage, seconds, noise=str(cause)) from cause
+        except (OSError, RuntimeError) as cause:
+            raise ConnectError(self._failed(stage, cause), server=self.name) from cause
+        except ValueError as cause:
+            raise ProtocolError(self._failed(stage, cause), server=self.name) from cause
+
+    def _failed(self, stage: str, cause: Exception) -> str:
+        return f"the transport to server {self.name!r} failed ({stage}): {str(cause) or type(cause).__name__}"

@@ -1,0 +1,226 @@
+"""A child process as a channel: one JSON message per line, over its standard input and output."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from gaia_mcp.client.transports.base import IMPATIENT_GRACE_SECONDS, Channel, encoded, time_ran_out
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, CutError
+from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
+from gaia_mcp.client.transports.stdio.outbox import Outbox
+from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError, RemoteProtocolError, ServerExitedError
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
+from gaia_mcp.protocol.jsonrpc import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gaia_mcp.client.transports.base import Receiver
+    from gaia_mcp.client.transports.stdio.child import Child, Stopped
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.jsonrpc import RequestId
+
+# After its output has ended a server is given this long to end too, so that its exit status is known.
+EXIT_STATUS_SECONDS = 0.5
+
+
+class StdioChannel(Channel):
+    """`child`, which is started by `start`. `secrets` returns what it was given and nothing may repeat."""
+
+    def __init__(
+        self,
+        name: str,
+        child: Child,
+        secrets: Callable[[], Sequence[str]] = list,
+        *,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        super().__init__(name)
+        self.child = child
+        self.stopped: Stopped | None = None
+        self._secrets = secrets
+        self._max_record_bytes = max_record_bytes
+        self._receiver: Receiver | None = None
+        self._outbox = Outbox(child.write)
+        self._reader: threading.Thread | None = None
+        self._reading: LeaderFollower | None = None
+        # How the process ended, once that is known; the reason for every error from then on.
+        self._exit: ServerExitedError | None = None
+        self._has_ended = False
+
+    def start(self, receiver: Receiver, deadline: Deadline) -> None:
+        self._receiver = receiver
+        started = threading.Event()
+        failure: list[MCPError] = []
+        # The reader starts the child too. Signals interrupt only the main thread, so a Ctrl-C can never fall between
+        # the making of a process and our knowing of it.
+        self._reader = threading.Thread(
+            target=self._read, args=(receiver, started, failure), name=f"{self.name} stdout", daemon=True
+        )
+        self._reader.start()
+        if not started.wait(deadline.remaining()):
+            raise time_ran_out(self.name, deadline, "at its start")
+        if failure:
+            raise failure[0]
+
+    def send(self, outgoing: Outgoing, deadline: Deadline, stage: str) -> None:
+        data = encoded(outgoing)
+        try:
+            self.child.write(data, deadline)
+        except BrokenPipeError:
+            raise self._no_longer_reads(stage) from None
+        except TimeoutError as problem:
+            error = time_ran_out(self.name, deadline, f"{stage} (it does not read its input)")
+            if isinstance(problem, CutError):
+                self._end(error)
+            raise error from None
+        except BaseException:
+            # Ctrl-C, and a part of the message may be out: nothing that follows could be understood.
+            self._end(ConnectError(f"interrupted while writing to {self.name!r}", server=self.name))
+            raise
+
+    def send_soon(self, outgoing: Outgoing) -> None:
+        self._outbox.put(encoded(outgoing))
+
+    def read_until(self, is_done: Callable[[], object], about: RequestId, deadline: Deadline) -> bool:  # noqa: ARG002
+        return self._reading is not None and self._reading.read_here(is_done, deadline)
+
+    def keep_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.call_back()
+
+    def wake(self) -> None:
+        if self._reading is not None:
+            self._reading.wake()
+
+    def is_running(self) -> bool:
+        return self.child.is_running()
+
+    def close(self, grace_seconds: float | None) -> None:
+        self.keep_reading()  # What it still writes must be drained, or it could not end.
+        stopped = self.child.stop(CLOSE_GRACE_SECONDS if grace_seconds is None else grace_seconds)
+        self._end(NotConnectedError(self.name))
+        if self._reading is not None:
+            self._reading.stop()
+        reader = self._reader
+        if reader is not None and reader.is_alive() and reader is not threading.current_thread():
+            reader.join(IMPATIENT_GRACE_SECONDS)
+        self.stopped = stopped
+
+    def secrets(self) -> list[str]:
+        return list(self._secrets())
+
+    def noise(self) -> str:
+        """How the log of a server ends that does not respond."""
+        from gaia_mcp.client.transports.stdio.last_words import last_words
+
+        said = last_words(self.child.stderr_tail(self.secrets()))
+        return f"its log ends: {said}" if said else ""
+
+    def why_lost(self, stage: str, noise: str = "") -> MCPError:
+        from gaia_mcp.client.transports.stdio.last_words import last_words
+
+        known = self._exit
+        if known is not None:
+            returncode, tail, closed = known.returncode, known.stderr_tail, known.closed
+        else:
+            if self.child.is_closing:
+                return NotConnectedError(self.name)
+            returncode, closed = self.child.wait(EXIT_STATUS_SECONDS), "closed its output"
+            self.child.settle_stderr(EXIT_STATUS_SECONDS)
+            tail = self.child.stderr_tail(self.secrets())
+        return ServerExitedError(
+            self.name, _before(stage), returncode, tail, last_words=last_words(tail), noise=noise, closed=closed
+        )
+
+    # Reading.
+
+    def _read(self, receiver: Receiver, started: threading.Event, failure: list[MCPError]) -> None:
+        try:
+            self.child.start()
+            reading = self._reading = self._reading_for(receiver)
+            if self.child.is_closing:
+                reading.stop()  # The thread that stops the child may have been too early to do so.
+        except MCPError as error:
+            failure.append(error)
+            return
+        finally:
+            started.set()
+        reading.run()
+
+    def _reading_for(self, receiver: Receiver) -> LeaderFollower:
+        lines = LineBuffer(self._max_record_bytes)
+
+        def take(data: bytes) -> None:
+            if self._has_ended:
+                return  # Unreadable from here on; it is only drained, so that it can end.
+            try:
+                for record in lines.feed(data):
+                    if record[0] in b"Cc":
+                        self._check_framing(record)
+                    receiver.receive(record)
+            except RecordTooLongError as problem:
+                self._end(RemoteProtocolError(self.name, f"wrote {problem}"))
+            except RemoteProtocolError as error:
+                self._end(error)
+
+        def end() -> None:
+            self.child.close_stdout()
+            if not self._has_ended:
+                for record in lines.finish():
+                    if not _is_cut_off(record):
+                        receiver.receive(record)
+            self._end(self.why_lost("before it was asked to"))
+
+        return LeaderFollower(self.child.stdout, self.child.read, take, end)
+
+    def _check_framing(self, record: bytes) -> None:
+        if record[:15].lower() == b"content-length:":
+            raise RemoteProtocolError(
+                self.name,
+                "frames its messages with Content-Length, as language servers do; MCP is one message per line",
+                hint="its author has to change that",
+            )
+
+    # The end.
+
+    def _no_longer_reads(self, stage: str) -> MCPError:
+        """The error for a child that takes nothing more, and ends the channel: the next request finds another."""
+        if self.child.is_closing:
+            return NotConnectedError(self.name)
+        error = self.why_lost(stage)
+        if not self._has_ended and isinstance(error, ServerExitedError) and error.returncode is None:
+            error = ServerExitedError(
+                self.name,
+                error.stage,
+                None,
+                error.stderr_tail,
+                last_words=error.last_words,
+                closed="no longer reads its input",
+            )
+        self._end(error)
+        return error
+
+    def _end(self, error: MCPError) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self._exit = error if isinstance(error, ServerExitedError) else None
+        if self._receiver is not None:
+            self._receiver.channel_ended(error)
+
+
+def _is_cut_off(record: bytes) -> bool:
+    """Whether this is only the beginning of a message."""
+    if not record.lstrip().startswith((b"{", b"[")):
+        return False
+    try:
+        parse(record)
+    except ValueError:
+        return True
+    return False
+
+
+def _before(stage: str) -> str:
+    return stage if stage.startswith(("at ", "before ", "when ")) else f"while answering {stage}"

@@ -1,0 +1,235 @@
+"""What a child process adds to a channel: how its end, its silence and its rubbish are reported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.channel import StdioChannel
+from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    ConnectError,
+    DeadlineError,
+    MCPError,
+    NotConnectedError,
+    RemoteProtocolError,
+    ServerExitedError,
+    SpawnError,
+)
+from gaia_mcp.protocol.connection import Outgoing
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gaia_mcp.protocol.jsonrpc import RequestId
+
+    OpenChannel = Callable[..., tuple[StdioChannel, "Heard"]]
+
+PING = Outgoing({"jsonrpc": "2.0", "method": "ping"})
+# More than a pipe holds.
+LONG = Outgoing({"jsonrpc": "2.0", "method": "x" * 1_000_000})
+ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
+
+
+class Heard:
+    """Keeps what a channel hands over."""
+
+    def __init__(self) -> None:
+        self.records: list[bytes] = []
+        self.ends: list[MCPError] = []
+
+    def receive(self, record: bytes, about: RequestId | None = None) -> None:
+        self.records.append(record)
+
+    def receive_message(self, value: Any, about: RequestId | None = None) -> None:
+        raise NotImplementedError
+
+    def channel_ended(self, error: MCPError) -> None:
+        self.ends.append(error)
+
+
+@pytest.fixture
+def channel(nothing_left: dict[str, str]) -> Iterator[OpenChannel]:
+    """A channel to a Python program, and what it has handed over."""
+    opened: list[StdioChannel] = []
+
+    def start(program: str, kind: type[Child] = Child, **limits: int) -> tuple[StdioChannel, Heard]:
+        environment = {**os.environ, **nothing_left}
+        child = kind("calc", sys.executable, ["-c", program], environment=environment, cwd=None)
+        channel, heard = StdioChannel("calc", child, lambda: ["hunter22"], **limits), Heard()
+        opened.append(channel)
+        channel.start(heard, Deadline(20))
+        return channel, heard
+
+    yield start
+    for one in opened:
+        one.close(0.3)
+
+
+def test_records_pass_in_both_directions(channel: OpenChannel) -> None:
+    """Spec, stdio: one message per line."""
+    talk, heard = channel(ECHO)
+
+    talk.send(PING, Deadline(5), "ping")
+    talk.send_soon(PING)
+    wait_until(lambda: len(heard.records) == 2)
+
+    assert heard.records == [b'{"jsonrpc":"2.0","method":"ping"}'] * 2
+    assert (talk.is_running(), heard.ends) == (True, [])
+
+
+def test_a_caller_reads_for_itself(channel: OpenChannel) -> None:
+    """Ours: it spares waking two threads for every response."""
+    talk, heard = channel(ECHO)
+
+    talk.send(PING, Deadline(5), "ping")
+
+    assert talk.read_until(lambda: heard.records, 1, Deadline(5))
+    assert len(heard.records) == 1
+
+
+def test_a_program_that_cannot_be_started_is_reported() -> None:
+    """Ours."""
+    child = Child("calc", "/no/such/program", [], environment={}, cwd=None)
+
+    with pytest.raises(SpawnError):
+        StdioChannel("calc", child).start(Heard(), Deadline(5))
+
+
+def test_a_start_that_takes_too_long_is_reported(nothing_left: dict[str, str]) -> None:
+    """Ours: a file system may hang."""
+    child = Child("calc", sys.executable, ["-c", ECHO], environment={**os.environ, **nothing_left}, cwd=None)
+    late = StdioChannel("calc", child)
+
+    with pytest.raises(DeadlineError, match="at its start"):
+        late.start(Heard(), Deadline(0))
+    late.close(0.3)
+
+    assert child.stop() is late.stopped
+
+
+def test_an_end_is_reported_with_the_status_and_the_last_words(channel: OpenChannel) -> None:
+    """Ours: each caller reads what it was waiting for; secrets are masked."""
+    talk, heard = channel("import sys; print('no hunter22', file=sys.stderr); sys.exit(3)")
+    wait_until(lambda: heard.ends)
+
+    (ended,) = heard.ends
+    assert isinstance(ended, ServerExitedError)
+    assert (ended.stage, ended.returncode, ended.stderr_tail.strip()) == ("before it was asked to", 3, "no ****")
+    for stage, worded in (("tools/list", "while answering tools/list"), ("at its start", "at its start")):
+        lost = talk.why_lost(stage)
+        assert isinstance(lost, ServerExitedError)
+        assert (lost.stage, lost.returncode) == (worded, 3)
+
+
+def test_a_server_that_runs_and_no_longer_reads_is_told_so(channel: OpenChannel) -> None:
+    """Ours: it has not closed its output, and its last words may tell why."""
+    program = "import os, sys, time; os.close(0); print('bye', file=sys.stderr, flush=True); time.sleep(60)"
+    talk, heard = channel(program)
+    wait_until(talk.noise)
+
+    with pytest.raises(ServerExitedError, match="no longer reads its input") as caught:
+        talk.send(PING, Deadline(5), "tools/list")
+
+    assert (caught.value.returncode, caught.value.stderr_tail.strip()) == (None, "bye")
+    assert heard.ends == [caught.value]
+
+
+def test_a_server_that_has_exited_is_told_with_its_status(channel: OpenChannel) -> None:
+    """Ours: that it does not read then goes without saying."""
+    talk, heard = channel("import sys; sys.exit(3)")
+    wait_until(lambda: heard.ends)
+
+    with pytest.raises(ServerExitedError, match="exited with status 3 while answering tools/list"):
+        talk.send(PING, Deadline(5), "tools/list")
+
+
+def test_a_channel_that_we_are_closing_is_no_fault_of_the_server(channel: OpenChannel) -> None:
+    """Ours: another thread has disconnected."""
+    talk, heard = channel(ECHO)
+    talk.close(1)
+
+    with pytest.raises(NotConnectedError):
+        talk.send(PING, Deadline(5), "tools/list")
+    assert isinstance(talk.why_lost("x"), NotConnectedError)
+    assert talk.stopped is not None
+    assert {type(end) for end in heard.ends} == {NotConnectedError}
+    talk.close(1)
+
+
+def test_a_server_that_does_not_read_is_told_from_one_that_does_not_answer(channel: OpenChannel) -> None:
+    """Ours: a message of which nothing is out can be sent again; after a part of one nothing can be understood."""
+    talk, heard = channel("import time; time.sleep(60)")
+
+    with pytest.raises(DeadlineError, match="does not read its input"):
+        talk.send(LONG, Deadline(0.2), "tools/list")
+
+    (ended,) = heard.ends
+    assert isinstance(ended, DeadlineError)
+    assert ended.stage == "tools/list (it does not read its input)"
+
+
+class Interrupted(Child):
+    """Ctrl-C is pressed while a message is being written."""
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        super().write(data[:5], deadline)
+        raise KeyboardInterrupt
+
+
+def test_a_message_that_was_cut_by_ctrl_c_ends_the_channel(channel: OpenChannel) -> None:
+    """Ours: what followed half a message could not be understood."""
+    talk, heard = channel(ECHO, Interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        talk.send(PING, Deadline(5), "tools/list")
+
+    (ended,) = heard.ends
+    assert type(ended) is ConnectError
+    assert "interrupted" in ended.message
+
+
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [("print('Content-Length: 10')", "Content-Length"), ("import sys; sys.stdout.write('{\"a')", None)],
+)
+def test_what_is_no_line_of_json_is_not_handed_over(channel: OpenChannel, program: str, problem: str | None) -> None:
+    """Ours: language servers frame their messages otherwise, and an end may cut the last line."""
+    _, heard = channel(f"{program}; sys = __import__('sys'); sys.stdout.flush(); sys.exit(0)")
+    wait_until(lambda: heard.ends)
+
+    assert heard.records == []
+    assert isinstance(heard.ends[0], RemoteProtocolError if problem else ServerExitedError)
+    assert problem is None or problem in heard.ends[0].message
+
+
+def test_a_last_line_without_its_end_is_handed_over(channel: OpenChannel) -> None:
+    """Ours: some servers do not end it."""
+    _, heard = channel("import sys; sys.stdout.write('{\"a\": 1}')")
+    wait_until(lambda: heard.ends)
+
+    assert heard.records == [b'{"a": 1}']
+
+
+def test_a_line_that_is_too_long_ends_the_channel(channel: OpenChannel) -> None:
+    """Ours: a server that never ends its line does not take the machine with it."""
+    program = "import sys, time; sys.stdout.write('x' * 100_000); sys.stdout.flush(); time.sleep(60)"
+    _, heard = channel(program, max_record_bytes=1000)
+    wait_until(lambda: heard.ends)
+
+    assert isinstance(heard.ends[0], RemoteProtocolError)
+    assert "a line of more than 1000 bytes" in heard.ends[0].message
+
+
+def test_the_end_of_its_log_is_known_of_a_server_that_does_not_respond(channel: OpenChannel) -> None:
+    """Ours: for the error of a deadline."""
+    talk, _ = channel("import sys, time; print('loading hunter22', file=sys.stderr, flush=True); time.sleep(60)")
+    assert channel(ECHO)[0].noise() == ""
+    wait_until(talk.noise)
+
+    assert talk.noise() == "its log ends: loading ****"
