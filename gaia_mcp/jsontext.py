@@ -77,8 +77,8 @@ def canonical_text(value: Any) -> str:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal. For Python alone, `True` equals 1."""
-    return one is other or (one == other and canonical_text(one) == canonical_text(other))
+    """Whether two JSON values are equal. In JSON 1.0 is 1, but `True` equals 1 in Python alone."""
+    return one is other or (one == other and _comparable(one) == _comparable(other))
 
 
 def escaped(text: str, pattern: re.Pattern[str]) -> str:
@@ -104,6 +104,10 @@ def repeated_key(pairs: list[tuple[str, Any]]) -> str | None:
             return key
         seen.add(key)
     return None
+
+
+def _comparable(value: Any) -> str:
+    return json.dumps(json.loads(json.dumps(value), parse_float=_whole_or_float), sort_keys=True)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ MARKS_OF_FIXTURES = {
     "prepared": "peer",
     "start_process": "story",
 }
-MARKS_OF_FOLDERS = {"bench": "story", "mixin": "story", "peers": "peer"}
+MARKS_OF_FOLDERS = {"bench": "story", "mixin": "story", "peers": "peer", "session": "story"}
 STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"}
 
 # The test that is running, if it may start no process.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 JSON = st.recursive(
@@ -33,3 +35,11 @@ ANY_SCHEMA = st.recursive(
     ),
     max_leaves=12,
 )
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """Lists in lists, `depth` of them."""
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    return schema

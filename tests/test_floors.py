@@ -38,6 +38,8 @@ FLOORS = {
     "config": 2,
     "hosts": 2,
     "storage": 2,
+    # What answers requests: peers are providers, and fronts show them.
+    "server.provider": 2,
     # Peers: a client of theirs, a server of ours, an agent.
     "agents": 3,
     "client": 3,
@@ -78,8 +80,13 @@ EARLIER = {
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
-    ("server.stdio.session", "print"): "one line for the log of whoever started the server, when the client breaks off",
+    ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
+}
+# The command line uses servers through `session`. What it imports of the client for other reasons:
+BESIDE_SESSIONS = {
+    "client.tool": "a tool is a value that sessions return",
+    "client.transports.stdio.command_line": "a command line is split, and its variables are documented; none is run",
 }
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = ("", "client", "client.transports.stdio")
@@ -278,6 +285,24 @@ def test_only_the_table_of_the_application_knows_a_verb() -> None:
     ]
 
     assert_none(found)
+
+
+def test_the_command_line_uses_servers_through_sessions() -> None:
+    """Ours: a session may be held by another process, so the client under it is not for commands."""
+    in_cli = [name for name in modules() if is_in(name, "cli")]
+
+    assert [
+        f"{name}:{line} imports {target}"
+        for name in in_cli
+        for target, line in own_imports(name)
+        if is_in(target, "client") and target not in BESIDE_SESSIONS
+    ] == []
+    assert [
+        f"{name}:{node.lineno} reaches for {ast.unparse(node)}"
+        for name in in_cli
+        for node in ast.walk(modules()[name])
+        if isinstance(node, ast.Attribute) and node.attr in ("client", "_client")
+    ] == []
 
 
 def test_no_module_is_too_long_to_read() -> None:

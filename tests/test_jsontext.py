@@ -118,6 +118,8 @@ class TestCanonicalForm:
             (True, 1, False),
             ([0], [False], False),
             (1, 1.5, False),
+            ([1, 2.0], [1.0, 2], True),
+            ([math.nan], [math.nan], True),
             ("1", 1, False),
         ],
     )

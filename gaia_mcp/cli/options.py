@@ -58,6 +58,12 @@ TIMEOUT = timeout_option(
     "Ask for no longer than this, all steps together. Default: 30, or what the entry says, for each request."
 )
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
+ServersArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME...]", help="Servers; all that are not disabled by default.", autocompletion=server_names
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option(

@@ -1,7 +1,7 @@
 """The program from its first instruction to its last: `gaia`, `gmcp`, `python -m gaia_mcp`.
 
-Loading Typer takes longer than most of what a command does. So the server that a `call` will need is started first,
-and starts while Typer is loaded; from before that moment on, no way out leaves it running.
+Loading Typer takes longer than most of what a command does. So a TAB is answered without it, and the server that a
+`call` needs starts while it is loaded; from before that moment on, no way out leaves that server running.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import gc
 import os
 import sys
 from typing import TYPE_CHECKING
-
-from gaia_mcp.cli.signals import Terminated, listen_to_signals
 
 if TYPE_CHECKING:
     from gaia_mcp.session.prestart import Prestarted
@@ -26,9 +24,16 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             # What the terminal's encoding lacks is shown as an escape rather than ending in an exception.
             stream.reconfigure(errors="backslashreplace")
+    words = sys.argv[1:]
+    if words[:1] == ["complete"]:
+        from gaia_mcp.cli.completion.answering import answer
+
+        os._exit(answer(words[1:]))
+    from gaia_mcp.cli.signals import Terminated, listen_to_signals
+
     try:
         listen_to_signals()
-        status = _run(sys.argv[1:])
+        status = _run(words)
     except KeyboardInterrupt:
         status = 130
     except Terminated as terminated:
@@ -42,10 +47,6 @@ def main() -> None:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] == ["complete"]:
-        from gaia_mcp.cli.completion.answering import answer
-
-        return answer(words[1:])
     if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
         from gaia_mcp.cli.calls.prestart import prestarted_for_call
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerUnknownError
 from gaia_mcp.paths import servers_file
@@ -47,7 +48,7 @@ class MCPConfig:
         except (TypeError, ValueError, RecursionError) as cause:
             # Written all the same, it would make the whole file unreadable.
             raise EntryError(name, f"it cannot be written as JSON: {cause}") from cause
-        self._store.add(name, config, replace=True)
+        self._store.add(read_entry(name, config), replace=[name])
 
     def remove_server(self, name: str) -> None:
         """Forget a server; nothing happens if it is not there."""

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, resolved
+from gaia_mcp.toolspec.schema import (
+    choices_of,
+    description_of,
+    parts_of,
+    properties_of,
+    required_of,
+    resolved,
+    types_of,
+)
 
 # The parts of a name such as `delete_file`, `deleteFile` or `delete-file`.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -85,13 +93,12 @@ class MCPTool:
 
 def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
     """A parameter as GAIA describes it: one type or several, and the choices and items where a schema names them."""
-    parts = parts_of(schema, root, ("anyOf", "oneOf", "allOf"))
+    parts = parts_of(schema, root)
     types = list(dict.fromkeys(kind for part in parts for kind in _types(part)))
-    described = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
-    parameter = {
+    parameter: dict[str, Any] = {
         "type": types[0] if len(types) == 1 else types or "string",
         "required": is_required,
-        "description": described,
+        "description": description_of(schema, root),
     }
     if choices := _all_choices(schema, root):
         parameter["enum"] = choices
@@ -102,20 +109,17 @@ def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[
 
 def _types(part: dict[str, Any]) -> list[str]:
     """The types that a part names, or those of its choices."""
-    said = part.get("type")
-    if said is None:
-        return [_TYPES[type(choice)] for choice in _choices(part) if type(choice) in _TYPES]
-    return [kind for kind in (said if isinstance(said, list) else [said]) if isinstance(kind, str)]
+    return types_of(part) or [_TYPES[type(choice)] for choice in choices_of(part) if type(choice) in _TYPES]
 
 
 def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
     """The only values that there are; none where a part of a union leaves it open."""
     for part in parts_of(schema, root, ("allOf",)):
-        if choices := _choices(part):
+        if choices := choices_of(part):
             return choices
     unions = ("anyOf", "oneOf")
     members = [part for part in parts_of(schema, root, unions) if not any(union in part for union in unions)]
-    found = [_choices(member) for member in members if member.get("type") != "null"]
+    found = [choices_of(member) for member in members if member.get("type") != "null"]
     if not all(found):
         return []
     merged: list[Any] = []
@@ -123,11 +127,6 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
         if choice not in merged:
             merged.append(choice)
     return merged
-
-
-def _choices(part: dict[str, Any]) -> list[Any]:
-    choices = [part["const"]] if "const" in part else part.get("enum")
-    return choices if isinstance(choices, list) else []
 
 
 def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:

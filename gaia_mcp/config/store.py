@@ -59,8 +59,7 @@ class ConfigStore:
 
         Raises `ConfigFileError`.
         """
-        found = servers_in(self._read(), self.path)
-        return {**found, **self._project_servers()}
+        return {name: raw for name, (raw, _) in self._raw_entries().items()}
 
     def names(self) -> list[str]:
         """The names of the servers. Raises `ConfigFileError`."""
@@ -69,36 +68,37 @@ class ConfigStore:
     def entry(self, name: str) -> ServerEntry:
         """The entry of that name.
 
-        Raises `ServerUnknownError` with a suggestion, `EntryError` if it makes no sense, `ConfigFileError`.
+        Raises `ServerUnknownError` with a suggestion, `EntryError` if it is invalid, `ConfigFileError`.
         """
-        servers = self.servers()
-        if name not in servers:
-            raise ServerUnknownError(name, self.path, suggestion=did_you_mean(name, servers))
-        return read_entry(name, servers[name], self.source_of(name))
+        found = self._raw_entries()
+        if name not in found:
+            raise ServerUnknownError(name, self.path, suggestion=did_you_mean(name, found))
+        return read_entry(name, *found[name])
+
+    def entries(self) -> dict[str, ServerEntry | EntryError]:
+        """All entries by name; in place of an invalid one, the error that names what is wrong with it.
+
+        Raises `ConfigFileError`.
+        """
+        return {name: _entry_or_error(name, raw, source) for name, (raw, source) in self._raw_entries().items()}
 
     def source_of(self, name: str) -> Path:
         """The file that an entry of this name is taken from."""
         return self.project.path if self.project is not None and name in self._project_servers() else self.path
 
-    def add(self, name: str, entry: dict[str, Any], *, replace: bool = False) -> None:
-        """Save an entry.
+    def add(self, *entries: ServerEntry, replace: Collection[str] = ()) -> None:
+        """Save entries as they are in `raw`, all or none, in one step. Those named in `replace` may exist already.
 
-        Raises `ServerExistsError` unless `replace`, `EntryError` for a name or an entry that makes no sense,
-        `ConfigFileError`.
+        Raises `ServerExistsError`, `EntryError` for a name that a new server may not have, `ConfigFileError`.
         """
-        self.add_all({name: entry}, replace=[name] if replace else [])
-
-    def add_all(self, entries: Mapping[str, dict[str, Any]], *, replace: Collection[str] = ()) -> None:
-        """Save entries, all or none, in one step. Those in `replace` may be there already. Raises as `add` does."""
-        for name, entry in entries.items():
-            check_server_name(name)
-            read_entry(name, entry)
+        for entry in entries:
+            check_server_name(entry.name)
 
         def change(servers: dict[str, Any]) -> None:
-            for name, entry in entries.items():
-                if name in servers and name not in replace:
-                    raise ServerExistsError(name, self.path)
-                servers[name] = entry
+            for entry in entries:
+                if entry.name in servers and entry.name not in replace:
+                    raise ServerExistsError(entry.name, self.path)
+                servers[entry.name] = entry.raw
 
         self._update(change)
 
@@ -149,15 +149,14 @@ class ConfigStore:
             raise self._not_removable(name, servers)
         return servers[name]
 
-    def replace(self, name: str, before: Any, after: dict[str, Any], *, new_name: str | None = None) -> None:
-        """Put `after` in the place of an entry, under `new_name` if that is given.
+    def replace(self, name: str, before: Any, after: ServerEntry, *, new_name: str | None = None) -> None:
+        """Put `after` in the place of the entry `name`, under `new_name` if that is given.
 
-        Raises `ConfigFileError` if the entry is no longer `before`, for another's change must not be lost;
+        Raises `ConfigFileError` if the entry is no longer `before`, so that no other change is lost;
         `ServerUnknownError`, `ServerExistsError` and `EntryError` as `add` and `remove` do.
         """
         if new_name is not None:
             check_server_name(new_name)
-        read_entry(name, after)
 
         def change(servers: dict[str, Any]) -> None:
             if name not in servers:
@@ -171,7 +170,7 @@ class ConfigStore:
                 raise ConfigFileError(self.path, f"somebody else has changed {name!r} meanwhile", hint=hint)
             changed = {new_name or name if key == name else key: held for key, held in servers.items()}
             servers.clear()
-            servers.update({**changed, new_name or name: after})
+            servers.update({**changed, new_name or name: after.raw})
 
         self._update(change)
 
@@ -182,6 +181,13 @@ class ConfigStore:
         if self.path.is_fifo():
             self._piped = document  # What `<(…)` gives is there once.
         return document
+
+    def _raw_entries(self) -> dict[str, tuple[Any, Path]]:
+        """Each entry as it stands in its file, and that file."""
+        found = {name: (raw, self.path) for name, raw in servers_in(self._read(), self.path).items()}
+        if self.project is not None:
+            found |= {name: (raw, self.project.path) for name, raw in self._project_servers().items()}
+        return found
 
     def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:
         if self.project is not None and name in self._project_servers():
@@ -205,6 +211,13 @@ class ConfigStore:
         if self.project is None or not self.project.approved:
             return {}
         return servers_in(parse_object(self.project.data, self.project.path), self.project.path)
+
+
+def _entry_or_error(name: str, raw: Any, source: Path) -> ServerEntry | EntryError:
+    try:
+        return read_entry(name, raw, source)
+    except EntryError as error:
+        return error
 
 
 def check_server_name(name: str) -> None:

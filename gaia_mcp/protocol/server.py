@@ -70,11 +70,16 @@ class ServerConnection(Connection):
         self._batches: dict[RequestId, _Batch] = {}
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
-        """Send the result of a request, as the client's revision knows it. Nothing is sent for a cancelled one."""
-        if (opened := self._open.pop(request_id, None)) is None:
+        """Send the result of a request, as the client's revision knows it. Nothing is sent for a cancelled one.
+
+        Raises `AttributeError`, `KeyError`, `TypeError` or `ValueError` for a value that is no result of the method;
+        the request then stays open.
+        """
+        if (opened := self._open.get(request_id)) is None:
             return
         method, context = opened
         shaped = result_for(context.version, method, value, self._signature())
+        del self._open[request_id]
         self._send_response(request_id, jsonrpc.result(request_id, shaped))
 
     def _signature(self) -> Fixed:
@@ -93,6 +98,14 @@ class ServerConnection(Connection):
         if code == jsonrpc.RESOURCE_NOT_FOUND and opened[1].version in STATELESS_VERSIONS:
             code = jsonrpc.INVALID_PARAMS
         self._send_response(request_id, jsonrpc.error(request_id, code, text, data))
+
+    def cancel(self, request_id: RequestId, reason: str = "") -> None:
+        """Cancel an open request, as its client does with a notification or by closing the request's own stream."""
+        if self._open.pop(request_id, None) is None or self._subscriptions.pop(request_id, None) is not None:
+            return
+        self._progress.pop(request_id, None)
+        self._finish_in_batch(request_id, None)
+        self._events.append(Cancelled(request_id, reason))
 
     def report_progress(self, request_id: RequestId, progress: float, total: float | None, text: str) -> None:
         """Report the progress of a request, if its client asked for that and it is still open."""
@@ -263,14 +276,8 @@ class ServerConnection(Connection):
         if notification.method != "notifications/cancelled":
             return  # Nothing depends on notifications/initialized or any other.
         cancelled = notification.params.get("requestId")
-        if not jsonrpc.is_id(cancelled) or cancelled not in self._open:
-            return
-        del self._open[cancelled]
-        if self._subscriptions.pop(cancelled, None) is not None:
-            return
-        self._progress.pop(cancelled, None)
-        self._finish_in_batch(cancelled, None)
-        self._events.append(Cancelled(cancelled, jsonrpc.as_text(notification.params.get("reason", ""))))
+        if jsonrpc.is_id(cancelled):
+            self.cancel(cancelled, jsonrpc.as_text(notification.params.get("reason", "")))
 
     def _accepts_batches(self) -> bool:
         return self._version == BATCH_VERSION

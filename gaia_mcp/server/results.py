@@ -1,4 +1,4 @@
-"""From what an agent returns to what MCP can carry. Agents say things in many ways; clients see one."""
+"""MCP results made of what an agent returns: a plain value, content blocks, or a whole result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _DUMP = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
 def call_result(value: Any) -> Wire:
     """The result of `tools/call` for whatever a tool returned.
 
-    A dict with a list of content blocks is one already. Any other dict becomes text and structured content, a string
-    becomes text, nothing becomes no content.
+    A dict with a list of content blocks is a result already. A string becomes text, None becomes no content, and any
+    other JSON value becomes text and structured content.
     """
     if isinstance(value, dict) and _is_content(value.get("content")):
         return {"isError": False, **value}
@@ -29,13 +29,13 @@ def call_result(value: Any) -> Wire:
     except (TypeError, ValueError, RecursionError) as problem:
         if isinstance(value, CoroutineType):
             value.close()
-            return failure("tools are not async: execute_mcp_tool() has to return the result itself")
-        return failure(f"the tool returned something that JSON cannot say: {problem}")
+            return failure("execute_mcp_tool() is async, but has to return the result itself")
+        return failure(f"the tool returned a value that is not JSON: {problem}")
     return {"content": [_text(text)], "structuredContent": value, "isError": _reports_failure(value)}
 
 
-def unsayable(value: Any) -> str | None:
-    """Why JSON cannot say `value`, None if it can."""
+def json_problem(value: Any) -> str | None:
+    """Why `value` cannot be written as JSON, None if it can."""
     try:
         _DUMP(value)
     except (TypeError, ValueError, RecursionError) as problem:
@@ -51,29 +51,32 @@ def failure(text: str) -> Wire:
 def failure_of(error: BaseException) -> Wire:
     """The result of `tools/call` for a tool that raised."""
     text = str(error)
-    # The words of a KeyError are the key, those of a SystemExit a number.
+    # The text of a KeyError is the key, that of a SystemExit a number.
     if not text or isinstance(error, (KeyError, SystemExit)):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return failure(text)
 
 
 def prompt_result(value: Any, description: str) -> Wire:
-    """The result of `prompts/get` for a text, a list of messages, or a whole result.
+    """The result of `prompts/get` for a text, a list of messages, or a complete result.
 
     Raises `TypeError` for anything else.
     """
-    whole: Wire = {"description": description} if description else {}
+    result: Wire = {"description": description} if description else {}
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        whole, value = {**whole, **value}, value["messages"]
+        result, value = {**result, **value}, value["messages"]
     elif isinstance(value, str):
         value = [{"role": "user", "content": value}]
     if not isinstance(value, list):
         raise TypeError(f"a prompt is a text, a list of messages or a result, not {type(value).__name__}")
-    return {**whole, "messages": [_message(message) for message in value]}
+    return {**result, "messages": [_message(message) for message in value]}
 
 
 def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
-    """The result of `resources/read` for a text, bytes, a JSON value, or a whole result."""
+    """The result of `resources/read` for a text, bytes, a JSON value, or a complete result.
+
+    Raises `TypeError` or `ValueError` for a value that is not JSON.
+    """
     contents: Wire = {"uri": uri}
     if mime_type:
         contents["mimeType"] = mime_type
@@ -103,7 +106,7 @@ def _text(text: str) -> Wire:
 
 
 def _is_content(value: Any) -> bool:
-    # An empty list is as likely an agent's own empty answer.
+    # An empty list may just as well be a member of the agent's own value.
     return (
         isinstance(value, list)
         and bool(value)
@@ -112,7 +115,7 @@ def _is_content(value: Any) -> bool:
 
 
 def _reports_failure(value: Any) -> bool:
-    """The three ways in which GAIA's agents say that something went wrong."""
+    """Whether the value reports a failure in one of the three ways that GAIA's agents use."""
     if not isinstance(value, dict):
         return False
     return bool(value.get("error")) or value.get("success") is False or value.get("status") == "error"

@@ -10,9 +10,9 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.jsontext import JSONTextError, is_same, parse_json
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_json
-from gaia_mcp.toolspec.schema import parts_of, properties_of, resolved
+from gaia_mcp.toolspec.schema import choices_of, parts_of, properties_of, resolved, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,6 @@ _INTEGER = re.compile(r"^[+-]?\d{1,300}$")
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_UNIONS = ("anyOf", "oneOf", "allOf")
 # Text wins over everything else that it could be; a number wins over a boolean for "1".
 _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "object")
 
@@ -69,14 +68,14 @@ _NOT = object()
 
 
 def _typed(text: str, schema: Any, root: Any, depth: int) -> Any:
-    parts = parts_of(schema, root, _UNIONS)
-    choices = [choice for part in parts for choice in _choices(part)]
+    parts = parts_of(schema, root)
+    choices = [choice for part in parts for choice in choices_of(part)]
     if text in choices:
         return text
-    is_free_text = any("string" in _kinds(part) for part in parts if not _choices(part))
+    is_free_text = any("string" in _types(part) for part in parts if not choices_of(part))
     if choices and not is_free_text and (chosen := _chosen(choices, text)) is not _NOT:
         return chosen
-    kinds = _kinds(parts[0]) or [kind for part in parts for kind in _kinds(part)]
+    kinds = _types(parts[0]) or [kind for part in parts for kind in _types(part)]
     for kind in _PREFERENCE:
         if kind in kinds:
             typed = _as_kind(text, kind, parts, root, depth)
@@ -119,20 +118,8 @@ def _as_number(text: str) -> Any:
     return number if math.isfinite(number) else _NOT
 
 
-def _kinds(part: dict[str, Any]) -> list[str]:
-    """The JSON types that a schema itself allows, as far as it says."""
-    kinds = part.get("type")
-    if isinstance(kinds, str):
-        return [kinds]
-    if isinstance(kinds, list):
-        return [kind for kind in kinds if isinstance(kind, str)]
-    return ["object"] if "properties" in part else []
-
-
-def _choices(part: dict[str, Any]) -> list[Any]:
-    if "const" in part:
-        return [part["const"]]
-    return part["enum"] if isinstance(part.get("enum"), list) else []
+def _types(part: dict[str, Any]) -> list[str]:
+    return types_of(part) or (["object"] if "properties" in part else [])
 
 
 def _chosen(choices: list[Any], text: str) -> Any:
@@ -141,10 +128,8 @@ def _chosen(choices: list[Any], text: str) -> Any:
         value = parse_json(text)
     except JSONTextError:
         return _NOT
-    # True equals 1 in Python, but not in JSON.
-    same = (choice for choice in choices if choice == value and isinstance(choice, bool) == isinstance(value, bool))
-    return next(same, _NOT)
+    return next((choice for choice in choices if is_same(choice, value)), _NOT)
 
 
 def _is_list(schema: Any, root: Any) -> bool:
-    return any("array" in _kinds(part) for part in parts_of(schema, root, _UNIONS))
+    return any("array" in _types(part) for part in parts_of(schema, root))

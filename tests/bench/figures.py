@@ -106,7 +106,9 @@ def environment_with(folder: Path, servers: dict[str, Any]) -> dict[str, str]:
     """An environment with a configuration of its own."""
     folder.mkdir(parents=True)
     (folder / "mcp_servers.json").write_text(json.dumps({"mcpServers": servers}))
-    return {**os.environ, "HOME": str(folder), "GAIA_HOME": str(folder), "GAIA_CONFIG_DIR": str(folder)}
+    # An installed program is not compiled at every start.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**environment, "HOME": str(folder), "GAIA_HOME": str(folder), "GAIA_CONFIG_DIR": str(folder)}
 
 
 class Pipe:

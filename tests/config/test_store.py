@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore, check_server_name, servers_in
 from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, withdraw
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 
 ENTRY: dict[str, Any] = {"command": "npx", "args": ["-y", "server"]}
+READ = read_entry("a", ENTRY)
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ class TestServers:
         """Ours: it names the key, and a change leaves the file as it is."""
         content = f'{{"{key}": {value}}}'
         path.write_text(content)
-        for use in (store.servers, lambda: store.add("a", ENTRY), lambda: store.remove(["a"])):
+        for use in (store.servers, lambda: store.add(read_entry("a", ENTRY)), lambda: store.remove(["a"])):
             with pytest.raises(ConfigFileError, match=f"'{key}' is not an object"):
                 use()
         assert path.read_text() == content
@@ -84,13 +86,13 @@ class TestEntry:
 
     def test_an_entry_knows_its_name_and_file(self, store: ConfigStore, path: Path) -> None:
         """Ours: errors say where it comes from."""
-        store.add("fs", ENTRY)
+        store.add(read_entry("fs", ENTRY))
         entry = store.entry("fs")
         assert (entry.name, entry.source, entry.raw) == ("fs", path, ENTRY)
 
     def test_an_unknown_name_gets_a_suggestion(self, store: ConfigStore, path: Path) -> None:
         """Ours: most unknown names are typing errors."""
-        store.add("filesystem", ENTRY)
+        store.add(read_entry("filesystem", ENTRY))
         with pytest.raises(ServerUnknownError) as caught:
             store.entry("filesytem")
         assert (caught.value.server, caught.value.path) == ("filesytem", path)
@@ -116,7 +118,7 @@ class TestChanging:
     def test_the_first_server_makes_folder_and_file(self, tmp_path: Path) -> None:
         """Ours: folder 0700, file 0600."""
         store = ConfigStore(tmp_path / "new" / "servers.json")
-        store.add("fs", ENTRY)
+        store.add(read_entry("fs", ENTRY))
         assert json.loads(store.path.read_text()) == {"mcpServers": {"fs": ENTRY}}
         assert (mode_of(store.path.parent), mode_of(store.path)) == (0o700, 0o600)
         assert [entry.name for entry in store.path.parent.iterdir()] == ["servers.json"]
@@ -135,7 +137,7 @@ class TestChanging:
         before = json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
         path.write_text(before, encoding="utf-8")
 
-        store.add("new", ENTRY)
+        store.add(read_entry("new", ENTRY))
         assert list(json.loads(path.read_text(encoding="utf-8"))) == list(document)
         assert store.names() == ["web", "fs", "odd", "new"]
         assert store.remove(["new"]) == [ENTRY]
@@ -144,7 +146,7 @@ class TestChanging:
     def test_of_both_keys_only_the_newer_is_changed(self, store: ConfigStore, path: Path) -> None:
         """Ours: what is not read is not written."""
         path.write_text('{"servers": {"old": {}}, "mcpServers": {"new": {}}}')
-        store.add("fs", ENTRY)
+        store.add(read_entry("fs", ENTRY))
         assert json.loads(path.read_text()) == {"servers": {"old": {}}, "mcpServers": {"new": {}, "fs": ENTRY}}
         with pytest.raises(ServerUnknownError):
             store.remove(["old"])
@@ -152,37 +154,37 @@ class TestChanging:
     def test_a_file_without_servers_gets_the_newer_key(self, store: ConfigStore, path: Path) -> None:
         """Claude Desktop's format."""
         path.write_text('{"theme": "dark"}')
-        store.add("fs", ENTRY)
+        store.add(read_entry("fs", ENTRY))
         assert json.loads(path.read_text()) == {"theme": "dark", "mcpServers": {"fs": ENTRY}}
 
     def test_a_name_that_is_taken_is_replaced_only_on_request(self, store: ConfigStore, path: Path) -> None:
         """Ours: `--force`. The place in the file stays."""
-        store.add("a", ENTRY)
-        store.add("b", ENTRY)
+        store.add(read_entry("a", ENTRY))
+        store.add(read_entry("b", ENTRY))
         before = path.read_bytes()
         with pytest.raises(ServerExistsError) as caught:
-            store.add("a", {"command": "other"})
+            store.add(read_entry("a", {"command": "other"}))
         assert caught.value.server == "a"
         assert path.read_bytes() == before
 
-        store.add("a", {"command": "other"}, replace=True)
+        store.add(read_entry("a", {"command": "other"}), replace=["a"])
         assert store.servers() == {"a": {"command": "other"}, "b": ENTRY}
         assert store.names() == ["a", "b"]
 
     def test_nonsense_is_not_saved(self, store: ConfigStore) -> None:
         """Ours: a name or an entry that nobody could use."""
         with pytest.raises(EntryError):
-            store.add("a b", ENTRY)
+            store.add(read_entry("a b", ENTRY))
         with pytest.raises(EntryError):
-            store.add("a\n", ENTRY)
+            store.add(read_entry("a\n", ENTRY))
         with pytest.raises(EntryError):
-            store.add("a", {"args": []})
+            store.add(read_entry("a", {"args": []}))
         assert not store.path.exists()
 
     def test_removing_is_all_or_nothing(self, store: ConfigStore, path: Path) -> None:
         """Ours: half a command would have to be undone by hand."""
-        store.add("a", ENTRY)
-        store.add("b", {"command": "b"})
+        store.add(read_entry("a", ENTRY))
+        store.add(read_entry("b", {"command": "b"}))
         before = path.read_bytes()
         with pytest.raises(ServerUnknownError) as caught:
             store.remove(["a", "bb"])
@@ -204,7 +206,7 @@ class TestChanging:
     ) -> None:
         """Ours."""
         path.write_bytes(content)
-        for use in (lambda: store.add("a", ENTRY, replace=True), lambda: store.remove(["a"]), store.names):
+        for use in (lambda: store.add(read_entry("a", ENTRY), replace=["a"]), lambda: store.remove(["a"]), store.names):
             with pytest.raises(ConfigFileError):
                 use()
         assert path.read_bytes() == content
@@ -215,14 +217,14 @@ class TestChanging:
         path.write_text("{}")
         path.chmod(0o444)
         with pytest.raises(ConfigFileError, match="read-only"):
-            store.add("a", ENTRY)
+            store.add(read_entry("a", ENTRY))
         assert (path.read_text(), mode_of(path)) == ("{}", 0o444)
 
     def test_a_file_elsewhere_keeps_its_mode(self, store: ConfigStore, path: Path) -> None:
         """Ours: a project's file is for others too."""
         path.write_text("{}")
         path.chmod(0o664)
-        store.add("a", ENTRY)
+        store.add(read_entry("a", ENTRY))
         assert mode_of(path) == 0o664
 
     def test_the_person_s_own_file_becomes_private(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +233,7 @@ class TestChanging:
         store = ConfigStore.locate(cwd=tmp_path / "elsewhere")
         store.path.write_text("{}")
         store.path.chmod(0o644)
-        store.add("a", ENTRY)
+        store.add(read_entry("a", ENTRY))
         assert mode_of(store.path) == 0o600
 
     def test_whose_file_it_is_the_given_environment_says(self, tmp_path: Path) -> None:
@@ -239,14 +241,16 @@ class TestChanging:
         path = tmp_path / "mcp_servers.json"
         path.write_text("{}")
         path.chmod(0o644)
-        ConfigStore.locate(environ={"GAIA_HOME": str(tmp_path)}, cwd=tmp_path.parent).add("a", {"command": "x"})
+        ConfigStore.locate(environ={"GAIA_HOME": str(tmp_path)}, cwd=tmp_path.parent).add(
+            read_entry("a", {"command": "x"})
+        )
         assert mode_of(path) == 0o600
 
     def test_a_symlink_stays_one(self, store: ConfigStore, path: Path, tmp_path: Path) -> None:
         """Ours: people keep their configuration elsewhere."""
         (tmp_path / "real.json").write_text('{"mcpServers": {"old": {}}}')
         path.symlink_to("real.json")
-        store.add("a", ENTRY)
+        store.add(read_entry("a", ENTRY))
         assert path.is_symlink()
         assert list(json.loads((tmp_path / "real.json").read_text())["mcpServers"]) == ["old", "a"]
 
@@ -257,11 +261,12 @@ class TestChanging:
         link.parent.mkdir()
         link.symlink_to(path)
         script = (
-            "import sys\nfrom pathlib import Path\nfrom gaia_mcp.config.store import ConfigStore\n"
+            "import sys\nfrom pathlib import Path\n"
+            "from gaia_mcp.config.entries import read_entry\nfrom gaia_mcp.config.store import ConfigStore\n"
             "store = ConfigStore(Path(sys.argv[1]))\n"
             "sys.stdin.readline()\n"
             "for number in range(10):\n"
-            "    store.add(f'{sys.argv[2]}-{number}', {'command': 'x'})\n"
+            "    store.add(read_entry(f'{sys.argv[2]}-{number}', {'command': 'x'}))\n"
         )
         writers = [
             subprocess.Popen(
@@ -294,23 +299,21 @@ class TestAddAll:
 
     def test_all_are_saved_in_their_order(self, store: ConfigStore) -> None:
         """Ours: behind those that are there; one that is to be replaced keeps its place."""
-        store.add("a", ENTRY)
-        store.add_all({"c": ENTRY, "b": ENTRY, "a": {"command": "y"}}, replace=["a"])
+        store.add(read_entry("a", ENTRY))
+        changed = [read_entry("c", ENTRY), read_entry("b", ENTRY), read_entry("a", {"command": "y"})]
+        store.add(*changed, replace=["a"])
         assert store.names() == ["a", "c", "b"]
         assert store.servers()["a"] == {"command": "y"}
 
-    @pytest.mark.parametrize(
-        ("name", "entry", "error"),
-        [("a", ENTRY, ServerExistsError), ("b c", ENTRY, EntryError), ("b", {"command": 5}, EntryError)],
-    )
+    @pytest.mark.parametrize(("name", "error"), [("a", ServerExistsError), ("b c", EntryError)])
     def test_one_that_cannot_be_saved_keeps_all_from_it(
-        self, store: ConfigStore, name: str, entry: dict[str, Any], error: type[Exception]
+        self, store: ConfigStore, name: str, error: type[Exception]
     ) -> None:
         """Ours."""
-        store.add("a", ENTRY)
+        store.add(read_entry("a", ENTRY))
         before = store.path.read_bytes()
         with pytest.raises(error):
-            store.add_all({"new": ENTRY, name: entry})
+            store.add(read_entry("new", ENTRY), read_entry(name, ENTRY))
         assert store.path.read_bytes() == before
 
 
@@ -324,36 +327,34 @@ class TestReplace:
 
     def test_it_stands_where_the_other_one_stood(self, full: ConfigStore) -> None:
         """Ours: under its name or another, and the rest as it was."""
-        full.replace("a", ENTRY, {"command": "y"})
+        full.replace("a", ENTRY, read_entry("a", {"command": "y"}))
         assert full.servers() == {"a": {"command": "y"}, "b": ENTRY, "odd": 7}
 
-        full.replace("a", full.own("a"), ENTRY, new_name="c")
+        full.replace("a", full.own("a"), READ, new_name="c")
 
         assert json.dumps(full.servers()) == json.dumps({"c": ENTRY, "b": ENTRY, "odd": 7})
         assert json.loads(full.path.read_text())["x"] == 1
 
-    def test_what_makes_no_sense_can_be_replaced(self, full: ConfigStore) -> None:
-        """Ours: but nothing by it."""
-        full.replace("odd", full.own("odd"), ENTRY, new_name="odd")
+    def test_an_invalid_entry_can_be_replaced(self, full: ConfigStore) -> None:
+        """Ours: never by another, for only an entry that has been read can be saved."""
+        full.replace("odd", full.own("odd"), READ, new_name="odd")
         assert full.own("odd") == ENTRY
-        with pytest.raises(EntryError):
-            full.replace("a", ENTRY, {})
 
     def test_another_s_change_is_not_lost(self, full: ConfigStore) -> None:
         """Ours: nor is what was removed or renamed brought back."""
         before = full.path.read_bytes()
         with pytest.raises(ConfigFileError):
-            full.replace("a", {"command": "as it was"}, ENTRY)
+            full.replace("a", {"command": "as it was"}, READ)
         with pytest.raises(ServerUnknownError):
-            full.replace("gone", ENTRY, ENTRY)
+            full.replace("gone", ENTRY, READ)
         assert full.path.read_bytes() == before
 
     def test_a_name_must_be_free_and_make_sense(self, full: ConfigStore) -> None:
         """Ours: as for `add`."""
         with pytest.raises(ServerExistsError):
-            full.replace("a", ENTRY, ENTRY, new_name="b")
+            full.replace("a", ENTRY, READ, new_name="b")
         with pytest.raises(EntryError):
-            full.replace("a", ENTRY, ENTRY, new_name="a b")
+            full.replace("a", ENTRY, READ, new_name="a b")
         with pytest.raises(ServerUnknownError):
             full.own("c")
         assert full.names() == ["a", "b", "odd"]
@@ -457,7 +458,7 @@ class TestLocate:
         """Ours: a project's file is the project's."""
         store = self.approved(project, environ)
         before = (project / "mcp_servers.json").read_bytes()
-        store.add("new", ENTRY)
+        store.add(read_entry("new", ENTRY))
         store.remove(["fs"])
         assert (project / "mcp_servers.json").read_bytes() == before
         assert list(json.loads(user.read_text())["mcpServers"]) == ["mine", "new"]

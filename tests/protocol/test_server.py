@@ -412,6 +412,34 @@ def test_a_cancellation_that_comes_too_late_is_ignored() -> None:
     assert give(server, note("notifications/cancelled", {"requestId": 1})) == []
 
 
+@every_version
+def test_a_channel_can_cancel_a_request_too(version: str) -> None:
+    """Spec 2026-07-28, HTTP: closing a request's own stream cancels it."""
+    server = open_server(version)
+    give(server, asking(version, 1, "tools/call"))
+
+    server.cancel(1)
+    server.cancel(1)
+    server.cancel(99)
+
+    assert server.take_events() == [Cancelled(1, "")]
+    server.respond(1, {"content": []})
+    assert sent_by(server) == []
+
+
+@every_version
+def test_an_invalid_result_leaves_the_request_open(version: str) -> None:
+    """Ours: the caller can still answer with an error."""
+    server = open_server(version)
+    give(server, asking(version, 1, "tools/call"))
+
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        server.respond(1, "text")  # type: ignore[arg-type]
+    server.respond_error(1, -32603, "invalid result")
+
+    assert [message["error"]["code"] for message in sent_by(server)] == [-32603]
+
+
 # Progress and log.
 
 
@@ -705,6 +733,21 @@ def test_a_cancelled_request_leaves_its_batch() -> None:
 
     (batch,) = sent_by(server)
     assert [sent["id"] for sent in batch] == [2]
+
+
+def test_an_invalid_result_does_not_hold_back_its_batch() -> None:
+    """Spec 2025-03-26: one array, in which one response is an error."""
+    server = open_server(BATCHES)
+    give(server, [rpc(1, "tools/call"), rpc(2, "tools/call")])
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        server.respond(1, "text")  # type: ignore[arg-type]
+
+    server.respond_error(1, -32603, "invalid result")
+    server.respond(2, {"content": []})
+
+    ((first, second),) = sent_by(server)
+    assert (first["id"], second["id"]) == (1, 2)
+    assert "error" in first
 
 
 def test_the_last_of_a_batch_may_be_cancelled() -> None:

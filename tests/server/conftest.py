@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def open_session() -> Iterator[Callable[..., Session]]:
-    """Starts an `AgentServer` for an agent."""
+    """Starts a `StdioSession` for an agent."""
     sessions: list[Session] = []
 
-    def start(agent: Any = None) -> Session:
-        sessions.append(Session(agent))
+    def start(agent: Any = None, **options: Any) -> Session:
+        sessions.append(Session(agent, **options))
         return sessions[-1]
 
     yield start

@@ -12,9 +12,9 @@ server = StdioServer(sys.argv[1])
 def load() -> object:
     """Imported only now: the pipes have been taken."""
     from gaia_mcp.agents.loader import load_agent
-    from gaia_mcp.server.agent import ServedAgent
+    from gaia_mcp.server.agent import AgentProvider
 
-    return ServedAgent(load_agent(sys.argv[1]))
+    return AgentProvider(load_agent(sys.argv[1]))
 
 
 server.run(load)  # type: ignore[arg-type]

@@ -8,18 +8,14 @@ import sys
 import threading
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gaia_mcp.server.agent import ServedAgent
-from gaia_mcp.server.stdio.session import AgentServer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.stdio.loading import LoadingProvider
+from gaia_mcp.server.stdio.reading import StdioSession
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 Wire = dict[str, Any]
-
-# Longer than anything here takes, also on a busy machine.
-PATIENCE_SECONDS = 5.0
 
 META: Wire = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -52,7 +48,7 @@ def plain(request_id: int | str, method: str, params: Wire | None = None) -> Wir
 
 
 def cancel(request_id: int | str) -> Wire:
-    """The notification that nobody waits for a request any more."""
+    """The notification that cancels a request."""
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
 
 
@@ -72,7 +68,7 @@ class Talk:
         raise NotImplementedError
 
     def next(self) -> Any:
-        """The next message. Fails when none comes, or something that is none."""
+        """The next message. Fails when none comes, or something else."""
         try:
             line = self._arrived.get(timeout=PATIENCE_SECONDS)
         except Empty:
@@ -112,15 +108,16 @@ class Talk:
 
 
 class Session(Talk):
-    """An `AgentServer` in this process; without an agent it is one that still loads."""
+    """A `StdioSession` in this process; without an agent its provider still loads."""
 
-    def __init__(self, agent: Any = None) -> None:
+    def __init__(self, agent: Any = None, loading_seconds: float = PATIENCE_SECONDS, **options: Any) -> None:
         super().__init__()
         self._incoming: SimpleQueue[bytes] = SimpleQueue()
         self.broken = False
-        self.server = AgentServer(self._incoming.get, self._take, "early name")
+        self.provider = LoadingProvider("early name", loading_seconds)
+        self.server = StdioSession(self._incoming.get, self._take, self.provider, **options)
         if agent is not None:
-            self.server.set_agent(ServedAgent(agent))
+            self.provider.load(AgentProvider(agent))
         self.server.start()
 
     def write(self, data: bytes) -> None:
@@ -215,13 +212,3 @@ class Process(Talk):
         assert self.process.stderr is not None
         while data := self.process.stderr.read(65536):
             self._errors.append(data)
-
-
-def wait_until(happened: Callable[[], bool]) -> None:
-    """Until it has happened. Fails when it does not."""
-    pause = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS / 0.01)):
-        if happened():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not happen")

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
-from gaia_mcp.server.agent import RefusedError, ServedAgent
-from gaia_mcp.toolcall import CallCancelledError
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
 
 
 class Plain:
@@ -42,14 +43,19 @@ class Full(Plain):
         return self.resources
 
 
+def answer(provider: AgentProvider, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """What it answers outside of a connection."""
+    return provider.answer(method, params, ToolCall())
+
+
 def _tools(agent: Any) -> list[dict[str, Any]]:
-    tools: list[dict[str, Any]] = ServedAgent(agent).answer("tools/list", {})["tools"]
+    tools: list[dict[str, Any]] = answer(AgentProvider(agent), "tools/list", {})["tools"]
     return tools
 
 
-def _refusal(agent: Any, method: str, params: dict[str, Any]) -> RefusedError:
-    with pytest.raises(RefusedError) as caught:
-        ServedAgent(agent).answer(method, params)
+def _refusal(agent: Any, method: str, params: dict[str, Any]) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        answer(AgentProvider(agent), method, params)
     return caught.value
 
 
@@ -58,7 +64,7 @@ def _refusal(agent: Any, method: str, params: dict[str, Any]) -> RefusedError:
 
 def test_an_agent_with_only_the_two_methods_is_described() -> None:
     """Ours, duck typing: GAIA's default name and version."""
-    described = ServedAgent(Plain()).describe()
+    described = AgentProvider(Plain()).describe()
 
     assert described.info == {"name": "GAIA Plain", "version": "2.0.0"}
     assert described.capabilities == {"tools": {}, "logging": {}}
@@ -71,7 +77,7 @@ def test_what_the_agent_says_of_itself_is_shown() -> None:
     agent.info = {"name": "n", "title": "t", "version": 3, "description": "d", "websiteUrl": "", "instructions": "do",
                   "secret": "x"}  # fmt: skip
 
-    described = ServedAgent(agent).describe()
+    described = AgentProvider(agent).describe()
 
     assert described.info == {"name": "n", "title": "t", "version": "3", "description": "d"}
     assert described.instructions == "do"
@@ -83,16 +89,16 @@ def test_an_agent_that_says_nothing_useful_of_itself_gets_the_defaults(info: Any
     agent = Full()
     agent.info = info
 
-    assert ServedAgent(agent).describe().info == {"name": "GAIA Full", "version": "2.0.0"}
+    assert AgentProvider(agent).describe().info == {"name": "GAIA Full", "version": "2.0.0"}
 
 
 def test_prompts_and_resources_are_offered_by_those_who_have_some() -> None:
     """Spec: a capability is declared when the feature is there."""
     agent = Full()
-    assert set(ServedAgent(agent).describe().capabilities) == {"tools", "logging"}
+    assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging"}
 
     agent.prompts, agent.resources = [{"name": "p"}], [{"uri": "x://a"}]
-    assert set(ServedAgent(agent).describe().capabilities) == {"tools", "logging", "prompts", "resources"}
+    assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging", "prompts", "resources"}
 
 
 def test_a_server_that_loads_agents_anew_says_that_its_lists_change() -> None:
@@ -100,9 +106,81 @@ def test_a_server_that_loads_agents_anew_says_that_its_lists_change() -> None:
     agent = Full()
     agent.prompts = [{"name": "p"}]
 
-    capabilities = ServedAgent(agent, list_changes=True).describe().capabilities
+    capabilities = AgentProvider(agent, list_changes=True).describe().capabilities
 
     assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": True}
+
+
+@pytest.mark.parametrize("method", ["completion/complete", "resources/subscribe", "ping", "", "answer"])
+def test_a_method_that_an_agent_does_not_have_is_refused(method: str) -> None:
+    """Spec, JSON-RPC: -32601, whatever its params look like; it is not taken for one that it has."""
+    agent = Full()
+    agent.resources = [{"uri": "x://a", "text": "hi"}]
+
+    assert _refusal(agent, method, {"uri": "x://a", "name": "a"}).code == METHOD_NOT_FOUND
+
+
+def test_an_agents_code_runs_with_its_call_as_the_current_one() -> None:
+    """Ours: so it can report progress; afterwards the thread belongs to no call."""
+    seen: list[ToolCall] = []
+    call = ToolCall()
+
+    def run(_: Any) -> None:
+        seen.append(current_call())
+        raise CallCancelledError
+
+    with pytest.raises(CallCancelledError):
+        AgentProvider(Plain({"name": "a"}, run=run)).answer("tools/call", {"name": "a"}, call)
+
+    assert seen == [call]
+    assert current_call() is not call
+
+
+# Another agent in its place.
+
+
+def test_another_agent_is_announced_and_served() -> None:
+    """Ours: for an agent whose files have changed. All its lists may differ."""
+    provider = AgentProvider(Plain({"name": "a"}), list_changes=True)
+    announced: list[tuple[str, ...]] = []
+    stop = provider.on_change(announced.append)
+
+    provider.replace_agent(Plain({"name": "b"}))
+    assert announced == [("tools", "prompts", "resources")]
+    assert [tool["name"] for tool in answer(provider, "tools/list", {})["tools"]] == ["b"]
+
+    stop()
+    provider.replace_agent(Plain())
+    assert len(announced) == 1
+
+
+def test_an_agent_that_cannot_be_described_replaces_nothing() -> None:
+    """Ours: a version with a mistake in it must not end the service of the one before."""
+
+    class Broken(Full):
+        def get_mcp_server_info(self) -> Any:
+            raise RuntimeError("no luck")
+
+    provider = AgentProvider(Plain({"name": "a"}))
+    announced: list[tuple[str, ...]] = []
+    provider.on_change(announced.append)
+
+    with pytest.raises(RuntimeError, match="no luck"):
+        provider.replace_agent(Broken({"name": "b"}))
+
+    assert announced == []
+    assert [tool["name"] for tool in answer(provider, "tools/list", {})["tools"]] == ["a"]
+
+
+def test_the_problems_of_another_agent_are_reported_anew() -> None:
+    """Ours: its author wants to know what is still wrong."""
+    told: list[str] = []
+    provider = AgentProvider(Plain({}), report=told.append)
+
+    provider.replace_agent(Plain({}))
+
+    assert told == ["tool 1 has no name and is left out"] * 2
+    assert len(provider.problems) == 1
 
 
 # Lists of tools.
@@ -140,7 +218,7 @@ def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
 
 def test_one_bad_definition_does_not_hide_the_others() -> None:
     """Ours: each is looked at alone, and what is wrong is said."""
-    agent = ServedAgent(
+    agent = AgentProvider(
         Plain(
             "text",
             {},
@@ -152,11 +230,11 @@ def test_one_bad_definition_does_not_hide_the_others() -> None:
         )
     )
 
-    assert [tool["name"] for tool in agent.answer("tools/list", {})["tools"]] == ["a", "c"]
+    assert [tool["name"] for tool in answer(agent, "tools/list", {})["tools"]] == ["a", "c"]
     assert len(agent.problems) == 5
     assert "tool 1 has no name" in agent.problems[0]
     assert "defined twice" in agent.problems[3]
-    assert "JSON cannot say" in agent.problems[4]
+    assert "not JSON" in agent.problems[4]
 
 
 def test_an_agent_without_tools_lists_none() -> None:
@@ -170,10 +248,10 @@ def test_an_agent_without_tools_lists_none() -> None:
 def test_the_list_is_read_anew_each_time() -> None:
     """Ours: an agent may grow."""
     agent = Plain({"name": "a"})
-    served = ServedAgent(agent)
+    served = AgentProvider(agent)
     agent.tools.append({"name": "b"})
 
-    assert [tool["name"] for tool in served.answer("tools/list", {})["tools"]] == ["a", "b"]
+    assert [tool["name"] for tool in answer(served, "tools/list", {})["tools"]] == ["a", "b"]
 
 
 @pytest.mark.parametrize("method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"])
@@ -189,7 +267,7 @@ def test_a_call_reaches_the_agent_with_its_arguments() -> None:
     """Ours."""
     agent = Plain({"name": "a"})
 
-    result = ServedAgent(agent).answer("tools/call", {"name": "a", "arguments": {"x": 1}})
+    result = answer(AgentProvider(agent), "tools/call", {"name": "a", "arguments": {"x": 1}})
 
     assert agent.ran == [("a", {"x": 1})]
     assert result["content"] == [{"type": "text", "text": "done"}]
@@ -199,7 +277,7 @@ def test_a_call_may_leave_out_the_arguments() -> None:
     """Spec, tools/call: `arguments` is optional."""
     agent = Plain({"name": "a"})
 
-    ServedAgent(agent).answer("tools/call", {"name": "a"})
+    answer(AgentProvider(agent), "tools/call", {"name": "a"})
 
     assert agent.ran == [("a", {})]
 
@@ -207,10 +285,10 @@ def test_a_call_may_leave_out_the_arguments() -> None:
 def test_a_tool_that_has_come_since_the_list_was_read_can_be_called() -> None:
     """Ours: an unknown name is looked for once more before it is refused."""
     agent = Plain()
-    served = ServedAgent(agent)
+    served = AgentProvider(agent)
     agent.tools.append({"name": "late"})
 
-    assert served.answer("tools/call", {"name": "late"})["isError"] is False
+    assert answer(served, "tools/call", {"name": "late"})["isError"] is False
 
 
 def test_an_unknown_tool_is_refused() -> None:
@@ -245,7 +323,7 @@ def test_arguments_are_checked_before_the_agent_sees_them() -> None:
               "additionalProperties": False}  # fmt: skip
     agent = Plain({"name": "a", "inputSchema": schema})
 
-    result = ServedAgent(agent).answer("tools/call", {"name": "a", "arguments": {"n": "x", "o": 1}})
+    result = answer(AgentProvider(agent), "tools/call", {"name": "a", "arguments": {"n": "x", "o": 1}})
 
     text = result["content"][0]["text"]
     assert result["isError"] is True
@@ -261,10 +339,10 @@ def test_arguments_are_checked_before_the_agent_sees_them() -> None:
 def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
     """Ours: the agent checks for itself; the problem is kept once, however often it is met."""
     agent = Plain({"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"type": "int"}}}})
-    served = ServedAgent(agent)
+    served = AgentProvider(agent)
 
     for _ in range(3):
-        assert served.answer("tools/call", {"name": "a", "arguments": {"n": 1}})["isError"] is False
+        assert answer(served, "tools/call", {"name": "a", "arguments": {"n": 1}})["isError"] is False
 
     (problem,) = served.problems
     assert "'a' cannot be used" in problem
@@ -274,13 +352,13 @@ def test_every_problem_is_told_once_when_it_is_met() -> None:
     """Ours: whoever serves an agent is its author more often than not. A list that is read again tells nothing anew."""
     told: list[str] = []
     agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"type": "int"}}}}, {})
-    served = ServedAgent(agent, tell=told.append)
+    served = AgentProvider(agent, report=told.append)
     assert told == ["tool 2 has no name and is left out"]
 
     agent.tools.append({"name": "b", "x": object()})
     for _ in range(2):
-        served.answer("tools/list", {})
-        served.answer("tools/call", {"name": "a", "arguments": {"n": 1}})
+        answer(served, "tools/list", {})
+        answer(served, "tools/call", {"name": "a", "arguments": {"n": 1}})
 
     assert len(told) == 3
     assert "'b' is left out" in told[1]
@@ -296,7 +374,7 @@ def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
     def run(_: Any) -> None:
         raise error
 
-    result = ServedAgent(Plain({"name": "a"}, run=run)).answer("tools/call", {"name": "a"})
+    result = answer(AgentProvider(Plain({"name": "a"}, run=run)), "tools/call", {"name": "a"})
 
     assert result["isError"] is True
     assert "broken" in result["content"][0]["text"]
@@ -310,7 +388,7 @@ def test_a_tool_that_notices_its_cancellation_has_not_failed() -> None:
         raise CallCancelledError
 
     with pytest.raises(CallCancelledError):
-        ServedAgent(Plain({"name": "a"}, run=run)).answer("tools/call", {"name": "a"})
+        answer(AgentProvider(Plain({"name": "a"}, run=run)), "tools/call", {"name": "a"})
 
 
 # Prompts.
@@ -330,7 +408,7 @@ def prompter() -> Full:
 
 def test_prompts_are_listed_with_usable_arguments(prompter: Full) -> None:
     """Spec, PromptArgument: an object with a name. Ours: what is none is left out."""
-    prompts = ServedAgent(prompter).answer("prompts/list", {})["prompts"]
+    prompts = answer(AgentProvider(prompter), "prompts/list", {})["prompts"]
 
     assert prompts == [
         {"name": "p", "description": "About", "arguments": [{"name": "x", "required": True}, {"name": "y"}]},
@@ -340,20 +418,20 @@ def test_prompts_are_listed_with_usable_arguments(prompter: Full) -> None:
 
 def test_a_prompt_that_is_only_described_says_its_description_and_what_was_given(prompter: Full) -> None:
     """Ours: GAIA's agents describe prompts and have no method to get one."""
-    served = ServedAgent(prompter)
+    served = AgentProvider(prompter)
 
-    result = served.answer("prompts/get", {"name": "p", "arguments": {"x": "1"}})
+    result = answer(served, "prompts/get", {"name": "p", "arguments": {"x": "1"}})
 
     assert result["description"] == "About"
     assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "About\nx: 1"}}]
-    assert served.answer("prompts/get", {"name": "q"})["messages"][0]["content"]["text"] == "q"
+    assert answer(served, "prompts/get", {"name": "q"})["messages"][0]["content"]["text"] == "q"
 
 
 def test_an_agent_that_can_get_a_prompt_is_asked(prompter: Full) -> None:
     """Ours: `get_mcp_prompt(name, arguments)`."""
     prompter.get_mcp_prompt = lambda name, arguments: f"{name} {arguments['x']}"  # type: ignore[attr-defined]
 
-    result = ServedAgent(prompter).answer("prompts/get", {"name": "p", "arguments": {"x": "1"}})
+    result = answer(AgentProvider(prompter), "prompts/get", {"name": "p", "arguments": {"x": "1"}})
 
     assert result["messages"][0]["content"]["text"] == "p 1"
 
@@ -377,7 +455,7 @@ def test_a_prompt_that_cannot_be_had_is_refused(prompter: Full, params: dict[str
 
 def test_an_agent_without_prompts_lists_none() -> None:
     """Ours: asked before its description is known, an agent answers with an empty list."""
-    assert ServedAgent(Plain()).answer("prompts/list", {}) == {"prompts": []}
+    assert answer(AgentProvider(Plain()), "prompts/list", {}) == {"prompts": []}
 
 
 # Resources.
@@ -399,7 +477,7 @@ def librarian() -> Full:
 
 def test_resources_are_listed_with_a_name_and_without_their_content(librarian: Full) -> None:
     """Spec, Resource: `name` is required. Ours: the uri is one."""
-    assert ServedAgent(librarian).answer("resources/list", {})["resources"] == [
+    assert answer(AgentProvider(librarian), "resources/list", {})["resources"] == [
         {"uri": "x://text", "name": "t", "mimeType": "text/plain"},
         {"uri": "x://bytes", "name": "x://bytes"},
         {"uri": "x://base64", "name": "x://base64", "mimeType": "a/b"},
@@ -409,7 +487,7 @@ def test_resources_are_listed_with_a_name_and_without_their_content(librarian: F
 
 def test_there_are_no_templates(librarian: Full) -> None:
     """Ours: agents have no way to describe them."""
-    assert ServedAgent(librarian).answer("resources/templates/list", {}) == {"resourceTemplates": []}
+    assert answer(AgentProvider(librarian), "resources/templates/list", {}) == {"resourceTemplates": []}
 
 
 @pytest.mark.parametrize(
@@ -422,7 +500,7 @@ def test_there_are_no_templates(librarian: Full) -> None:
 )
 def test_a_content_given_with_the_description_is_read(librarian: Full, uri: str, contents: dict[str, str]) -> None:
     """Ours: text is text, bytes become base64, and a blob that is a string is base64 already."""
-    assert ServedAgent(librarian).answer("resources/read", {"uri": uri}) == {"contents": [contents]}
+    assert answer(AgentProvider(librarian), "resources/read", {"uri": uri}) == {"contents": [contents]}
 
 
 @pytest.mark.parametrize(
@@ -440,12 +518,12 @@ def test_a_resource_that_cannot_be_read_is_refused(librarian: Full, uri: Any, co
 def test_an_agent_that_can_read_resources_is_asked_also_for_those_it_did_not_list(librarian: Full) -> None:
     """Ours: `read_mcp_resource(uri)`; the type is the one it announced."""
     librarian.read_mcp_resource = lambda uri: f"read {uri}"  # type: ignore[attr-defined]
-    served = ServedAgent(librarian)
+    served = AgentProvider(librarian)
 
-    assert served.answer("resources/read", {"uri": "x://text"})["contents"] == [
+    assert answer(served, "resources/read", {"uri": "x://text"})["contents"] == [
         {"uri": "x://text", "mimeType": "text/plain", "text": "read x://text"}
     ]
-    assert served.answer("resources/read", {"uri": "x://new"})["contents"][0]["text"] == "read x://new"
+    assert answer(served, "resources/read", {"uri": "x://new"})["contents"][0]["text"] == "read x://new"
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, FileNotFoundError])
@@ -470,7 +548,7 @@ def test_a_bug_in_reading_a_resource_that_is_listed_is_told_as_one(librarian: Fu
     librarian.read_mcp_resource = read  # type: ignore[attr-defined]
 
     with pytest.raises(type(error)):
-        ServedAgent(librarian).answer("resources/read", {"uri": "x://text"})
+        answer(AgentProvider(librarian), "resources/read", {"uri": "x://text"})
 
 
 def test_a_content_that_json_cannot_say_is_no_missing_resource(librarian: Full) -> None:
@@ -478,9 +556,9 @@ def test_a_content_that_json_cannot_say_is_no_missing_resource(librarian: Full) 
     librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
 
     with pytest.raises(ValueError, match="JSON"):
-        ServedAgent(librarian).answer("resources/read", {"uri": "x://new"})
+        answer(AgentProvider(librarian), "resources/read", {"uri": "x://new"})
 
 
 def test_an_agent_without_resources_lists_none() -> None:
     """Ours."""
-    assert ServedAgent(Plain()).answer("resources/list", {}) == {"resources": []}
+    assert answer(AgentProvider(Plain()), "resources/list", {}) == {"resources": []}

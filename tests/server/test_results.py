@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result, unsayable
+from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
 
 
 def _text_of(result: dict[str, Any]) -> str:
@@ -102,8 +102,8 @@ def test_a_result_that_json_cannot_say_is_a_failure(value: Any) -> None:
     result = call_result(value)
 
     assert result["isError"] is True
-    assert "JSON cannot say" in _text_of(result)
-    assert unsayable(value) is not None
+    assert "not JSON" in _text_of(result)
+    assert json_problem(value) is not None
 
 
 def test_a_tool_that_is_async_is_told_so() -> None:
@@ -115,12 +115,12 @@ def test_a_tool_that_is_async_is_told_so() -> None:
     result = call_result(tool())
 
     assert result["isError"] is True
-    assert "not async" in _text_of(result)
+    assert "is async" in _text_of(result)
 
 
 def test_what_json_can_say_has_nothing_wrong() -> None:
     """Ours."""
-    assert unsayable({"a": [1, None, "x"]}) is None
+    assert json_problem({"a": [1, None, "x"]}) is None
 
 
 def test_a_failure_is_a_text_with_the_mark_of_an_error() -> None:

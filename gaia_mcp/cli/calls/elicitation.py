@@ -15,7 +15,8 @@ from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.toolspec.arguments import typed_value
-from gaia_mcp.toolspec.schema import SchemaError, properties_of, required_of, type_in_words, validation_errors
+from gaia_mcp.toolspec.schema import default_of, properties_of, required_of, titled_choices_of, type_in_words
+from gaia_mcp.toolspec.validation import SchemaError, validation_errors
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.progress import Waiting
@@ -110,7 +111,7 @@ def _ask_field(name: str, field: dict[str, Any], ask: Ask, *, is_required: bool)
     if field.get("description"):
         label += f" ({one_line(str(field['description']), 200)})"
     label += f" [{one_line(_choices(field), 200)}]"
-    default = field.get("default")
+    default = default_of(field, field)
     # As text, which is then read as if it had been typed.
     held = default if default is None or isinstance(default, str) else json.dumps(default, ensure_ascii=False)
     if held:
@@ -134,15 +135,8 @@ def _ask_field(name: str, field: dict[str, Any], ask: Ask, *, is_required: bool)
 
 
 def _choices(field: dict[str, Any]) -> str:
-    items = field.get("items")
-    titled = field.get("oneOf") or (items.get("anyOf") if isinstance(items, dict) else None)
-    if isinstance(titled, list):
-        return ", ".join(
-            f"{choice.get('const')}: {choice.get('title', '')}" for choice in titled if isinstance(choice, dict)
-        )
-    if isinstance(names := field.get("enumNames"), list) and isinstance(values := field.get("enum"), list):
-        return ", ".join(f"{value}: {title}" for value, title in zip(values, names, strict=False))
-    return type_in_words(field, field)
+    titled = [f"{value}: {title}" for value, title in titled_choices_of(field)]
+    return ", ".join(titled) or type_in_words(field, field)
 
 
 def _read(text: str, field: dict[str, Any]) -> Any:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.calls.plan import planned
+from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
 from gaia_mcp.session.prestart import prestarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.session.prestart import Prestarted
 
-# Typer refuses less and more, as everything that is not a number.
-MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 0.01, 86_400.0
-# The options of `call`. Anything else that looks like an option lets Typer come first: `--help` and `--debug`; and
-# `--locked` and `--lock-file`, for a server whose tools are not approved is not even started.
-OPTIONS_WITH_VALUE = ("--args", "--config", "--output-dir", "--timeout")
-OPTIONS_WITHOUT = ("--json", "--quiet", "--read-only")
+# With other parameters, Typer reads the line first: `--debug`; and `--locked` and `--lock-file`, because a server whose
+# tools are not approved is not even started.
+_PARAMETERS = frozenset({"target", "words", "args", "output_dir", "read_only", "config", "as_json", "timeout", "quiet"})
 
 
 @contextmanager
@@ -39,20 +37,28 @@ def prestarted_for_call(words: Sequence[str]) -> Iterator[Prestarted | None]:
         yield server
 
 
+def call_of(words: Sequence[str]) -> Mapping[str, Any] | None:
+    """The parameters of the `call` in the command line `words`; None if Typer refuses it, or has to see it first."""
+    line = parse_line(words if words[0] == "mcp" else ["mcp", *words])
+    if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
+        return None
+    if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):
+        return None
+    return line.values
+
+
 def _entry_to_call(words: Sequence[str]) -> ServerEntry | None:
     """The entry of the server that `words` call; None if something is wrong with them, which the command reports."""
-    taken = _taken_apart(words)
-    if taken is None:
+    call = call_of(words)
+    if call is None:
         return None
-    (target, *rest), options = taken
-    args, config = options.get("--args"), options.get("--config")
+    args, config = call.get("args"), call.get("config")
     try:
         # What is not a regular file, such as standard input or `<(…)`, can be read once, by the command.
         if args == "-" or any(not Path(name).expanduser().is_file() for name in _files(args, config)):
             return None
-        if not MIN_TIMEOUT_SECONDS <= float(options.get("--timeout", MIN_TIMEOUT_SECONDS)) <= MAX_TIMEOUT_SECONDS:
-            return None
-        return planned(ConfigStore.locate(Path(config) if config is not None else None), target, rest, args).entry
+        store = ConfigStore.locate(Path(config) if config is not None else None)
+        return planned(store, call["target"], call.get("words", []), args).entry
     except (MCPError, ValueError, RuntimeError):
         return None
 
@@ -63,25 +69,3 @@ def _files(args: str | None, config: str | None) -> Iterator[str]:
         yield args[1:]
     if config is not None:
         yield config
-
-
-def _taken_apart(words: Sequence[str]) -> tuple[list[str], dict[str, str]] | None:
-    """What follows `call`, and its options with their values; None if Typer has to decide what that means."""
-    left = list(words[words.index("call") + 1 :])
-    found: list[str] = []
-    options: dict[str, str] = {}
-    while left:
-        word = left.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--":
-            found += left
-            break
-        if word == "-" or not word.startswith("-"):
-            found.append(word)
-        elif word in OPTIONS_WITHOUT:
-            continue
-        elif name in OPTIONS_WITH_VALUE and (equals or left):
-            options[name] = value if equals else left.pop(0)
-        else:
-            return None
-    return (found, options) if found else None

@@ -7,7 +7,8 @@ from typing import Any
 
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.names import did_you_mean, typeable
-from gaia_mcp.toolspec.schema import ValidationError, properties_of, signature, validation_errors
+from gaia_mcp.toolspec.schema import properties_of, signature
+from gaia_mcp.toolspec.validation import ValidationError, validation_errors
 
 # A schema longer than this would bury the rest; its signature says the same.
 SCHEMA_CHARS = 700

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.report import OK, WARN
-from gaia_mcp.errors import MCPError
+from gaia_mcp.errors import EntryError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool
@@ -33,12 +33,10 @@ class Known(NamedTuple):
 def known_tools(store: ConfigStore) -> dict[str, list[Known]]:
     """The tools of all configured servers that were seen before, by what remains of their names."""
     found: dict[str, list[Known]] = {}
-    for name in store.names():
-        try:
-            tools = ServerCache(cache_folder(), store.entry(name)).seen()
-        except MCPError:
-            continue  # An entry that makes no sense has no tools.
-        for tool in tools or []:
+    for name, entry in store.entries().items():
+        if isinstance(entry, EntryError):
+            continue
+        for tool in ServerCache(cache_folder(), entry).seen() or []:
             found.setdefault(folded_name(tool["name"]), []).append(Known(name, tool))
     return found
 

@@ -26,7 +26,7 @@ from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.parallel import use_all
 from gaia_mcp.session.session import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.toolspec.assignments import Assignment
-from gaia_mcp.toolspec.schema import SchemaError, check_schema, validation_errors
+from gaia_mcp.toolspec.validation import SchemaError, check_schema, validation_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

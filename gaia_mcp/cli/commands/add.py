@@ -85,7 +85,8 @@ def add(
 
     check_server_name(name)
     new = new_entry(name, words or [], url, entry)
-    read_entry(name, new)
+    if entry is not None:
+        read_entry(name, new)  # An option must not hide what is wrong with the JSON.
     fill_in(new, env or [], header or [], cwd, request_timeout)
     if disabled:
         new["disabled"] = True
@@ -98,7 +99,7 @@ def add(
     presented = ""
     if not no_check:
         facts, presented = tried(read, invocation.deadline())
-    store.add(name, new, replace=force)
+    store.add(read, replace=[name] if force else [])
     if is_anchored:
         remark(f"the program is saved as {new['command']!r}")
     if words and "cwd" not in new:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -11,13 +11,7 @@ from gaia_mcp.cli.checks.locked import LockedTools, LockFileOption
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.completion.sources import call_targets, call_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import ExitStatus
-
-if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.plan import Plan
-    from gaia_mcp.client.tool import MCPTool
-    from gaia_mcp.session.session import Session
 
 Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
 Words = Annotated[
@@ -51,12 +45,12 @@ class CallCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from gaia_mcp.cli.completion.tool_help import write_note, write_tool
+        from gaia_mcp.cli.completion.tool_help import called_line, write_note, write_tool
 
-        known = write_tool(self, ctx, formatter)
-        if not known:
+        line = called_line(ctx.meta.get("gaia_mcp.words", ()))
+        if not write_tool(line, self, ctx, formatter):
             super().format_help(ctx, formatter)
-            write_note(ctx, formatter)
+            write_note(line, formatter)
 
 
 SETTINGS = {"cls": CallCommand}
@@ -87,11 +81,12 @@ def call(
     """
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import planned
+    from gaia_mcp.cli.calls.tool_call import check_allowed, check_structure, find_tool, typed_arguments
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.prestart import Prestarted
     from gaia_mcp.session.session import connected
-    from gaia_mcp.toolspec.schema import load_validator
+    from gaia_mcp.toolspec.validation import load_validator
 
     deadline = invocation.deadline()
     plan = planned(invocation.open_store(), target, words or [], args)
@@ -113,77 +108,16 @@ def call(
             prestarted=context.find_object(Prestarted),
         ) as session,
     ):
-        tool = _find(session, tool_name)
-        _check_allowed(server, tool, locked_tools, read_only=read_only)
-        arguments = _typed(session, tool, plan)
+        tool = find_tool(session, tool_name)
+        check_allowed(server, tool, locked_tools, read_only=read_only)
+        arguments = typed_arguments(session, tool, plan)
         if invocation.debug:
             session.set_log_level("debug")
         view.rename(f"calling {server} {tool_name}")
         result = session.call(tool_name, arguments, on_progress=view.progressed)
         view.hide()
-        _check_structure(tool, result)
+        check_structure(tool, result)
         # Before the server is stopped: the answer need not wait for that.
         show_result(server, tool_name, result, output_dir, session.secrets())
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)
-
-
-def _find(session: Session, name: str) -> MCPTool:
-    from gaia_mcp.errors import ToolUnknownError
-    from gaia_mcp.names import did_you_mean
-
-    tool = session.find_tool(name)
-    if tool is None:
-        known = [tool.name for tool in session.tools()]
-        raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
-    return tool
-
-
-def _check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, *, read_only: bool) -> None:
-    from gaia_mcp.errors import ReadOnlyError
-
-    if locked_tools is not None:
-        locked_tools.check_tool(server, tool)
-    if read_only and tool.annotations.get("readOnlyHint") is not True:
-        raise ReadOnlyError(server, tool.name)
-
-
-def _typed(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
-    """The arguments as the tool's schema wants them, checked against it."""
-    from gaia_mcp.cli.calls.plan import typed
-    from gaia_mcp.cli.calls.validation import checked, near_misses
-    from gaia_mcp.errors import ArgumentsError
-    from gaia_mcp.toolspec.schema import SchemaError
-
-    schema = tool.input_schema
-    arguments = typed(plan.assignments, schema, plan.base)
-    try:
-        checked(session.entry.name, tool.name, schema, arguments)
-    except SchemaError as problem:
-        remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
-        return arguments
-    except ArgumentsError:
-        # Its hint says to look at what is known.
-        session.settle()
-        raise
-    for near_miss in near_misses(schema, arguments):
-        remark(f"{tool.name!r} does not mention {near_miss}")
-    return arguments
-
-
-def _check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
-    """A result that breaks the tool's own promise is shown all the same, with a word about it."""
-    from gaia_mcp.toolspec.schema import SchemaError, validation_errors
-
-    if tool.output_schema is None or result.get("isError"):
-        return
-    if "structuredContent" not in result:
-        remark(f"{tool.name!r} promises structured content and sent none")
-        return
-    try:
-        found = validation_errors(tool.output_schema, result["structuredContent"])
-    except SchemaError as problem:
-        remark(f"the output schema of {tool.name!r} cannot be used: {problem}")
-        return
-    if found:
-        remark(f"the result of {tool.name!r} does not fit its own schema: {found[0]}")

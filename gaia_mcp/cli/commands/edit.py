@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.file_names import Offers
-from gaia_mcp.cli.completion.sources import configured
-from gaia_mcp.cli.entries.difference import members
+from gaia_mcp.cli.completion.sources import entry_keys
 from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
@@ -38,20 +36,13 @@ Words = Annotated[
         show_default=False,
     ),
 ]
-
-
-def _keys(ctx: Any, incomplete: str) -> Offers:  # noqa: ARG001 (Typer asks with both)
-    """What the entry of the server that the line names holds."""
-    return [(key, "") for key in members(configured(ctx).get(ctx.params.get("name", "")))]
-
-
 UnsetOption = Annotated[
     list[str] | None,
     typer.Option(
         "--unset",
         metavar="KEY",
         help="Take this out of the entry: cwd, timeout, env.NAME, headers.NAME, …",
-        autocompletion=_keys,
+        autocompletion=entry_keys,
     ),
 ]
 RenameOption = Annotated[

@@ -1,6 +1,7 @@
-"""`gaia mcp generate`: write what is made of the commands, the manual and the completion scripts, into a checkout.
+"""`gaia mcp generate`: write into a checkout what is made from the commands: the manual, the completion scripts, and
+the table that the command line is parsed by before Typer is loaded.
 
-For those who work on this package; the help does not list it.
+For the developers of this package; the help does not list it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
         done("all files are as they should be", checked=list(wanted))
         return
     for name in differing:
-        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(wanted[name])
     done(f"wrote {', '.join(differing)}" if differing else "all files were as they should be", written=differing)
 
@@ -51,9 +52,11 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
 def generated() -> dict[str, str]:
     """What each file should hold, by its path within a checkout."""
     from gaia_mcp.cli.completion.scripts import FILES, script
+    from gaia_mcp.cli.grammar.generating import table_source
     from gaia_mcp.cli.manual.pages import pages
 
     return {
+        "gaia_mcp/cli/grammar/table.py": table_source(),
         **{f"man/{name}": text for name, text in pages().items()},
         **{f"completions/{name}": script(shell) for name, shell in FILES.items()},
     }

@@ -52,6 +52,7 @@ def import_servers(
     from gaia_mcp.cli.transfer.host_list import show_hosts
     from gaia_mcp.cli.transfer.import_plan import found_entries, meant_places, own_entries, planned
     from gaia_mcp.cli.transfer.import_report import conflict_error, print_import
+    from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import MCPError
 
     if words and everything:
@@ -67,7 +68,8 @@ def import_servers(
     before = own_entries(store)
     saved = {step.name: step.entry for step in steps if step.is_saved}
     if saved and not dry_run:
-        store.add_all(saved, replace=[step.name for step in steps if step.outcome == "replaced"])
+        entries = [read_entry(name, raw) for name, raw in saved.items()]
+        store.add(*entries, replace=[step.name for step in steps if step.outcome == "replaced"])
     print_import(steps, store, before, saved, errors, dry_run=dry_run)
     conflicts = [conflict_error(step) for step in steps if step.outcome == "conflict"]
     statuses = [report(error) for error in [*errors, *conflicts]]

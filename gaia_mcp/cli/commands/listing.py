@@ -12,11 +12,12 @@ from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import MCPError
+    from gaia_mcp.errors import EntryError, MCPError
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every server that is not disabled.")]
 
@@ -31,8 +32,9 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     Example: gaia mcp list --check
     """
     store = invocation.open_store()
-    rows = _rows(store)
-    errors = _check(store, rows, invocation.deadline()) if check else []
+    entries = store.entries()
+    rows = _rows(entries)
+    errors = _check(entries, rows, invocation.deadline()) if check else []
     if invocation.as_json:
         say_json({"servers": rows, "path": str(store.path)})
     elif rows:
@@ -45,18 +47,16 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
         raise typer.Exit(statuses[0])
 
 
-def _rows(store: ConfigStore) -> list[dict[str, Any]]:
-    from gaia_mcp.config.entries import read_entry
+def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any]]:
     from gaia_mcp.errors import EntryError
 
     rows: list[dict[str, Any]] = []
-    for name, raw in store.servers().items():
-        try:
-            entry = read_entry(name, raw, store.source_of(name))
-            rows.append({**entry.masked(), "target": entry.described()})
-        except EntryError as error:
+    for name, entry in entries.items():
+        if isinstance(entry, EntryError):
             # One broken entry must not hide the others.
-            rows.append({"name": name, "transport": "?", "invalid": error.message, "target": error.message})
+            rows.append({"name": name, "transport": "?", "invalid": entry.message, "target": entry.message})
+        else:
+            rows.append({**entry.masked(), "target": entry.described()})
     return rows
 
 
@@ -74,18 +74,25 @@ def _state(row: dict[str, Any], path: Path) -> str:
     return "enabled" if row["source"] in (None, str(path)) else "project"
 
 
-def _check(store: ConfigStore, rows: list[dict[str, Any]], deadline: Deadline | None) -> list[MCPError]:
+def _check(
+    entries: Mapping[str, ServerEntry | EntryError], rows: list[dict[str, Any]], deadline: Deadline | None
+) -> list[MCPError]:
     """Connect to all at once; add what was found to `rows`. What failed comes back."""
     from gaia_mcp.cli.screen.output import error_object
     from gaia_mcp.cli.screen.session_view import asking
+    from gaia_mcp.errors import EntryError
     from gaia_mcp.session.parallel import ask_all
 
-    wanted = [row for row in rows if "invalid" not in row and not row["disabled"]]
+    wanted = [
+        (row, entry)
+        for row, entry in zip(rows, entries.values(), strict=True)
+        if not isinstance(entry, EntryError) and not entry.disabled
+    ]
     errors: list[MCPError] = []
-    entries = [store.entry(row["name"]) for row in wanted]
-    with asking(entries) as view:
-        results = ask_all(entries, lambda session: session.tools(), view, deadline)
-    for row, result in zip(wanted, results, strict=True):
+    asked = [entry for _, entry in wanted]
+    with asking(asked) as view:
+        results = ask_all(asked, lambda session: session.tools(), view, deadline)
+    for (row, _), result in zip(wanted, results, strict=True):
         if result.error is not None:
             row["check"] = {"ok": False, "summary": "failed", "error": error_object(result.error)}
             row["target"] = one_line(result.error.message, 400)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -29,17 +31,23 @@ def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
 
     Example: gaia mcp record time --to time.jsonl
     """
-    from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio.descriptors import GuardedPipes
     from gaia_mcp.session.prestart import prestarted
+    from gaia_mcp.session.recorder import Recording, Relay
 
     entry = invocation.open_store().entry(name)
-    recording = Recording(to, name)
+    recording = Recording(to, name, remark)
     if on_terminal(sys.stdin):
         remark(f"recording {name} with whoever speaks MCP on standard input; Ctrl-C ends it")
     pipes = GuardedPipes()
-    with prestarted(entry, "record", pass_stderr) as server:
+    with prestarted(entry, "record", _pass_stderr) as server:
         recording.secrets = server.secrets
         status = Relay(pipes, server.child, recording).run()
     if status or recording.problem:
         raise typer.Exit(status or ExitStatus.FAILURE)
+
+
+def _pass_stderr(text: bytes) -> None:
+    """Pass on to our own stderr what the server has written to its stderr."""
+    with suppress(OSError):  # It has been closed.
+        os.write(2, text)

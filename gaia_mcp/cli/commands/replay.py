@@ -30,7 +30,7 @@ def replay(file: FileArgument) -> None:
     from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
     from gaia_mcp.recordings.replay import Player
     from gaia_mcp.recordings.transcript import TranscriptError, read_transcripts
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio.descriptors import GuardedPipes
     from gaia_mcp.storage.atomic import read_bytes
 
     data = read_bytes(file, MAX_RECORD_BYTES)

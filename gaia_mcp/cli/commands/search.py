@@ -43,7 +43,6 @@ def search(invocation: Invocation, words: Words) -> None:
 
 def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
     """The tools that match, best first, with their scores and servers; and the servers whose tools are not known."""
-    from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
@@ -53,10 +52,8 @@ def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, d
     folder = cache_folder()
     found: list[tuple[int, str, dict[str, Any]]] = []
     unknown: list[str] = []
-    for name, raw in store.servers().items():
-        try:
-            entry = read_entry(name, raw)
-        except EntryError:
+    for name, entry in store.entries().items():
+        if isinstance(entry, EntryError):
             continue  # Other commands say what is wrong with it.
         tools = ServerCache(folder, entry).seen()
         if tools is None:

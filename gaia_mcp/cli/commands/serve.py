@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +15,9 @@ from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
-    from gaia_mcp.server.agent import ServedAgent
-    from gaia_mcp.server.stdio.process import StdioServer
+    from collections.abc import Iterator
+
+    from gaia_mcp.server.agent import AgentProvider
 
 Target = Annotated[
     str,
@@ -80,36 +82,46 @@ def serve(
     # The pipes are taken before anything of the agent's is imported.
     from gaia_mcp.server.stdio.process import StdioServer
 
-    server = StdioServer(target)
-    server.run(lambda: _load(target, keywords, server if reload else None))
+    StdioServer(target).run(lambda: _load(target, keywords, reload))
 
 
-def _load(target: str, keywords: dict[str, Any], reloading: StdioServer | None) -> ServedAgent:
+def _load(target: str, keywords: dict[str, Any], reload: bool) -> AgentProvider:
     from gaia_mcp.agents.loader import load_agent, source_folder
+    from gaia_mcp.server.agent import AgentProvider
+
+    agent = load_agent(target, keywords)
+    with _describing(target):
+        provider = AgentProvider(agent, list_changes=reload, report=lambda problem: remark(f"{target}: {problem}"))
+        provider.describe()
+    if not reload:
+        return provider
+    if (folder := source_folder(target)) is None:
+        remark(f"{target} is built in and has no files to watch")
+        return provider
+
+    def load_again() -> None:
+        agent = load_agent(target, keywords)
+        with _describing(target):
+            provider.replace_agent(agent)
+        remark("the agent has changed and was loaded anew")
+
+    from gaia_mcp.agents.reload import watch
+    from gaia_mcp.cli.screen.output import report
+
+    watch(folder, load_again, report)
+    return provider
+
+
+@contextmanager
+def _describing(target: str) -> Iterator[None]:
+    """Name the agent whose own code fails while it is described."""
     from gaia_mcp.errors import AgentError
-    from gaia_mcp.server.agent import ServedAgent
 
-    def load() -> ServedAgent:
-        loaded = load_agent(target, keywords)
-        try:
-            agent = ServedAgent(
-                loaded, list_changes=reloading is not None, tell=lambda problem: remark(f"{target}: {problem}")
-            )
-            agent.describe()
-        except (Exception, SystemExit) as cause:  # the agent's own code
-            problem = f"cannot say what it offers: {type(cause).__name__}: {cause}"
-            raise AgentError(target, problem, hint="see the traceback with --debug") from cause
-        return agent
-
-    agent = load()
-    if reloading is not None:
-        if (folder := source_folder(target)) is None:
-            remark(f"{target} is built in and has no files to watch")
-        else:
-            from gaia_mcp.cli.checks.reload import watch
-
-            watch(folder, load, reloading.replace_agent)
-    return agent
+    try:
+        yield
+    except (Exception, SystemExit) as cause:
+        problem = f"cannot say what it offers: {type(cause).__name__}: {cause}"
+        raise AgentError(target, problem, hint="see the traceback with --debug") from cause
 
 
 def _keyword(item: str) -> tuple[str, Any]:

@@ -6,26 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import server_names
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.session.session import Session
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[NAME...]", help="Servers; all that are not disabled by default.", autocompletion=server_names
-    ),
-]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print each tool's whole input schema.")]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
-def tools(invocation: Invocation, names: Names = None, schema: SchemaOption = False) -> None:
+def tools(invocation: Invocation, names: ServersArgument = None, schema: SchemaOption = False) -> None:
     """Show the tools of servers, as signatures.
 
     Required parameters come first. Without a name, all servers are asked at once.

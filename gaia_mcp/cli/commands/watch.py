@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gaia_mcp.cli.completion.sources import log_levels, resource_uris
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument, timeout_option
-from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event
-
-if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.notifications import Notification, Notifications
-    from gaia_mcp.deadline import Deadline
-    from gaia_mcp.session.session import Session
+from gaia_mcp.cli.screen.output import remark
 
 Uris = Annotated[
     list[str] | None,
@@ -33,13 +27,6 @@ LevelOption = Annotated[
     ),
 ]
 RestartOption = Annotated[bool, typer.Option("--restart", help="Start the server again when it has ended.")]
-
-# What a server can announce changes of.
-LISTS = ("tools", "prompts", "resources")
-# How soon it is noticed that the server, the reader or the time has gone.
-LOOK_SECONDS = 0.25
-# A server that ends as soon as it is started must not keep the machine busy.
-RESTART_PAUSE_SECONDS = 1.0
 
 COMMON = (CONFIG, JSON, timeout_option("End after this time, with exit code 0. Default: never."))
 
@@ -61,6 +48,7 @@ def watch(
     Example: gaia mcp watch demo --timeout 60
     """
     from gaia_mcp.cli.calls.notifications import Notifications
+    from gaia_mcp.cli.calls.watching import Watcher
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.protocol.envelope import LOG_LEVELS
@@ -75,137 +63,10 @@ def watch(
         SessionView(f"starting {name}") as view,
         connected(entry, view, deadline=deadline, on_log=notifications.logged) as session,
     ):
-        watcher = _Watcher(session, notifications, shows_text=read, restarts=restart)
+        watcher = Watcher(session, notifications, shows_text=read, restarts=restart)
         watched = watcher.begin(uris or [], level)
         view.hide()
         remark(f"watching {', '.join(watched)} of {name!r}")
         watcher.run(deadline)
     if notifications.dropped:
         remark(f"{notifications.dropped} log messages were left out: they came too fast")
-
-
-class _Watcher:
-    def __init__(self, session: Session, notifications: Notifications, *, shows_text: bool, restarts: bool) -> None:
-        self._session = session
-        self._notifications = notifications
-        self._shows_text = shows_text
-        self._restarts = restarts
-        # By kind, what was on each list when it was last asked for.
-        self._lists: dict[str, dict[str, Any]] = {}
-
-    def begin(self, uris: list[str], level: str) -> list[str]:
-        """Ask to be told; what there is to be told of. Raises `NotOfferedError` if that is nothing at all."""
-        from gaia_mcp.errors import NotOfferedError
-
-        session, offers = self._session, self._session.capabilities
-        kinds = [kind for kind in LISTS if isinstance(offers.get(kind), dict) and offers[kind].get("listChanged")]
-        if not (kinds or uris or "logging" in offers):
-            raise NotOfferedError(session.entry.name, "notifications")
-        session.watch(self._notifications.changed)
-        session.set_log_level(level)
-        self._lists = {kind: self._listed(kind) for kind in kinds}
-        for uri in uris:
-            session.subscribe(uri)
-        return [*kinds, *uris, *(["log messages"] if "logging" in offers else [])]
-
-    def run(self, deadline: Deadline | None) -> None:
-        """Print what is announced until stdout is no longer read, or the time is over.
-
-        Raises as a session's requests do when the server has gone.
-        """
-        from gaia_mcp.errors import DeadlineError
-
-        try:
-            while is_read() and not (deadline is not None and deadline.expired):
-                seconds = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline.remaining())
-                notification = self._notifications.next(seconds)
-                if notification is not None:
-                    self._show(notification)
-                elif not self._session.is_connected():
-                    self._gone()
-        except DeadlineError:
-            if deadline is None or not deadline.expired:
-                raise
-
-    def _gone(self) -> None:
-        if not self._restarts:
-            self._session.check_alive(reconnects=False)  # Raises how it ended.
-            return
-        time.sleep(RESTART_PAUSE_SECONDS)
-        self._session.open()
-        _print(time.time(), "restarted", "restarted", {})
-        for kind in self._lists:
-            self._show_list(kind, time.time(), only_if_different=True)
-
-    def _show(self, notification: Notification) -> None:
-        from gaia_mcp.protocol.events import Logged, ResourceUpdated, SubscriptionEnded
-
-        event, moment = notification
-        if isinstance(event, Logged):
-            text = event.data if isinstance(event.data, str) else _json(event.data)
-            facts = {"level": event.level, "logger": event.logger, "data": event.data}
-            _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
-        elif isinstance(event, SubscriptionEnded):
-            _print(moment, "subscription-ended", f"no longer told of {event.uri}", {"uri": event.uri})
-        elif isinstance(event, ResourceUpdated):
-            self._show_resource(event.uri, moment)
-        elif self._session.is_connected():
-            self._show_list(event.kind, moment)
-
-    def _show_list(self, kind: str, moment: float, *, only_if_different: bool = False) -> None:
-        before, after = self._lists.get(kind, {}), self._listed(kind)
-        self._lists[kind] = after
-        changes = {
-            "added": [name for name in after if name not in before],
-            "removed": [name for name in before if name not in after],
-            "changed": [name for name in after if name in before and after[name] != before[name]],
-        }
-        if only_if_different and not any(changes.values()):
-            return
-        signs = zip("+-~", changes.values(), strict=True)
-        words = [f"{sign}{name}" for sign, names in signs for name in names]
-        _print(moment, "list-changed", f"{kind}: {' '.join(words) or 'as before'}", {"kind": kind, **changes})
-
-    def _show_resource(self, uri: str, moment: float) -> None:
-        facts = {"uri": uri}
-        if not (self._shows_text and self._session.is_connected()):
-            _print(moment, "resource-updated", f"{uri} has changed", facts)
-            return
-        from gaia_mcp.errors import PeerError
-
-        try:
-            contents = self._session.read(uri)["contents"]
-        except PeerError as error:
-            remark(error.message)  # It may have gone again; the next change is waited for all the same.
-            contents = []
-        texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
-        _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
-        for text in () if Form.as_json else texts:
-            say(text.removesuffix("\n"))
-
-    def _listed(self, kind: str) -> dict[str, Any]:
-        """What is on a list, by name."""
-        session = self._session
-        if kind == "tools":
-            return {tool.name: tool.definition for tool in session.tools()}
-        if kind == "prompts":
-            return {prompt["name"]: prompt for prompt in session.prompts()}
-        return {resource["uri"]: resource for resource in session.resources()}
-
-
-def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
-    from datetime import UTC, datetime
-
-    from gaia_mcp.safetext import one_line
-
-    when = datetime.fromtimestamp(moment, UTC)
-    if Form.as_json:
-        say_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
-    else:
-        say(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
-
-
-def _json(data: Any) -> str:
-    import json
-
-    return json.dumps(data, ensure_ascii=False)

@@ -1,35 +1,36 @@
-"""The hidden entry that the shells' scripts call at a TAB: `gaia complete SHELL -- WORD...`, the last one unfinished.
+"""The hidden command that the shells' scripts run at a TAB: `gaia complete SHELL -- WORD...`, the last one unfinished.
 
-Each shell is told in the form that its script reads. Whatever goes wrong, it is told nothing: an error has no place in
-a line that somebody is typing.
+Prints what the script of each shell reads, and nothing if anything goes wrong: an error has no place in a line that is
+being typed. Loads neither Typer nor anything else that the line does not need.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.completion.candidates import Candidate, candidates
+from gaia_mcp.cli.completion.candidate import Candidate
+from gaia_mcp.cli.completion.candidates import candidates
 from gaia_mcp.cli.completion.shell_words import quoted, read_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Nobody waits longer at a TAB. A pipe in a file's place, or a disk that is far away, may never answer.
+# Longer than a person waits at a TAB. A pipe in a file's place, or a remote disk, may never answer.
 PATIENCE_SECONDS = 5.0
-# Bash puts its list into columns, which long lines would leave only one of.
+# Bash arranges its list in columns; long lines would leave room for only one.
 MIN_DESCRIPTION_COLUMNS = 20
-# What bash is at when it goes through the candidates one by one in the line: there they must be nothing else.
+# The types of completion in which bash inserts one candidate after the other into the line, without descriptions.
 CYCLING = ("37", "42")
-_HOME = re.compile(r"~[\w.-]*/")
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print what the line that `words` tell of may go on with. The exit code, always 0."""
+    """Print how the line in `words` may go on. Returns the exit code, always 0."""
+    # Ctrl-C ends it without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
@@ -40,7 +41,7 @@ def answer(words: Sequence[str]) -> int:
         text = "".join(f"{line}\n" for line in lines)
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
-    except Exception:  # noqa: BLE001, S110 (whatever is corrupt: the line stays as it is)
+    except Exception:  # noqa: BLE001, S110 (whatever is broken: the line stays as it is)
         pass
     return 0
 
@@ -67,9 +68,8 @@ def answered(shell: str, line: Sequence[str], program: str, environ: Mapping[str
 
 
 def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) -> list[str]:
-    """First how the last word ends, `open` or `whole`, then what readline may put in place of `tail`.
-
-    It replaces only what follows the last `=`, `:`, `@` or opening quote, and leaves quoting to us.
+    """First `open` or `whole`, for a candidate that more of the word follows or none, then what readline may put in
+    place of `tail`: it replaces only what follows the last `=`, `:`, `@` or opening quote, and leaves quoting to us.
     """
     read = read_line(line)
     kept = read_line(line.removesuffix(tail))
@@ -82,8 +82,8 @@ def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) ->
     else:
         found = candidates(words, program)
     found = [one for one in found if one.value.startswith(begun)]
-    # With a backslash before it, it would be no home any more.
-    home = tail.partition("/")[0] if _HOME.match(tail) else ""
+    # A tilde with a backslash before it is no home folder.
+    home = _home_of(tail)
     typed = [home + quoted(one.value[len(begun + home) :], kept.quote) for one in found]
     ending = "open" if any(one.is_open for one in found) else "whole"
     if len(found) > 1 and environ.get("COMP_TYPE") not in CYCLING:
@@ -92,8 +92,8 @@ def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) ->
 
 
 def _with_descriptions(typed: list[str], found: list[Candidate], environ: Mapping[str, str]) -> list[str]:
-    """What bash shows as a list. What all have in common, which it inserts, ends before the descriptions begin."""
-    from gaia_mcp.cli.screen.terminal import cell_width, cells_cut
+    """What bash shows as a list. The prefix that all have in common, which it inserts, ends before the descriptions."""
+    from gaia_mcp.cli.screen.terminal import cell_width, cells_cut, fits
 
     columns = environ.get("COLUMNS", "")
     longest = max(map(cell_width, typed))
@@ -102,10 +102,17 @@ def _with_descriptions(typed: list[str], found: list[Candidate], environ: Mappin
         return typed
     lines = []
     for text, (_, description) in zip(typed, found, strict=True):
-        if cell_width(description) > room:
+        if not fits(description, room):
             description = cells_cut(description, room - 1) + "…"
         lines.append(f"{text}{' ' * (longest - cell_width(text))}  ({description})" if description else text)
     return lines
+
+
+def _home_of(tail: str) -> str:
+    """`~` or `~NAME` where a path begins so, else nothing."""
+    home, slash, _ = tail.partition("/")
+    is_home = slash and home.startswith("~") and all(each.isalnum() or each in "_.-" for each in home[1:])
+    return home if is_home else ""
 
 
 def _escaped(value: str) -> str:

@@ -1,26 +1,35 @@
-"""The words that say an argument, `key=value`, as a tool's schema has them. Pure: schema and words in, words out."""
+"""The words of a tool's arguments, `key=value`, from its schema. But for the file that an argument names, pure."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
-from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, type_in_words
+from gaia_mcp.toolspec.schema import (
+    choices_of,
+    default_of,
+    description_of,
+    parts_of,
+    properties_of,
+    required_of,
+    type_in_words,
+    types_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_UNIONS = ("anyOf", "oneOf", "allOf")
-# What is longer is not typed, but comes from a file.
+# A longer value is not typed, but comes from a file.
 MAX_VALUE_CHARS = 200
 
 
-def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[tuple[str, str]]:
-    """What the word of an argument may become, with descriptions: names that are not `given` yet, the required ones
-    first, and after the `=` values.
+def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[Candidate]:
+    """What the word of an argument may become: names that are not `given` yet, the required ones first, and after the
+    `=` values.
     """
     known = properties_of(schema)
     key, equals, value = incomplete.partition("=")
@@ -29,16 +38,16 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[t
         required = [name for name in required_of(schema) if name in known]
         names = [*required, *(name for name in known if name not in required)]
         return [
-            (_opened(name, known[name], schema, incomplete), described(name, schema))
+            Candidate(_opened(name, known[name], schema, incomplete), described(name, schema))
             for name in names
             if name not in taken and name
         ]
     if key.endswith(":") and key not in known:
         name = key[:-1]
-        return [(f"{name}:={text}", "") for text in _json_values(known.get(name), schema)]
+        return [Candidate(f"{name}:={text}") for text in _json_values(known.get(name), schema)]
     if value.startswith("@"):
-        return [(f"{key}=@{path}", "") for path, _ in file_names(value[1:])]
-    return [(f"{key}={text}", note) for text, note in _values(known.get(key), schema)]
+        return [Candidate(f"{key}=@{path}") for path, _ in file_names(value[1:])]
+    return [Candidate(f"{key}={text}", note) for text, note in _values(known.get(key), schema)]
 
 
 def described(name: str, schema: Any) -> str:
@@ -47,29 +56,29 @@ def described(name: str, schema: Any) -> str:
     parts = [type_in_words(known, schema)]
     if name in required_of(schema):
         parts.append("required")
-    if (default := _default(known, schema)) is not None:
+    if (default := default_of(known, schema)) is not None:
         parts.append(f"default {json.dumps(default, ensure_ascii=False)}")
-    text = _first(known, schema, "description")
-    return ", ".join(parts) + (f": {text.strip().partition(chr(10))[0]}" if isinstance(text, str) and text else "")
+    text = description_of(known, schema)
+    return ", ".join(parts) + (f": {text.strip().partition(chr(10))[0]}" if text else "")
 
 
 def needs_json(described: Any, schema: Any) -> bool:
-    """Whether a parameter takes nothing but objects, or lists of them, which are written as JSON."""
-    kinds = {kind for part in parts_of(described, schema, _UNIONS) for kind in _kinds(part)} - {"null"}
+    """Whether a parameter takes only objects, or lists of them, which are written as JSON."""
+    kinds = {kind for part in parts_of(described, schema) for kind in types_of(part)} - {"null"}
     if kinds == {"array"}:
-        items = [part["items"] for part in parts_of(described, schema, _UNIONS) if "items" in part]
-        kinds = {kind for item in items for part in parts_of(item, schema, _UNIONS) for kind in _kinds(part)}
+        items = [part["items"] for part in parts_of(described, schema) if "items" in part]
+        kinds = {kind for item in items for part in parts_of(item, schema) for kind in types_of(part)}
     return bool(kinds) and kinds <= {"object", "array"}
 
 
 def _opened(name: str, described: Any, schema: Any, incomplete: str) -> str:
-    # Whoever has typed the colon wants JSON.
+    # After the colon a value is JSON.
     return f"{name}:=" if incomplete == f"{name}:" or needs_json(described, schema) else f"{name}="
 
 
 def _values(described: Any, schema: Any) -> Iterator[tuple[str, str]]:
-    """Values to be typed after `=`: only those that really become what is meant."""
-    default = _default(described, schema)
+    """Values to be typed after `=`: only those that become the intended JSON value."""
+    default = default_of(described, schema)
     for choice in _choices(described, schema):
         text = choice if isinstance(choice, str) else json.dumps(choice, ensure_ascii=False)
         typed = typed_value(text, described, schema)
@@ -88,31 +97,15 @@ def _json_values(described: Any, schema: Any) -> Iterator[str]:
 
 def _choices(described: Any, schema: Any) -> Iterator[Any]:
     """The values that a parameter may have, as far as they can be listed, and its default."""
-    parts = parts_of(described, schema, _UNIONS)
+    parts = parts_of(described, schema)
     for item in [part["items"] for part in parts if "items" in part]:
-        parts += parts_of(item, schema, _UNIONS)
+        parts += parts_of(item, schema)
     for part in parts:
-        if "const" in part:
-            yield part["const"]
-        elif isinstance(part.get("enum"), list):
-            yield from part["enum"]
+        if choices := choices_of(part):
+            yield from choices
         else:
-            kinds = _kinds(part)
+            kinds = types_of(part)
             yield from (True, False) if "boolean" in kinds else ()
             yield from (None,) if "null" in kinds else ()
-    if (default := _default(described, schema)) is not None:
+    if (default := default_of(described, schema)) is not None:
         yield default
-
-
-def _kinds(part: dict[str, Any]) -> list[str]:
-    kinds = part.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds]
-    return [kind for kind in kinds if isinstance(kind, str)]
-
-
-def _default(described: Any, schema: Any) -> Any:
-    return _first(described, schema, "default")
-
-
-def _first(described: Any, schema: Any, key: str) -> Any:
-    return next((part[key] for part in parts_of(described, schema, _UNIONS) if key in part), None)

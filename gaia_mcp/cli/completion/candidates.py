@@ -1,64 +1,90 @@
-"""What the last word of a command line may become, as far as it is fit to be typed and shown. Knows no shell."""
+"""What the last word of a command line may become, as far as it can be typed and shown. Knows no shell."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-import typer
-
-from gaia_mcp.cli.app import COMMANDS, app
-from gaia_mcp.cli.completion.command_line import DESCRIPTION_CHARS, CommandLine
+from gaia_mcp.cli.completion.candidate import Candidate
+from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.table import PROGRAM
 from gaia_mcp.safetext import clean, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-# Nobody reads more lines than this, and cleaning them takes longer than finding them.
+    from gaia_mcp.cli.grammar.model import Argument, Command, Option
+    from gaia_mcp.cli.grammar.parsing import ParsedLine
+
+# A longer description has no place in a list.
+DESCRIPTION_CHARS = 120
+# A person reads no more lines than this, and cleaning them takes longer than finding them.
 MAX_DESCRIBED = 500
-# What ends so is not yet a whole word: a value, a name in that folder, or a class follows.
-OPEN_ENDS = ("=", "@", "/", ":")
-
-
-class Candidate(NamedTuple):
-    """The whole of what the word may become, and what that means."""
-
-    value: str
-    description: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether more belongs to the same word, so that no space may follow."""
-        return self.value.endswith(OPEN_ENDS)
+_MCP = PROGRAM.commands["mcp"]
 
 
 def candidates(words: Sequence[str], program: str = "gaia") -> list[Candidate]:
     """What the last of `words`, which follow the name of the program, may become; each begins with it."""
     *before, word = words or [""]
-    if (before and before[0] in COMMANDS) or (not before and program == "gmcp"):
+    # `mcp` may be left out.
+    if (before and before[0] in _listed(_MCP)) or (not before and program == "gmcp"):
         before.insert(0, "mcp")
-    command: Any = typer.main.get_command(app)
-    context = command.context_class(command, info_name=program)
-    line = CommandLine(command, context)
-    for given in before:
-        line.take(given)
-        if line.chosen is not None:
-            command = line.command.get_command(context, line.chosen)
-            if command is None:
-                return []
-            context = command.context_class(command, info_name=line.chosen, parent=context)
-            line = CommandLine(command, context)
-    return _presentable(line.offers(word), word)
+    return _presentable(_candidates(parse_line(before), word), word)
 
 
-def _presentable(offers: Iterator[tuple[str, str]], word: str) -> list[Candidate]:
+def _candidates(line: ParsedLine, word: str) -> Iterable[Candidate]:
+    name, equals, value = word.partition("=")
+    if line.awaited is not None:
+        return _values(line, line.awaited, word)
+    if line.only_arguments or not word.startswith("-"):
+        return _argument_candidates(line, word)
+    if equals and name in line.options:
+        return [Candidate(f"{name}={text}", about) for text, about in _values(line, line.options[name], value)]
+    return _option_candidates(line, word)
+
+
+def _argument_candidates(line: ParsedLine, word: str) -> Iterable[Candidate]:
+    if line.command.commands:
+        return [Candidate(name, each.summary) for name, each in _listed(line.command).items()]
+    if line.next_argument is not None:
+        found = _values(line, line.next_argument, word)
+        # Before the two dashes it would be an option.
+        return [each for each in found if line.only_arguments or not each.value.startswith("-")]
+    return [] if word or line.only_arguments else _option_candidates(line, word)
+
+
+def _option_candidates(line: ParsedLine, word: str) -> Iterator[Candidate]:
+    for name, option in line.options.items():
+        is_open = option.is_repeatable or option.parameter not in line.values
+        if is_open and name.startswith(word) and name.startswith("--"):
+            yield Candidate(name, option.help)
+
+
+def _values(line: ParsedLine, parameter: Argument | Option, word: str) -> list[Candidate]:
+    """What the first of a parameter's completers knows that knows anything."""
+    ctx = CompletionContext(line.values, word)
+    for completer in parameter.completers:
+        module, _, function = completer.rpartition(".")
+        found = getattr(import_module(f"gaia_mcp.cli.completion.{module}"), function)(ctx)
+        if matching := [each for each in found if each.value.startswith(word)]:
+            return matching
+    return []
+
+
+def _listed(group: Command) -> dict[str, Command]:
+    return {name: each for name, each in group.commands.items() if each.is_listed}
+
+
+def _presentable(found: Iterable[Candidate], word: str) -> list[Candidate]:
     """Without what cannot be typed or shown as it is, without repetitions, and with harmless descriptions."""
-    found: dict[str, str] = {}
-    for value, description in offers:
+    described: dict[str, str] = {}
+    for value, description in found:
         if value and value.startswith(word) and _is_typeable(value):
-            found.setdefault(value, description)
-    if len(found) > MAX_DESCRIBED:
-        return [Candidate(value) for value in found]
-    return [Candidate(value, one_line(encodable(text), DESCRIPTION_CHARS)) for value, text in found.items()]
+            described.setdefault(value, description)
+    if len(described) > MAX_DESCRIBED:
+        return [Candidate(value) for value in described]
+    return [Candidate(value, one_line(encodable(text), DESCRIPTION_CHARS)) for value, text in described.items()]
 
 
 def _is_typeable(value: str) -> bool:

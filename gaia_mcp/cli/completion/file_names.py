@@ -1,37 +1,42 @@
-"""Names of files and folders for a TAB: offered by us, so that every shell completes them alike, also after `key=@`."""
+"""Paths of files and folders at a TAB: completed by us, so that every shell does it alike, also after `key=@`."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# Words, each with a description. Typer reads this while the program runs.
-Offers = list[tuple[str, str]]
+from gaia_mcp.cli.completion.candidate import Candidate
+from gaia_mcp.cli.completion.context import CompletionContext
 
 
-def folder_names(incomplete: str) -> Offers:
-    """The folders whose paths begin so."""
-    return file_names(incomplete, only_folders=True)
+def files(ctx: CompletionContext) -> list[Candidate]:
+    """Files and folders."""
+    return file_names(ctx.word)
 
 
-def object_files(incomplete: str) -> Offers:
-    """`@FILE`, where an object is wanted as JSON."""
-    if not incomplete.startswith("@"):
-        return [("@", "a file that holds them"), ("-", "standard input")]
-    return [(f"@{path}", "") for path, _ in file_names(incomplete[1:])]
+def folder_names(ctx: CompletionContext) -> list[Candidate]:
+    """Folders alone."""
+    return file_names(ctx.word, only_folders=True)
 
 
-def file_names(incomplete: str, *, only_folders: bool = False) -> Offers:
+def object_files(ctx: CompletionContext) -> list[Candidate]:
+    """`@FILE`, for a parameter that is a JSON object."""
+    if not ctx.word.startswith("@"):
+        return [Candidate("@", "a file that holds them"), Candidate("-", "standard input")]
+    return [Candidate(f"@{path}") for path, _ in file_names(ctx.word[1:])]
+
+
+def file_names(begun: str, *, only_folders: bool = False) -> list[Candidate]:
     """The files and folders whose paths begin so; hidden ones only for a name that begins with a dot."""
-    folder, slash, begun = incomplete.rpartition("/")
+    folder, slash, name = begun.rpartition("/")
     found = []
     try:
         with os.scandir(Path(folder + slash).expanduser() if folder + slash else ".") as entries:
             for entry in entries:
-                if entry.name.startswith(begun) and (begun.startswith(".") or not entry.name.startswith(".")):
+                if entry.name.startswith(name) and (name.startswith(".") or not entry.name.startswith(".")):
                     is_folder = entry.is_dir()
                     if is_folder or not only_folders:
                         found.append(f"{folder}{slash}{entry.name}" + ("/" if is_folder else ""))
     except (OSError, RuntimeError, ValueError):
         return []  # No such folder, or no such home.
-    return [(path, "") for path in sorted(found)]
+    return [Candidate(path) for path in sorted(found)]

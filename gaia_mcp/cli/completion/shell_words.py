@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 _BLANKS = " \t\n"
 # What ends a word without being part of one, and names a file as the next.
 _REDIRECTIONS = "<>"
-# Everything else means something to some shell, at least somewhere in a word.
-_SAFE = re.compile(r"[\w%+,./:=@^-]", re.ASCII)
+# Beside letters and digits. Every other ASCII character has a meaning in some shell, at least somewhere in a word.
+_SAFE = "_%+,./:=@^-"
+# What has a meaning between double quotes, too.
+_SPECIAL_IN_QUOTES = '"\\$`'
 
 
 class Line(NamedTuple):
@@ -56,9 +57,9 @@ def quoted(text: str, quote: str = "") -> str:
     if quote == "'":
         return text.replace("'", "'\\''")
     if quote == '"':
-        return re.sub(r'(["\\$`])', r"\\\1", text)
+        return "".join(f"\\{character}" if character in _SPECIAL_IN_QUOTES else character for character in text)
     return "".join(
         # Letters of other alphabets mean nothing to any shell.
-        character if _SAFE.fullmatch(character) or not character.isascii() else f"\\{character}"
+        character if character in _SAFE or character.isalnum() or not character.isascii() else f"\\{character}"
         for character in text
     )

@@ -1,93 +1,91 @@
-"""What the parameters of commands may become at a TAB. From files alone, never by connecting, and never with an error.
+"""What completes the parameters of commands at a TAB: from files alone, never by connecting, and never with an error.
 
-Each function is a parameter's `autocompletion`: given the context, in which stands what the line says already, and the
-word so far, it returns whole words, or pairs of word and description.
+Each public function that takes a context alone is the `autocompletion` of parameters. Their names stand in the table of
+`cli/grammar`; Typer never calls them. Candidates that do not begin as the word does are dropped by the caller.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gaia_mcp.cli.completion.file_names import Offers, file_names
-from gaia_mcp.errors import MCPError
-
-if TYPE_CHECKING:
-    from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.cli.completion.candidate import Candidate
+from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.completion.file_names import file_names
 
 # An agent is a class of its own, not one that is hidden in another.
 _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _VARIABLES = re.compile(r"\{[+#./;?&]?([^{}]+)\}")
 
 
-def server_names(ctx: Any, incomplete: str) -> Offers:
+def server_names(ctx: CompletionContext) -> list[Candidate]:
     """The configured servers whose names begin so, with how each is reached."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
 
     named = ctx.params.get("names") or ()
     found = []
-    for name, raw in configured(ctx).items():
-        if not name.startswith(incomplete) or name in named:
+    for name, raw in ctx.servers.items():
+        if not name.startswith(ctx.word) or name in named:
             continue
         try:
             entry = read_entry(name, raw)
             text = entry.described()
-            found.append((name, f"disabled: {text}" if entry.disabled else text))
+            found.append(Candidate(name, f"disabled: {text}" if entry.disabled else text))
         except EntryError as error:
-            found.append((name, f"invalid: {error.message}"))
+            found.append(Candidate(name, f"invalid: {error.message}"))
     return found
 
 
-def call_targets(ctx: Any, incomplete: str) -> Offers:
+def call_targets(ctx: CompletionContext) -> list[Candidate]:
     """Servers, and after the dot of `SERVER.` its tools."""
-    found = server_names(ctx, incomplete)
-    for name in configured(ctx) if "." in incomplete else ():
-        if incomplete.startswith(f"{name}."):
-            found += [(f"{name}.{tool}", text) for tool, text in _described(_known(ctx, name, "tools"))]
+    found = server_names(ctx)
+    for name in ctx.servers if "." in ctx.word else ():
+        if ctx.word.startswith(f"{name}."):
+            found += [Candidate(f"{name}.{tool}", text) for tool, text in _described(ctx.known(name, "tools"))]
     return found
 
 
-def call_words(ctx: Any, incomplete: str) -> Offers:
+def call_words(ctx: CompletionContext) -> list[Candidate]:
     """The tools of the server that the line names, and then the arguments of the tool."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
     server, tool, given = called(ctx)
-    tools = _known(ctx, server, "tools")
+    tools = ctx.known(server, "tools")
     if not tool:
         return _described(tools)
     schema = next((known.get("inputSchema") for known in tools if known["name"] == tool), None)
-    return argument_words(schema, given, incomplete)
+    return argument_words(schema, given, ctx.word)
 
 
-def check_tools(ctx: Any, incomplete: str) -> Offers:  # noqa: ARG001 (Typer asks with both)
+def check_tools(ctx: CompletionContext) -> list[Candidate]:
     """The tools of the servers that the line names to be tested."""
-    return [offer for name in ctx.params.get("words") or () for offer in _described(_known(ctx, name, "tools"))]
+    return [tool for name in ctx.params.get("words") or () for tool in _described(ctx.known(name, "tools"))]
 
 
-def check_words(ctx: Any, incomplete: str) -> Offers:
+def check_words(ctx: CompletionContext) -> list[Candidate]:
     """The servers that are not named yet, and the arguments of the tool that is to be called."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
     words, tool = ctx.params.get("words") or [], ctx.params.get("call_tool")
     found = []
     for name in words if tool else ():
-        schema = next((known.get("inputSchema") for known in _known(ctx, name, "tools") if known["name"] == tool), None)
-        found += argument_words(schema, words, incomplete)
-    return [*found, *(offer for offer in server_names(ctx, incomplete) if offer[0] not in words)]
+        schema = next((known.get("inputSchema") for known in ctx.known(name, "tools") if known["name"] == tool), None)
+        found += argument_words(schema, words, ctx.word)
+    return [*found, *(server for server in server_names(ctx) if server.value not in words)]
 
 
-def prompt_names(ctx: Any, incomplete: str) -> Offers:  # noqa: ARG001
+def prompt_names(ctx: CompletionContext) -> list[Candidate]:
     """The prompts of the server that the line names."""
-    return _described(_known(ctx, ctx.params.get("name", ""), "prompts"))
+    return _described(ctx.known(ctx.params.get("name", ""), "prompts"))
 
 
-def prompt_words(ctx: Any, incomplete: str) -> Offers:
+def prompt_words(ctx: CompletionContext) -> list[Candidate]:
     """The arguments of the prompt that the line names."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
-    known = _known(ctx, ctx.params.get("name", ""), "prompts")
+    known = ctx.known(ctx.params.get("name", ""), "prompts")
     listed = next((prompt.get("arguments") for prompt in known if prompt["name"] == ctx.params.get("prompt")), None)
     arguments = [
         argument
@@ -98,17 +96,17 @@ def prompt_words(ctx: Any, incomplete: str) -> Offers:
         "properties": {each["name"]: {"type": "string", "description": each.get("description")} for each in arguments},
         "required": [each["name"] for each in arguments if each.get("required") is True],
     }
-    return argument_words(schema, ctx.params.get("words") or [], incomplete)
+    return argument_words(schema, ctx.params.get("words") or [], ctx.word)
 
 
-def resource_uris(ctx: Any, incomplete: str) -> Offers:  # noqa: ARG001
+def resource_uris(ctx: CompletionContext) -> list[Candidate]:
     """The resources and templates of the server that the line names."""
-    found = _known(ctx, ctx.params.get("name", ""), "resources")
-    offers = [(each.get("uri") or each.get("uriTemplate"), each) for each in found]
-    return [(uri, _description(each)) for uri, each in offers if isinstance(uri, str)]
+    found = ctx.known(ctx.params.get("name", ""), "resources")
+    uris = [(each.get("uri") or each.get("uriTemplate"), each) for each in found]
+    return [Candidate(uri, _description(each)) for uri, each in uris if isinstance(uri, str)]
 
 
-def template_words(ctx: Any, incomplete: str) -> Offers:
+def template_words(ctx: CompletionContext) -> list[Candidate]:
     """The variables of the template that the line names."""
     from gaia_mcp.cli.completion.argument_words import argument_words
 
@@ -118,98 +116,75 @@ def template_words(ctx: Any, incomplete: str) -> Offers:
         for name in group.split(",")
     ]
     schema = {"properties": {name: {"type": "string"} for name in names}}
-    return argument_words(schema, ctx.params.get("words") or [], incomplete)
+    return argument_words(schema, ctx.params.get("words") or [], ctx.word)
 
 
-def agent_names(incomplete: str) -> Offers:
+def agent_names(ctx: CompletionContext) -> list[Candidate]:
     """The built-in agents, Python files, and after the colon of `FILE.py:` the classes in it."""
     from gaia_mcp.agents.loader import BUILT_IN
 
-    name, colon, _ = incomplete.rpartition(":")
+    name, colon, _ = ctx.word.rpartition(":")
     if colon and name.endswith(".py"):
         try:
             classes = _CLASS.findall(Path(name).expanduser().read_text("utf-8"))
         except (OSError, ValueError):
             return []
-        return [(f"{name}:{found}", "") for found in classes]
-    found = [(agent, "built in") for agent in BUILT_IN if agent.startswith(incomplete)]
-    for path, _ in file_names(incomplete):
+        return [Candidate(f"{name}:{found}") for found in classes]
+    found = [Candidate(agent, "built in") for agent in BUILT_IN if agent.startswith(ctx.word)]
+    for path, _ in file_names(ctx.word):
         if path.endswith("/"):
-            found.append((path, ""))
+            found.append(Candidate(path))
         elif path.endswith(".py"):
-            found.append((f"{path}:", ""))
+            found.append(Candidate(f"{path}:"))
     return found
 
 
-def shell_names(incomplete: str) -> Offers:  # noqa: ARG001 (Typer filters)
+def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that there is a script for."""
     from gaia_mcp.cli.completion.scripts import SHELLS
 
-    return [(shell, "") for shell in SHELLS]
+    return [Candidate(shell) for shell in SHELLS if shell.startswith(ctx.word)]
 
 
-def log_levels(incomplete: str) -> Offers:  # noqa: ARG001
+def log_levels(ctx: CompletionContext) -> list[Candidate]:
     """The levels of log messages, the least first."""
     from gaia_mcp.protocol.envelope import LOG_LEVELS
 
-    return [(level, "") for level in LOG_LEVELS]
+    return [Candidate(level) for level in LOG_LEVELS if level.startswith(ctx.word)]
 
 
-def host_names(incomplete: str) -> Offers:
+def host_names(ctx: CompletionContext) -> list[Candidate]:
     """The hosts that we know, and files."""
     from gaia_mcp.hosts.known import HOSTS
 
-    return [*((host.key, host.title) for host in HOSTS.values()), *file_names(incomplete)]
+    return [*(Candidate(host.key, host.title) for host in HOSTS.values()), *file_names(ctx.word)]
 
 
-def configured(ctx: Any) -> dict[str, Any]:
-    """The entries of the configuration that the line names, as they are written; none of one that cannot be read."""
-    try:
-        return _store(ctx).servers()
-    except (MCPError, OSError):
-        return {}
+def entry_keys(ctx: CompletionContext) -> list[Candidate]:
+    """The members of the entry of the server that the line names."""
+    from gaia_mcp.cli.entries.difference import members
+
+    return [Candidate(key) for key in members(ctx.servers.get(ctx.params.get("name", "")))]
 
 
-def called(ctx: Any) -> tuple[str, str, list[str]]:
+def called(ctx: CompletionContext) -> tuple[str, str, list[str]]:
     """Server, tool and arguments of the call that the line says so far; empty where it says nothing."""
     from gaia_mcp.names import split_tool_name
 
-    target, words, servers = ctx.params.get("target") or "", list(ctx.params.get("words") or []), configured(ctx)
+    target, words, servers = ctx.params.get("target") or "", list(ctx.params.get("words") or []), ctx.servers
     if target not in servers and (parts := split_tool_name(target, servers)) is not None:
         return *parts, words
     return target, words[0] if words else "", words[1:]
 
 
-def known_tool(ctx: Any) -> tuple[str, str, dict[str, Any] | None]:
+def known_tool(ctx: CompletionContext) -> tuple[str, str, dict[str, Any] | None]:
     """Server and tool that the line calls, and how the server described that tool when it was last seen."""
     server, name, _ = called(ctx)
-    return server, name, next((tool for tool in _known(ctx, server, "tools") if tool["name"] == name), None)
+    return server, name, next((tool for tool in ctx.known(server, "tools") if tool["name"] == name), None)
 
 
-def _store(ctx: Any) -> ConfigStore:
-    from gaia_mcp.config.store import ConfigStore
-
-    config = ctx.params.get("config")
-    return ConfigStore.locate(Path(config) if config else None)
-
-
-def seen(ctx: Any, server: str, kind: str) -> list[dict[str, Any]] | None:
-    """What a server had of some kind when it was last seen, None if that is not known."""
-    from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.server_cache import ServerCache
-
-    try:
-        return ServerCache(cache_folder(), _store(ctx).entry(server)).seen(kind)
-    except (MCPError, OSError):
-        return None
-
-
-def _known(ctx: Any, server: str, kind: str) -> list[dict[str, Any]]:
-    return seen(ctx, server, kind) or []
-
-
-def _described(items: list[dict[str, Any]]) -> Offers:
-    return [(item["name"], _description(item)) for item in items]
+def _described(items: list[dict[str, Any]]) -> list[Candidate]:
+    return [Candidate(item["name"], _description(item)) for item in items]
 
 
 def _description(item: dict[str, Any]) -> str:

@@ -8,28 +8,32 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
-from gaia_mcp.cli.completion.command_line import CommandLine
-from gaia_mcp.cli.completion.sources import configured, known_tool, seen
+from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.completion.sources import known_tool
+from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
-from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, type_in_words
+from gaia_mcp.toolspec.schema import default_of, description_of, parts_of, properties_of, required_of, type_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 EXPLANATION_CHARS = 1000
 # Of an argument that is an object this much is shown of what stands in it; more would bury the others.
 MAX_DEPTH = 2
 MAX_MEMBERS = 40
-UNIONS = ("anyOf", "oneOf", "allOf")
 # What stands for two values in the example, where the schema lists none.
 _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true", "false"]}
 
 
-def write_tool(command: Any, context: Any, formatter: Any) -> bool:
+def called_line(words: Sequence[str]) -> CompletionContext:
+    """What the words after `call` name."""
+    return CompletionContext(parse_line(["mcp", "call", *words]).values)
+
+
+def write_tool(line: CompletionContext, command: Any, context: Any, formatter: Any) -> bool:
     """Write the page of the tool that the line names, if it is known; whether it was."""
-    _understand(command, context)
-    server, name, tool = known_tool(context)
+    server, name, tool = known_tool(line)
     if tool is None:
         return False
     schema = tool.get("inputSchema")
@@ -45,8 +49,8 @@ def write_tool(command: Any, context: Any, formatter: Any) -> bool:
         formatter.write_paragraph()
         with formatter.indentation():
             # One by one: together they would be filled, and a list is read by its lines.
-            for line in encodable(clean(description.strip())).splitlines():
-                formatter.write_text(line)
+            for text in encodable(clean(description.strip())).splitlines():
+                formatter.write_text(text)
     if words:
         with formatter.section("Arguments"):
             rows: list[tuple[str, str]] = []
@@ -65,16 +69,16 @@ def write_tool(command: Any, context: Any, formatter: Any) -> bool:
     return True
 
 
-def write_note(context: Any, formatter: Any) -> None:
+def write_note(line: CompletionContext, formatter: Any) -> None:
     """Why there is no such page, for a tool that is not known, and what to do about it."""
-    server, name, _ = known_tool(context)
-    servers = configured(context)
+    server, name, _ = known_tool(line)
+    servers = line.servers
     # None at all may also be a file that cannot be read.
     if server and servers and server not in servers:
         note, meant = f"There is no server {server!r}", did_you_mean(server, servers)
     elif not (server and name):
         return
-    elif (tools := seen(context, server, "tools")) is not None:
+    elif (tools := line.seen(server, "tools")) is not None:
         note, meant = f"{_shown(server)} has no tool {name!r}", did_you_mean(name, [tool["name"] for tool in tools])
     else:
         note, meant = f"What {_shown(name)} takes is not known", f"look once with: gaia mcp tools {_shown(server)}"
@@ -82,16 +86,8 @@ def write_note(context: Any, formatter: Any) -> None:
     formatter.write_text("; ".join(filter(None, [note, meant])))
 
 
-def _understand(command: Any, context: Any) -> None:
-    line = CommandLine(command, context)
-    for word in context.meta.get("gaia_mcp.words", ()):
-        line.take(word)
-
-
 def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
-    parts = parts_of(described, schema, UNIONS)
-    text = next((part["description"] for part in parts if isinstance(part.get("description"), str)), "")
-    default = next((part["default"] for part in parts if "default" in part), None)
+    text, default = description_of(described, schema), default_of(described, schema)
     said = [type_in_words(described, schema) + (f". {text}" if text else "")]
     if is_required:
         said.append("[required]")
@@ -102,8 +98,8 @@ def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
 
 def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]:
     """A row for each member of an object, or of the objects in a list, indented by how deep in it they are."""
-    parts = parts_of(described, root, UNIONS)
-    parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root, UNIONS)]
+    parts = parts_of(described, root)
+    parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root)]
     for part in parts:
         members, required = part.get("properties"), part.get("required")
         for name, member in members.items() if isinstance(members, dict) else ():

@@ -79,16 +79,16 @@ def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *
         check_server_name(new_name)
         if new_name in store.names() and store.source_of(new_name) == store.path:
             raise ServerExistsError(new_name, store.path)
-    entry = read_entry(name, change.after, store.path)
-    different = differences(name, change.before, change.after)
+    entry, earlier = read_entry(name, change.after, store.path), readable(name, change.before)
+    different = differences(change.before, earlier, entry)
     if new_name != name:
         different["name"] = Difference(name, new_name)
     saved = Saved(different, {}, "")
     if not different:
         return saved
-    if not no_check and _essence(entry) != _essence(readable(name, change.before)):
+    if not no_check and _essence(entry) != _essence(earlier):
         saved = Saved(different, *tried(entry, deadline))
-    store.replace(name, change.before, change.after, new_name=new_name)
+    store.replace(name, change.before, entry, new_name=new_name)
     if new_name != name:
         RunLogs(log_folder(), name, store.path).move_to(RunLogs(log_folder(), new_name, store.path))
     warn_of_secrets(_changed_part(change.after, different))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ class Difference(NamedTuple):
     after: Any
 
 
-def differences(name: str, before: Any, after: Any) -> dict[str, Difference]:
-    """Every member in which two versions of the entry `name` differ, each variable and header on its own."""
-    old, new = members(before), members(after)
-    old_shown, new_shown = _shown(name, before), _shown(name, after)
+def differences(before: Any, earlier: ServerEntry | None, later: ServerEntry) -> dict[str, Difference]:
+    """Every member in which two versions of an entry differ, each variable and header on its own. `before` is the
+    earlier one as it stands in its file, `earlier` the same, if it is valid.
+    """
+    old, new = members(before), members(later.raw)
+    old_shown, new_shown = _shown(before, earlier), _shown(later.raw, later)
     return {
         key: Difference(old_shown.get(key), new_shown.get(key))
         for key in {**old, **new}
@@ -33,7 +36,7 @@ def differences(name: str, before: Any, after: Any) -> dict[str, Difference]:
 def members(raw: Any) -> dict[str, Any]:
     """The members of an entry; a variable is called `env.NAME`, a header `headers.NAME`."""
     found: dict[str, Any] = {}
-    for key, value in raw.items() if isinstance(raw, dict) else ():
+    for key, value in raw.items() if isinstance(raw, Mapping) else ():
         if key in ("env", "headers") and isinstance(value, dict):
             found.update({f"{key}.{inner}": held for inner, held in value.items()})
         else:
@@ -42,7 +45,7 @@ def members(raw: Any) -> dict[str, Any]:
 
 
 def readable(name: str, raw: Any) -> ServerEntry | None:
-    """The entry, if it makes sense."""
+    """The entry, if it is valid."""
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import EntryError
 
@@ -61,10 +64,9 @@ def in_words(value: Any) -> str:
     return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 400)
 
 
-def _shown(name: str, raw: Any) -> dict[str, Any]:
+def _shown(raw: Any, entry: ServerEntry | None) -> dict[str, Any]:
     from gaia_mcp.safetext import MASK
 
-    entry = readable(name, raw)
     if entry is None:
         return dict.fromkeys(members(raw), MASK)
     visible = members({key: value for key, value in entry.masked().items() if key in SHOWN})

@@ -69,17 +69,15 @@ def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocati
 
 
 def enabled_names(store: ConfigStore) -> list[str]:
-    """The servers worth asking; one whose entry makes no sense is told about and passed over."""
-    from gaia_mcp.config.entries import read_entry
+    """The servers that are not disabled. An invalid entry is a remark."""
     from gaia_mcp.errors import EntryError
 
     names = []
-    for name, raw in store.servers().items():
-        try:
-            if not read_entry(name, raw).disabled:
-                names.append(name)
-        except EntryError as error:
-            remark(f"passed over: {error.message}")
+    for name, entry in store.entries().items():
+        if isinstance(entry, EntryError):
+            remark(f"passed over: {entry.message}")
+        elif not entry.disabled:
+            names.append(name)
     return names
 
 

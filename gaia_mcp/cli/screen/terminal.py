@@ -98,14 +98,20 @@ def cell_width(text: str) -> int:
     return cell_len(text)
 
 
+def fits(text: str, width: int) -> bool:
+    """Whether `text` takes no more than `width` columns."""
+    # Of a long text the beginning tells, such as one that was cut before and ends in `…`.
+    return len(text) <= width if text[: width + 1].isascii() else cell_width(text) <= width
+
+
 def cells_cut(text: str, width: int) -> str:
     """The beginning of `text`, no wider than `width`."""
     width = max(width, 0)
-    if text.isascii():
+    if text[:width].isascii():
         return text[:width]
     from rich.cells import set_cell_size
 
-    return text if cell_width(text) <= width else set_cell_size(text, width)
+    return text if fits(text, width) else set_cell_size(text, width)
 
 
 def _told(variable: str) -> int:

@@ -1,7 +1,8 @@
-"""The right to read, while calls run. Who has read a call keeps it, for most are done at once; if the call lasts, it is
-taken away.
+"""Leader and followers: one thread, the leader, reads; the others wait to lead, or run calls.
 
-Passing it on before each call would wake another thread every time, which is a fifth of what a small call costs.
+A leader that has read a call may go on leading while it runs the call, for most calls end at once. If the call lasts,
+a watch deposes the leader, so that a follower can read. Deposing before each call would wake another thread every time,
+which is a fifth of what a small call costs.
 """
 
 from __future__ import annotations
@@ -13,56 +14,56 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A call that lasts keeps a ping or a cancellation waiting for two of these at most.
+# A call that lasts delays a ping or a cancellation by two of these at most.
 TICK_SECONDS = 0.005
-# After this many without a call nobody looks any more, until the next one.
+# After this many ticks without a new call the watch sleeps until the next one.
 IDLE_TICKS = 10
 
 
-class Turn:
-    """Held by one thread at a time. `relieve` sees to it that somebody waits for a turn that has been taken away."""
+class Leadership:
+    """Held by one thread at a time. `on_depose` is called before a leader is deposed: a follower has to be there."""
 
-    def __init__(self, relieve: Callable[[], None], tick_seconds: float = TICK_SECONDS) -> None:
-        self._relieve = relieve
+    def __init__(self, on_depose: Callable[[], None], tick_seconds: float = TICK_SECONDS) -> None:
+        self._on_depose = on_depose
         self._tick_seconds = tick_seconds
-        self._taken = threading.Lock()
+        self._held = threading.Lock()
         # Held to touch what follows.
         self._lock = threading.Lock()
         self._kept_for: object = None
         self._calls = 0
         self._is_watched = False
-        self._wanted = threading.Event()
-        self._watch = threading.Thread(target=self._look, name="turn", daemon=True)
+        self._wake = threading.Event()
+        self._watch = threading.Thread(target=self._depose_slow_leaders, name="watch", daemon=True)
 
-    def take(self) -> None:
-        """Wait for the turn."""
-        self._taken.acquire()
+    def acquire(self) -> None:
+        """Become the leader, as soon as there is no other."""
+        self._held.acquire()
 
-    def pass_on(self) -> None:
-        """Let go of it."""
-        self._taken.release()
+    def release(self) -> None:
+        """Stop leading."""
+        self._held.release()
 
     def keep(self, call: object) -> None:
-        """Begin a call without passing the turn on."""
+        """Go on leading while this call runs, unless it lasts."""
         with self._lock:
             self._kept_for = call
             self._calls += 1
             if self._is_watched:
                 return
             self._is_watched = True
-        self._wanted.set()
+        self._wake.set()
         if not self._watch.is_alive():
             self._watch.start()
 
     def is_kept(self, call: object) -> bool:
-        """Whether the turn, after this call, is still there for whoever ran it."""
+        """After the call: whether the thread that ran it still leads."""
         with self._lock:
             if self._kept_for is not call:
                 return False
             self._kept_for = None
         return True
 
-    def _look(self) -> None:
+    def _depose_slow_leaders(self) -> None:
         seen = idle = 0
         while True:
             time.sleep(self._tick_seconds)
@@ -74,8 +75,8 @@ class Turn:
                     self._kept_for = None
                 elif idle > IDLE_TICKS:
                     self._is_watched = False
-                    self._wanted.clear()
+                    self._wake.clear()
             if lasts:
-                self._relieve()
-                self._taken.release()
-            self._wanted.wait()
+                self._on_depose()
+                self._held.release()
+            self._wake.wait()

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
-from gaia_mcp.cli.calls.prestart import MAX_TIMEOUT_SECONDS, MIN_TIMEOUT_SECONDS, OPTIONS_WITH_VALUE, OPTIONS_WITHOUT
+from gaia_mcp.cli.calls.prestart import call_of
+from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.cli.conftest import BIN
 from tests.waiting import wait_until
 
@@ -150,17 +155,67 @@ def test_a_signal_while_typer_is_loaded_stops_the_server(gaia: Gaia, number: int
     assert (process.returncode, out, err) == (code, b"", b"")
 
 
-def test_the_options_that_are_known_ahead_are_those_of_the_command() -> None:
-    """Ours: the two readings of the command line agree."""
-    command = typer.main.get_command(app).get_command(None, "mcp").get_command(None, "call")  # type: ignore[attr-defined]
-    options = {
-        name: parameter
-        for parameter in command.params
-        for name in parameter.opts
-        if name.startswith("--") and name not in ("--help", "--debug", "--locked", "--lock-file")
-    }
+WORDS = (
+    "demo",
+    "demo.greet",
+    "greet",
+    "name=Ada",
+    "3",
+    "0",
+    "1e9",
+    "nan",
+    "soon",
+    "",
+    "-",
+    "--",
+    "-x",
+    "--nonsense",
+    "--json=",
+)
+OPTIONS = {name: each for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names}
+# With these Typer comes first, though it accepts them.
+TYPER_FIRST = {"help", "debug", "locked", "lock_file"}
 
-    assert {name for name, parameter in options.items() if not parameter.is_flag} == set(OPTIONS_WITH_VALUE)
-    assert {name for name, parameter in options.items() if parameter.is_flag} == set(OPTIONS_WITHOUT)
-    seconds = options["--timeout"].type
-    assert (seconds.min, seconds.max) == (MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS)
+
+def parsed_by_typer(words: list[str]) -> dict[str, Any] | None:
+    """What `call` would be run with, but for what Typer sets by itself; None for a line that it refuses."""
+    group = typer.main.get_command(app).get_command(None, "mcp")  # type: ignore[attr-defined]
+    try:
+        context = group.get_command(None, "call").make_context("call", list(words))
+    except (typer.BadParameter.__mro__[2], typer.Exit):
+        return None
+    return {name: value for name, value in context.params.items() if value not in (None, False, ())}
+
+
+def lines_of_call() -> st.SearchStrategy[list[str]]:
+    """Words, of which most are options of `call` or their values."""
+    options, values = st.sampled_from(sorted(OPTIONS)), st.sampled_from(WORDS)
+    attached = st.builds("{}={}".format, options, values)
+    return st.lists(st.one_of(values, options, attached, st.text(max_size=4)), max_size=8)
+
+
+@given(lines_of_call())
+@example(["demo", "greet", "--timeout", "3", "--timeout=nan"])
+@example(["demo", "greet", "--timeout", "0.01", "--args", "--json", "--config=x"])
+@example(["demo", "--", "greet", "--help", "--debug"])
+@example(["demo", "--read-only", "--quiet", "--output-dir", "x", "--json"])
+def test_a_call_is_read_early_as_typer_will_read_it(words: list[str]) -> None:
+    """Ours: the same server, tool, arguments, file and time; and no line that Typer refuses, or has to see first."""
+    with redirect_stdout(StringIO()):
+        expected = parsed_by_typer(words)
+    if expected is not None and not TYPER_FIRST.isdisjoint(expected):
+        expected = None
+
+    for lead in (["call"], ["mcp", "call"]):
+        call = call_of([*lead, *words])
+
+        assert (call is None) == (expected is None)
+        for name in expected or ():
+            assert type(expected[name])(call[name]) == expected[name]  # type: ignore[index]
+
+
+def test_a_line_that_calls_nothing_is_not_read() -> None:
+    """Ours: `call` may also be the value of an option."""
+    assert call_of(["mcp", "--", "call"]) is None
+    assert call_of(["mcp", "call", "--config", "call"]) is None
+    assert call_of(["mcp", "list", "call"]) is None

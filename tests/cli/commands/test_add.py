@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,29 @@ from tests.cli.conftest import SERVERS, entry_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
+
+# Runs a command in this interpreter, and counts how often an entry is read by then, in any thread.
+COUNTED = """
+import sys, threading
+from gaia_mcp.cli.program import _run
+reads = []
+def seen(frame, event, _):
+    if event == "call" and frame.f_code.co_name == "read_entry":
+        reads.append(frame)
+threading.setprofile(seen)
+sys.setprofile(seen)
+status = _run(sys.argv[1:])
+sys.setprofile(None)
+print(len(reads), file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def reads_during(gaia: Gaia, *arguments: str) -> int:
+    """How often a command that succeeds reads an entry."""
+    program = [sys.executable, "-c", COUNTED, "mcp", *arguments]
+    done = subprocess.run(program, cwd=gaia.cwd, env=gaia.environ, capture_output=True, timeout=60, check=True)
+    return int(done.stderr.split()[-1])
 
 
 def saved(gaia: Gaia) -> Any:
@@ -257,3 +281,17 @@ def test_an_argument_that_only_this_folder_has_is_told(gaia: Gaia) -> None:
         assert ran.code == 0
         assert ran.stderr.startswith(said) == ("--cwd" not in words)
     assert said not in gaia("add", "y", "--no-check", "--", "gaia", "mcp", "serve", "demo").stderr
+
+
+def test_an_entry_is_read_once(gaia: Gaia) -> None:
+    """Ours: what has been read is handed on, from the command line to the server and to the file."""
+    assert reads_during(gaia, "add", "demo", "--", "gaia", "mcp", "serve", "demo") == 1
+    assert reads_during(gaia, "list", "--check", "--json") == 1
+    assert reads_during(gaia, "add", "web", "--no-check", "--url", "https://host") == 1
+
+
+def test_an_option_does_not_hide_what_is_wrong_with_the_json(gaia: Gaia) -> None:
+    """Ours: it is given to be saved, not to be mended."""
+    for entry in ({"command": "x", "env": 5}, {"command": "x", "timeout": -1}):
+        ran = gaia("add", "x", "--no-check", "--json", json.dumps(entry), "--env", "A=1", "--request-timeout", "5")
+        assert ran.code == 3

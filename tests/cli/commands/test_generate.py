@@ -27,13 +27,16 @@ def checkout(tmp_path: Path) -> Path:
 def test_what_is_committed_is_what_the_commands_say() -> None:
     """Ours: byte for byte. After a change of a command: gaia mcp generate, and both are committed."""
     wanted = generated()
+    written = {path for part in ("man", "completions") for path in (ROOT / part).iterdir()}
 
-    assert {name: (ROOT / name).read_bytes() for name in wanted if (ROOT / name).exists()} == {
-        name: text.encode() for name, text in wanted.items()
-    }
-    assert {
-        f"{path.parent.name}/{path.name}" for part in ("man", "completions") for path in (ROOT / part).iterdir()
-    } == {*wanted}
+    differing = [name for name, text in wanted.items() if not _holds(ROOT / name, text)]
+
+    assert differing == [], "write them with: gaia mcp generate"
+    assert {str(path.relative_to(ROOT)) for path in written} == {*wanted} - {"gaia_mcp/cli/grammar/table.py"}
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
 
 
 def test_the_files_are_written_and_then_are_as_they_should_be(gaia: Gaia, checkout: Path) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.cli.calls.recorder import Recording, Relay, pass_stderr
+from gaia_mcp.cli.commands.record import _pass_stderr
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.protocol.framing import LineBuffer
+from gaia_mcp.session.recorder import Recording, Relay
 from tests.cli.conftest import BIN, descendants, entry_of, run_on_terminal
 from tests.waiting import wait_until
 
@@ -176,7 +177,7 @@ def test_stderr_that_nobody_reads_ends_nothing() -> None:
     own = os.dup(2)
     os.dup2(writing, 2)
     try:
-        pass_stderr(b"x")
+        _pass_stderr(b"x")
     finally:
         os.dup2(own, 2)
         os.close(own)
@@ -306,7 +307,7 @@ def _limit_files() -> None:
 
 def test_a_message_is_in_the_file_before_it_is_passed_on(double: Gaia) -> None:
     """Ours: so an answer never precedes its question, and nothing that somebody has heard is missing."""
-    relay = Relay(None, None, Recording(double.cwd / "r.jsonl", "s"))  # type: ignore[arg-type]
+    relay = Relay(None, None, Recording(double.cwd / "r.jsonl", "s", print))  # type: ignore[arg-type]
     pieces = iter([b'{"id": 1}\n', b""])
     found: list[Any] = []
 
@@ -317,7 +318,7 @@ def test_a_message_is_in_the_file_before_it_is_passed_on(double: Gaia) -> None:
 
 def test_messages_are_written_one_at_a_time_with_the_time_of_their_writing(double: Gaia) -> None:
     """Ours: lines that are mixed are lost, and no line has an earlier time than the one above it."""
-    recording = Recording(double.cwd / "r.jsonl", "s")
+    recording = Recording(double.cwd / "r.jsonl", "s", print)
     other = threading.Thread(target=recording.said, args=("server", b"2"))
 
     def secrets() -> list[str]:
@@ -335,17 +336,16 @@ def test_messages_are_written_one_at_a_time_with_the_time_of_their_writing(doubl
     assert first["ms"] < second["ms"]
 
 
-def test_only_the_first_problem_is_told(double: Gaia, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_first_problem_is_told(double: Gaia) -> None:
     """Ours: the others follow from it."""
-    recording = Recording(double.cwd / "r.jsonl", "s")
+    told: list[str] = []
+    recording = Recording(double.cwd / "r.jsonl", "s", told.append)
 
     recording.fail("one")
     recording.fail("two")
 
     assert recording.problem == "one"
-    told = capsys.readouterr().err
-    assert told.endswith("nothing more is recorded: one\n")
-    assert told.count("\n") == 1
+    assert told == [f"{double.cwd / 'r.jsonl'}: nothing more is recorded: one"]
 
 
 def test_a_file_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
@@ -354,14 +354,14 @@ def test_a_file_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
     before = set(Path("/proc/self/fd").iterdir())
 
     with pytest.raises(ConfigFileError):
-        Recording(tmp_path / "notes.txt", "s")
+        Recording(tmp_path / "notes.txt", "s", print)
 
     assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_line_without_end_ends_the_recording(double: Gaia) -> None:
     """Ours: it is passed on all the same."""
-    recording = Recording(double.cwd / "r.jsonl", "s")
+    recording = Recording(double.cwd / "r.jsonl", "s", print)
     relay = Relay(None, None, recording)  # type: ignore[arg-type]
 
     relay._record("server", LineBuffer(limit=10), b"x" * 11)

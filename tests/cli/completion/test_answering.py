@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.completion.answering import answered
+from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.completion.sources import call_targets, call_words
+from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.cli.conftest import BIN
 
 if TYPE_CHECKING:
@@ -139,29 +143,74 @@ def test_a_bug_in_a_completion_is_silent(gaia: Gaia) -> None:
     assert (ran.stdout, ran.stderr) == (b"", b"")
 
 
-def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
-    """Speed is a feature: no client, no schema library, no other command."""
-    program = (
-        "import sys\n"
-        "from gaia_mcp.cli.completion.answering import answer\n"
-        "answer(['bash', '--', 'gaia mcp call my', 'my'])\n"
-        "print(*sys.modules, file=sys.stderr)"
+def modules_of_a_tab(gaia: Gaia, line: str) -> set[str]:
+    """What is loaded once the line has been answered, from the first instruction of the program."""
+    (gaia.cwd / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "leave = os._exit\n"
+        "os._exit = lambda status: (print(*sys.modules, file=sys.stderr, flush=True), leave(status))\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, env=gaia.environ, check=True)
-    assert ran.stdout.startswith(b"whole\nmy")
-    loaded = ran.stderr.decode().split()
-    assert "gaia_mcp.cli.commands.call" in loaded
-    for heavy in (
-        "jsonschema_rs",
-        "httpx2",
-        "asyncio",
-        "gaia_mcp.client",
-        "gaia_mcp.protocol",
-        "gaia_mcp.session.session",
-        "gaia_mcp.cli.commands.tools",
-        "gaia_mcp.cli.completion.scripts",
-    ):
-        assert heavy not in loaded
+    ran = subprocess.run(
+        [BIN / "gaia", "complete", "bash", "--", line, line.rpartition(" ")[2]],
+        capture_output=True,
+        env={**gaia.environ, "PYTHONPATH": str(gaia.cwd)},
+        cwd=gaia.cwd,
+        check=True,
+    )
+    assert ran.stdout != b""
+    return set(ran.stderr.decode().split())
+
+
+def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
+    """Speed is a feature: no Typer, no command, no client, no schema library."""
+    loaded = modules_of_a_tab(gaia, "gaia mcp call my")
+
+    assert {each for each in loaded if each.startswith("gaia_mcp.cli.")} == {
+        "gaia_mcp.cli.program",
+        "gaia_mcp.cli.completion",
+        *(f"gaia_mcp.cli.completion.{each}" for each in ("answering", "candidate", "candidates", "context")),
+        *(f"gaia_mcp.cli.completion.{each}" for each in ("file_names", "shell_words", "sources")),
+        "gaia_mcp.cli.grammar",
+        *(f"gaia_mcp.cli.grammar.{each}" for each in ("model", "parsing", "table")),
+        "gaia_mcp.cli.screen",
+        "gaia_mcp.cli.screen.terminal",
+    }
+    assert loaded.isdisjoint({"threading", "subprocess", "asyncio", "dataclasses", "inspect", "platformdirs"})
+    assert loaded.isdisjoint({"gaia_mcp.client", "gaia_mcp.protocol", "jsonschema_rs", "httpx2"})
+
+
+@pytest.mark.parametrize("name", PROGRAM.commands["mcp"].commands)
+def test_no_parameter_needs_typer_to_be_completed(gaia: Gaia, name: str) -> None:
+    """Ours: whatever a completer asks, it is not the commands."""
+    command = PROGRAM.commands["mcp"].commands[name]
+    lines = [["mcp", name, *["my server"] * place, ""] for place, _ in enumerate(command.arguments)]
+    lines += [["mcp", name, "my server", each.names[0], ""] for each in command.options if each.metavar]
+    program = (
+        "import json, sys\n"
+        "from gaia_mcp.cli.completion.answering import answered\n"
+        "for line in json.loads(sys.argv[1]): answered('powershell', [*line[:-1], '.'], 'gaia', {})\n"
+        "print(*{each.partition('.')[0] for each in sys.modules})"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(lines)],
+        capture_output=True,
+        env=gaia.environ,
+        cwd=gaia.cwd,
+        check=True,
+    )
+    assert {"typer", "click", "rich"}.isdisjoint(ran.stdout.decode().split())
+
+
+def test_a_tab_reads_the_configuration_once(gaia: Gaia) -> None:
+    """Ours: a server, a tool of it and the tool's arguments are all looked up in what was read."""
+    gaia.config.rename(gaia.cwd / "other.json")
+    context = CompletionContext({"config": "other.json", "target": "a:b", "words": ["greet"]})
+
+    call_targets(context)
+    (gaia.cwd / "other.json").unlink()
+
+    assert [each.value for each in call_targets(context)] == ["my server", "a:b", "my \U0001f600"]
+    assert call_words(context) == []
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX", "C.UTF-8", "de_DE.ISO-8859-1"])

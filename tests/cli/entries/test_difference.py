@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.entries.difference import Difference, differences, in_words
+from typing import Any
+
+from gaia_mcp.cli.entries.difference import Difference, differences, in_words, readable
+from gaia_mcp.config.entries import read_entry
+
+
+def between(before: Any, after: dict[str, Any]) -> dict[str, Difference]:
+    return differences(before, readable("x", before), read_entry("x", after))
 
 
 def test_each_variable_and_header_counts_on_its_own() -> None:
@@ -10,7 +17,7 @@ def test_each_variable_and_header_counts_on_its_own() -> None:
     before = {"command": "x", "env": {"A": "hunter2222", "B": "1"}, "headers": 7}
     after = {"command": "x", "env": {"A": "correct-horse", "B": "1", "C": "${C}"}}
 
-    assert differences("x", before, after) == {
+    assert between(before, after) == {
         "env.A": Difference("****", "****"),
         "headers": Difference("****", None),
         "env.C": Difference(None, "${C}"),
@@ -19,7 +26,7 @@ def test_each_variable_and_header_counts_on_its_own() -> None:
 
 def test_of_an_unknown_member_only_is_told_that_it_has_changed() -> None:
     """Ours: nobody knows whether it is a secret."""
-    assert differences("x", {"command": "x", "x_mine": "a"}, {"command": "x", "x_mine": "b", "n": 1}) == {
+    assert between({"command": "x", "x_mine": "a"}, {"command": "x", "x_mine": "b", "n": 1}) == {
         "x_mine": Difference("****", "****"),
         "n": Difference(None, "****"),
     }
@@ -27,13 +34,13 @@ def test_of_an_unknown_member_only_is_told_that_it_has_changed() -> None:
 
 def test_an_entry_that_makes_no_sense_is_not_shown() -> None:
     """Ours."""
-    assert differences("x", {"command": 7}, {"command": "x"}) == {"command": Difference("****", "x")}
-    assert differences("x", "uvx x", {"command": "x"}) == {"command": Difference(None, "x")}
+    assert between({"command": 7}, {"command": "x"}) == {"command": Difference("****", "x")}
+    assert between("uvx x", {"command": "x"}) == {"command": Difference(None, "x")}
 
 
 def test_secrets_among_the_arguments_are_masked() -> None:
     """Ours: as `list` does."""
-    found = differences("x", {"command": "x"}, {"command": "x", "args": ["--token", "hunter2222"]})
+    found = between({"command": "x"}, {"command": "x", "args": ["--token", "hunter2222"]})
 
     assert found == {"args": Difference(None, ["--token", "****"])}
 

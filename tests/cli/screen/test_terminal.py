@@ -14,6 +14,7 @@ from gaia_mcp.cli.screen.terminal import (
     cell_width,
     cells_cut,
     columns,
+    fits,
     fitted,
     folded,
     has_colours,
@@ -82,6 +83,13 @@ def test_wide_characters_count_as_the_cells_they_take(wide: Callable[[int], None
     assert columns([["日本", "日" * 7]]) == ["日本  " + "日" * 7]
     assert columns([["日本", "日" * 8]]) == ["日本  " + "日" * 6 + "…"]
     assert (cell_width("a日"), cells_cut("日日", 2), cells_cut("日", 5), cells_cut("abc", -1)) == (3, "日", "日", "")
+    assert (fits("日", 1), fits("日", 2), fits("a日", 2), fits("abc…", 3), fits("abc…", 4)) == (
+        False,
+        True,
+        False,
+        False,
+        True,
+    )
 
 
 def test_a_line_is_cut_but_for_the_name_that_it_begins_with(wide: Callable[[int], None]) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, plain, stateless, wait_until
+from tests.server.talk import DISCOVER, SERVE, Process, call, cancel, initialize, plain, stateless
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -286,14 +287,14 @@ def test_another_agent_may_take_its_place(start_process: Start, tmp_path: Path) 
     program.write_text(
         "import threading\n"
         "from gaia_mcp.agents.loader import load_agent\n"
-        "from gaia_mcp.server.agent import ServedAgent\n"
+        "from gaia_mcp.server.agent import AgentProvider\n"
         "from gaia_mcp.server.stdio.process import StdioServer\n"
-        "server = StdioServer('demo')\n"
         "class Replacing:\n"
         "    def get_mcp_tool_definitions(self): return [{'name': 'replace'}]\n"
         "    def execute_mcp_tool(self, name, arguments):\n"
-        "        server.replace_agent(ServedAgent(load_agent('demo'), list_changes=True))\n"
-        "server.run(lambda: ServedAgent(Replacing(), list_changes=True))\n"
+        "        provider.replace_agent(load_agent('demo'))\n"
+        "provider = AgentProvider(Replacing(), list_changes=True)\n"
+        "StdioServer('demo').run(lambda: provider)\n"
     )
     talk = start_process("", command=[sys.executable, str(program)])
     talk.result(initialize())

@@ -1,7 +1,7 @@
 """A conversation passed on between a client and a server, byte for byte and at once, and written to a file.
 
-A message is written before it is passed on, so an answer never precedes its question, and nothing that somebody has
-heard is missing.
+A message is written before it is passed on, so a response never precedes its request, and nothing that the client or
+the server has received is missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.client.conversation.masking import masked_value
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS
 from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
@@ -27,22 +26,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.client.transports.stdio.child import Child
-    from gaia_mcp.server.stdio.process import GuardedPipes
+    from gaia_mcp.server.stdio.descriptors import GuardedPipes
 
 # What a server has written before its end is in its pipe already; only a client that does not read takes longer.
 LAST_WORDS_SECONDS = 1.0
 
 
 class Recording:
-    """The file that one conversation is added to; whole lines, whatever happens.
+    """The file that one conversation is added to, in whole lines only. `on_problem` is told, once, why nothing more is
+    recorded.
 
     Raises `ConfigFileError` for a file that is something else, that cannot be written, or that another conversation is
     being added to.
     """
 
-    def __init__(self, path: Path, server: str) -> None:
+    def __init__(self, path: Path, server: str, on_problem: Callable[[str], None]) -> None:
         self.secrets: Callable[[], Sequence[str]] = list
         self.problem = ""
+        self._on_problem = on_problem
         self._path = path
         # Held to add a message.
         self._lock = threading.Lock()
@@ -59,7 +60,7 @@ class Recording:
         self._write(header_line(server, datetime.now(UTC).isoformat(timespec="seconds")))
 
     def said(self, sender: str, record: bytes) -> None:
-        """Add a message. What goes wrong is in `problem`, and told once: the conversation goes on."""
+        """Add a message. What goes wrong is in `problem`; the conversation goes on."""
         with self._lock:
             # Taken here, so that no line has an earlier time than the one above it.
             ms = int((time.monotonic() - self._began) * 1000)
@@ -69,7 +70,7 @@ class Recording:
         """Record no more."""
         if not self.problem:
             self.problem = problem
-            remark(f"{self._path}: nothing more is recorded: {problem}")
+            self._on_problem(f"{self._path}: nothing more is recorded: {problem}")
 
     def _mask(self, value: Any) -> Any:
         return masked_value(value, self.secrets())
@@ -77,7 +78,7 @@ class Recording:
     def _whole_lines(self) -> int:
         """How many bytes there are, without a line that was cut off once."""
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
-            raise ConfigFileError(self._path, "is no ordinary file", hint="choose another one with --to")
+            raise ConfigFileError(self._path, "is not a regular file", hint="choose another one with --to")
         self._keep_others_out()
         data = self._path.read_bytes()
         if not data:
@@ -117,7 +118,7 @@ class Recording:
 
 
 class Relay:
-    """Passes on what a client, on our own pipes, and a server say to each other, until one of them ends."""
+    """Passes on what a client, on our own pipes, and a server send to each other, until one of them ends."""
 
     def __init__(self, pipes: GuardedPipes, child: Child, recording: Recording) -> None:
         self._pipes = pipes
@@ -140,7 +141,7 @@ class Relay:
 
     def _run(self, work: Callable[[], None]) -> None:
         try:
-            # One of them has gone, and whoever is left hears of it.
+            # One of them has gone, and the other is told by the end of its input.
             with suppress(OSError):
                 work()
         finally:
@@ -168,9 +169,3 @@ class Relay:
                 self._recording.said(sender, record)
         except RecordTooLongError as problem:
             self._recording.fail(f"the {sender} wrote {problem}")
-
-
-def pass_stderr(text: bytes) -> None:
-    """Pass on to our own stderr what a server has written to its."""
-    with suppress(OSError):  # Nobody reads it.
-        os.write(2, text)

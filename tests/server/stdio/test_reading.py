@@ -7,21 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.server.agent import ServedAgent
-from gaia_mcp.server.stdio import session as session_module
-from gaia_mcp.server.stdio.session import MAX_CALLS
-from gaia_mcp.toolcall import current_call
-from tests.server.talk import (
-    DISCOVER,
-    PATIENCE_SECONDS,
-    Session,
-    call,
-    cancel,
-    initialize,
-    plain,
-    stateless,
-    wait_until,
-)
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.stdio.loading import LoadingProvider
+from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession
+from gaia_mcp.toolcall import CallCancelledError, current_call
+from tests.server.talk import DISCOVER, Session, call, cancel, initialize, plain, stateless
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +91,7 @@ class Agent:
         return {"content": [{"type": "text", "text": "x"}], "_meta": "no object"}
 
     def cancels_itself(self) -> None:
-        raise session_module.CallCancelledError
+        raise CallCancelledError
 
     def fail_in_list(self) -> None:
         raise AssertionError("not called")
@@ -300,12 +291,12 @@ def test_a_block_that_json_cannot_say_is_answered_with_an_error(talk: Session) -
     error = talk.error(call(1, "bad_block"))
 
     assert error["code"] == -32603
-    assert "cannot be said in JSON" in error["message"]
+    assert "not JSON" in error["message"]
 
 
 def test_an_answer_of_the_wrong_shape_is_answered_with_an_error(talk: Session) -> None:
     """Ours: the caller must not be left waiting."""
-    assert "not one of MCP" in talk.error(call(1, "bad_shape"))["message"]
+    assert "invalid result" in talk.error(call(1, "bad_shape"))["message"]
     assert talk.error(stateless(2, "prompts/get", {"name": "p"}))["code"] == -32603
     assert talk.result(call(3, "quick"))
 
@@ -369,12 +360,13 @@ def test_a_batch_with_an_answer_that_json_cannot_say_is_answered_all_the_same(ta
 def test_a_subscription_hears_of_another_agent_and_ends_with_the_server(open_session: Open, agent: Agent) -> None:
     """Spec, MS-13: acknowledged first, then the notifications with its id, at the end its result."""
     talk = open_session()
-    talk.server.set_agent(ServedAgent(agent, list_changes=True))
+    provider = AgentProvider(agent, list_changes=True)
+    talk.provider.load(provider)
     talk.send(stateless("s", "subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
     acknowledged = talk.next()
     assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
 
-    talk.server.set_agent(ServedAgent(Agent(), list_changes=True))
+    provider.replace_agent(Agent())
     changed = talk.next()
     assert changed["method"] == "notifications/tools/list_changed"
     assert changed["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "s"}
@@ -386,10 +378,12 @@ def test_a_subscription_hears_of_another_agent_and_ends_with_the_server(open_ses
 
 def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Agent) -> None:
     """Spec: list_changed for each kind that is offered."""
-    talk = open_session(agent)
+    talk = open_session()
+    provider = AgentProvider(agent, list_changes=True)
+    talk.provider.load(provider)
     talk.result(initialize())
 
-    talk.server.set_agent(ServedAgent(Agent(), list_changes=True))
+    provider.replace_agent(Agent())
 
     assert [talk.next()["method"] for _ in range(2)] == [
         "notifications/tools/list_changed",
@@ -400,22 +394,19 @@ def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Ag
 # Loading.
 
 
-def test_an_agent_that_loads_slowly_is_described_without_it(
-    open_session: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, agent: Agent) -> None:
     """Ours: a probe is answered before its client gives up; the calls that follow wait for the agent."""
-    monkeypatch.setattr(session_module, "LOADING_SECONDS", 0.05)
-    talk = open_session()
+    talk = open_session(loading_seconds=0.05)
 
     early = talk.result(DISCOVER)
     assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"
     assert set(early["capabilities"]) == {"tools", "prompts", "resources", "logging"}
     talk.send(initialize(), call(1, "quick"), plain(2, "ping"))
     talk.answer(2)
-    assert not talk.server.has_loaded_within(0)
+    assert not talk.provider.has_loaded_within(0)
 
     agent.prompts = []
-    talk.server.set_agent(ServedAgent(agent))
+    talk.provider.load(AgentProvider(agent))
 
     assert _text(talk.answer(1)) == "quick"
     late = talk.result({**DISCOVER, "id": "again"})
@@ -429,7 +420,7 @@ def test_an_agent_that_loads_in_time_is_described_as_it_is(open_session: Open, a
     talk = open_session()
     talk.send(DISCOVER)
 
-    talk.server.set_agent(ServedAgent(agent))
+    talk.provider.load(AgentProvider(agent))
 
     assert set(talk.answer("discover")["result"]["capabilities"]) == {"tools", "prompts", "logging"}
 
@@ -498,14 +489,15 @@ def test_one_line_is_written_at_a_time(agent: Agent) -> None:
         begun.append(json.loads(line)["id"])
         assert agent.go_later.wait(PATIENCE_SECONDS)
 
-    server = session_module.AgentServer(incoming.get, write, "name")
-    server.set_agent(ServedAgent(agent))
+    provider = LoadingProvider("name")
+    server = StdioSession(incoming.get, write, provider)
+    provider.load(AgentProvider(agent))
     server.start()
     incoming.put(b"".join(json.dumps(call(number, "slow")).encode() + b"\n" for number in range(3)))
     wait_until(lambda: len(agent.running) == 3)
     agent.go.set()
-    wait_until(lambda: len(begun) + len(server._outbox) == 3)
-    in_line = [message["id"] for message in server._outbox if isinstance(message, dict)]
+    wait_until(lambda: len(begun) + len(server._calls._outbox) == 3)
+    in_line = [outgoing.about for outgoing in server._calls._outbox]
 
     assert len(begun) == 1
     agent.go_later.set()
@@ -524,8 +516,9 @@ def test_who_has_gone_is_written_to_no_more(agent: Agent) -> None:
         written.append(line)
         raise BrokenPipeError
 
-    server = session_module.AgentServer(incoming.get, write, "name")
-    server.set_agent(ServedAgent(agent))
+    provider = LoadingProvider("name")
+    server = StdioSession(incoming.get, write, provider)
+    provider.load(AgentProvider(agent))
     server.start()
     incoming.put(b"".join(json.dumps(call(tool, tool)).encode() + b"\n" for tool in ("slow", "quick")))
     server.wait()
@@ -548,14 +541,9 @@ def test_a_client_that_does_not_read_any_more_is_the_end(talk: Session, capfd: p
     assert capfd.readouterr().err == ""
 
 
-def test_a_line_without_end_is_the_end(
-    open_session: Open, agent: Agent, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_without_end_is_the_end(open_session: Open, agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
     """Ours: a client that never ends its line does not take the machine with it."""
-    from gaia_mcp.protocol.framing import LineBuffer
-
-    monkeypatch.setattr(session_module, "LineBuffer", lambda: LineBuffer(1000))
-    talk = open_session(agent)
+    talk = open_session(agent, max_line_bytes=1000)
 
     talk.write(b"x" * 2000)
     talk.end()
@@ -571,7 +559,7 @@ def test_an_input_that_cannot_be_read_is_the_end(monkeypatch: pytest.MonkeyPatch
     def read() -> bytes:
         raise OSError("input/output error")
 
-    server = session_module.AgentServer(read, lambda _: None, "name")
+    server = StdioSession(read, lambda _: None, LoadingProvider("name"))
     server.start()
     server.wait()
 

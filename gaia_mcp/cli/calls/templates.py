@@ -1,0 +1,31 @@
+"""The URI of a resource, from a template and the values of its variables."""
+
+from __future__ import annotations
+
+from gaia_mcp.cli.calls.plan import assignment, typed
+from gaia_mcp.cli.status import UsageError
+
+
+def filled_uri(uri: str, words: list[str]) -> str:
+    """`uri` with its variables replaced by the values that `words` assign.
+
+    Raises `UsageError` for a variable that is missing, or that the template does not have.
+    """
+    if not words and "{" not in uri:
+        return uri
+    from uritemplate import URITemplate
+
+    given = typed([assignment(word) for word in words], {})
+    try:
+        template = URITemplate(uri)
+        filled: str = template.expand(given)
+    except ValueError as problem:
+        raise UsageError(f"{uri!r} is not a template: {problem}", hint="see: gaia mcp resources NAME") from None
+    known = list(template.variable_names)
+    missing = [name for name in known if name not in given]
+    unknown = [name for name in given if name not in known]
+    if missing or unknown:
+        said = [f"{name!r} is missing" for name in missing] + [f"there is no {name!r}" for name in unknown]
+        hint = f"its variables are: {', '.join(known)}" if known else "only a template takes arguments"
+        raise UsageError(f"{uri!r}: {'; '.join(said)}", hint=hint)
+    return filled

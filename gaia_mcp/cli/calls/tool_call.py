@@ -1,0 +1,72 @@
+"""The steps around the call of a tool: it is found, allowed, and its arguments and result are checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.calls.plan import typed
+from gaia_mcp.cli.calls.validation import checked, near_misses
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.errors import ArgumentsError, ReadOnlyError, ToolUnknownError
+from gaia_mcp.names import did_you_mean
+from gaia_mcp.toolspec.validation import SchemaError, validation_errors
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.calls.plan import Plan
+    from gaia_mcp.cli.checks.locked import LockedTools
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.session.session import Session
+
+
+def find_tool(session: Session, name: str) -> MCPTool:
+    """The tool of this name. Raises `ToolUnknownError` with a suggestion."""
+    tool = session.find_tool(name)
+    if tool is None:
+        known = [tool.name for tool in session.tools()]
+        raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
+    return tool
+
+
+def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, *, read_only: bool) -> None:
+    """Refuse a tool that is not as it was locked, and with `read_only` one that may do more than read.
+
+    Raises `ContractError`, `ReadOnlyError`.
+    """
+    if locked_tools is not None:
+        locked_tools.check_tool(server, tool)
+    if read_only and tool.annotations.get("readOnlyHint") is not True:
+        raise ReadOnlyError(server, tool.name)
+
+
+def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
+    """The arguments in the types of the tool's schema, validated against it. Raises `ArgumentsError`, `UsageError`."""
+    schema = tool.input_schema
+    arguments = typed(plan.assignments, schema, plan.base)
+    try:
+        checked(session.entry.name, tool.name, schema, arguments)
+    except SchemaError as problem:
+        remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
+        return arguments
+    except ArgumentsError:
+        # Its hint leads to the help page of the tool, which reads the cache.
+        session.settle()
+        raise
+    for near_miss in near_misses(schema, arguments):
+        remark(f"{tool.name!r} does not mention {near_miss}")
+    return arguments
+
+
+def check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
+    """Remark on a result that does not match the tool's output schema. It is printed all the same."""
+    if tool.output_schema is None or result.get("isError"):
+        return
+    if "structuredContent" not in result:
+        remark(f"{tool.name!r} declares an output schema and sent no structured content")
+        return
+    try:
+        found = validation_errors(tool.output_schema, result["structuredContent"])
+    except SchemaError as problem:
+        remark(f"the output schema of {tool.name!r} cannot be used: {problem}")
+        return
+    if found:
+        remark(f"the result of {tool.name!r} does not match its output schema: {found[0]}")

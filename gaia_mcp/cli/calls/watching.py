@@ -1,0 +1,145 @@
+"""What a server announces, printed line by line as it comes."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event
+from gaia_mcp.errors import DeadlineError, NotOfferedError, PeerError
+from gaia_mcp.protocol.events import Logged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.calls.notifications import Notification, Notifications
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.session.session import Session
+
+# The lists whose changes a server can announce.
+LISTS = ("tools", "prompts", "resources")
+# How soon the end of the server, of the reader or of the time is noticed.
+LOOK_SECONDS = 0.25
+# A server that ends as soon as it is started must not keep the machine busy.
+RESTART_PAUSE_SECONDS = 1.0
+
+
+class Watcher:
+    """Subscribes to the changes of one server, and prints each change, log message and restart."""
+
+    def __init__(self, session: Session, notifications: Notifications, *, shows_text: bool, restarts: bool) -> None:
+        self._session = session
+        self._notifications = notifications
+        self._shows_text = shows_text
+        self._restarts = restarts
+        # By kind, what was on each list when it was last asked for.
+        self._lists: dict[str, dict[str, Any]] = {}
+
+    def begin(self, uris: list[str], level: str) -> list[str]:
+        """Subscribe to all that the server declares, and to `uris`; what is watched, in words.
+
+        Raises `NotOfferedError` for a server that announces nothing.
+        """
+        session, capabilities = self._session, self._session.capabilities
+        kinds = [
+            kind for kind in LISTS if isinstance(capabilities.get(kind), dict) and capabilities[kind].get("listChanged")
+        ]
+        if not (kinds or uris or "logging" in capabilities):
+            raise NotOfferedError(session.entry.name, "notifications")
+        session.watch(self._notifications.changed)
+        session.set_log_level(level)
+        self._lists = {kind: self._listed(kind) for kind in kinds}
+        for uri in uris:
+            session.subscribe(uri)
+        return [*kinds, *uris, *(["log messages"] if "logging" in capabilities else [])]
+
+    def run(self, deadline: Deadline | None) -> None:
+        """Print what is announced until stdout is no longer read, or the time is over.
+
+        Raises as a session's requests do when the server has gone.
+        """
+        try:
+            while is_read() and not (deadline is not None and deadline.expired):
+                seconds = LOOK_SECONDS if deadline is None else min(LOOK_SECONDS, deadline.remaining())
+                notification = self._notifications.next(seconds)
+                if notification is not None:
+                    self._show(notification)
+                elif not self._session.is_connected():
+                    self._gone()
+        except DeadlineError:
+            if deadline is None or not deadline.expired:
+                raise
+
+    def _gone(self) -> None:
+        if not self._restarts:
+            self._session.check_alive(reconnects=False)  # Raises how it ended.
+            return
+        time.sleep(RESTART_PAUSE_SECONDS)
+        self._session.open()
+        _print(time.time(), "restarted", "restarted", {})
+        for kind in self._lists:
+            self._show_list(kind, time.time(), only_if_different=True)
+
+    def _show(self, notification: Notification) -> None:
+        event, moment = notification
+        if isinstance(event, Logged):
+            text = event.data if isinstance(event.data, str) else _json(event.data)
+            facts = {"level": event.level, "logger": event.logger, "data": event.data}
+            _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
+        elif isinstance(event, SubscriptionEnded):
+            _print(moment, "subscription-ended", f"no longer subscribed to {event.uri}", {"uri": event.uri})
+        elif isinstance(event, ResourceUpdated):
+            self._show_resource(event.uri, moment)
+        elif self._session.is_connected():
+            self._show_list(event.kind, moment)
+
+    def _show_list(self, kind: str, moment: float, *, only_if_different: bool = False) -> None:
+        before, after = self._lists.get(kind, {}), self._listed(kind)
+        self._lists[kind] = after
+        changes = {
+            "added": [name for name in after if name not in before],
+            "removed": [name for name in before if name not in after],
+            "changed": [name for name in after if name in before and after[name] != before[name]],
+        }
+        if only_if_different and not any(changes.values()):
+            return
+        signs = zip("+-~", changes.values(), strict=True)
+        words = [f"{sign}{name}" for sign, names in signs for name in names]
+        _print(moment, "list-changed", f"{kind}: {' '.join(words) or 'as before'}", {"kind": kind, **changes})
+
+    def _show_resource(self, uri: str, moment: float) -> None:
+        facts = {"uri": uri}
+        if not (self._shows_text and self._session.is_connected()):
+            _print(moment, "resource-updated", f"{uri} has changed", facts)
+            return
+        try:
+            contents = self._session.read(uri)["contents"]
+        except PeerError as error:
+            remark(error.message)  # It may have gone again; the next change is waited for all the same.
+            contents = []
+        texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
+        _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
+        for text in () if Form.as_json else texts:
+            say(text.removesuffix("\n"))
+
+    def _listed(self, kind: str) -> dict[str, Any]:
+        """What is on a list, by name."""
+        session = self._session
+        if kind == "tools":
+            return {tool.name: tool.definition for tool in session.tools()}
+        if kind == "prompts":
+            return {prompt["name"]: prompt for prompt in session.prompts()}
+        return {resource["uri"]: resource for resource in session.resources()}
+
+
+def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
+    when = datetime.fromtimestamp(moment, UTC)
+    if Form.as_json:
+        say_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
+    else:
+        say(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False)

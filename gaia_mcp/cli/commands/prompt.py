@@ -1,0 +1,52 @@
+"""`gaia mcp prompt`: fill in a prompt of a server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.completion.sources import prompt_names, prompt_words
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
+
+Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
+]
+
+COMMON = (CONFIG, JSON, TIMEOUT)
+
+
+def prompt(
+    invocation: Invocation, name: ServerArgument, prompt: Prompt, words: Words = None, output_dir: OutputOption = None
+) -> None:
+    """Fill in a prompt and print it.
+
+    The text of its messages goes to stdout, each of several under the role that says it; images, sound and other files
+    are saved, and their paths printed.
+
+    Example: gaia mcp prompt demo introduce name=Ada
+    """
+    from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.plan import assignment, typed
+    from gaia_mcp.cli.calls.prompt_arguments import check_arguments
+    from gaia_mcp.cli.screen.render import show_messages
+    from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.cli.status import UsageError
+    from gaia_mcp.session.session import connected
+
+    entry = invocation.open_store().entry(name)
+    arguments = typed([assignment(word) for word in words or []], {})
+    for key, value in arguments.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
+    with (
+        SessionView(f"starting {name}") as view,
+        connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,
+    ):
+        view.rename(f"asking {name}")
+        check_arguments(session, prompt, arguments)
+        result = session.prompt(prompt, arguments)
+        view.hide()
+        show_messages(prompt, result, output_dir)

@@ -1,0 +1,48 @@
+"""What a completer knows: the line so far, and the configuration that it names, which is read once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class CompletionContext:
+    """`params` are the values of the line so far, by parameter; `word` is the one that is being typed."""
+
+    def __init__(self, params: Mapping[str, Any], word: str = "") -> None:
+        self.params = params
+        self.word = word
+
+    @cached_property
+    def servers(self) -> dict[str, Any]:
+        """The entries of the configuration as they are written; none of a configuration that cannot be read."""
+        from gaia_mcp.config.store import ConfigStore
+        from gaia_mcp.errors import MCPError
+
+        config = self.params.get("config")
+        try:
+            return ConfigStore.locate(Path(config) if config else None).servers()
+        except (MCPError, OSError):
+            return {}
+
+    def seen(self, server: str, kind: str) -> list[dict[str, Any]] | None:
+        """The tools, prompts or resources (the `kind`) of a server when it was last seen, None if they are unknown."""
+        from gaia_mcp.config.entries import read_entry
+        from gaia_mcp.errors import MCPError
+        from gaia_mcp.paths import cache_folder
+        from gaia_mcp.storage.server_cache import ServerCache
+
+        if server not in self.servers:
+            return None
+        try:
+            return ServerCache(cache_folder(), read_entry(server, self.servers[server])).seen(kind)
+        except (MCPError, OSError):
+            return None
+
+    def known(self, server: str, kind: str) -> list[dict[str, Any]]:
+        """As `seen`, empty for what is unknown."""
+        return self.seen(server, kind) or []

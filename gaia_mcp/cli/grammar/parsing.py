@@ -1,0 +1,109 @@
+"""A command line as its command parses it, word by word. Pure: words in, values by parameter out.
+
+It never fails, since a line at a TAB is unfinished: a word that Typer would refuse makes the line invalid, and the next
+one is parsed as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.grammar.model import Command
+from gaia_mcp.cli.grammar.table import PROGRAM
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gaia_mcp.cli.grammar.model import Argument, Option
+
+_UNKNOWN = Command("")
+
+
+def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:
+    """The line of `words`, which follow the name of `command`."""
+    line = ParsedLine(command)
+    for word in words:
+        line.take(word)
+    return line
+
+
+class ParsedLine:
+    """What the line says so far: the names of the commands that lead to `command`, and in `values` what was given to
+    that command, by parameter: the words as they are, True for a flag, and a list for what may be repeated.
+    """
+
+    def __init__(self, command: Command) -> None:
+        self.path: tuple[str, ...] = ()
+        # Whether an option was given that ends the program before the command runs.
+        self.is_eager = False
+        # The option whose value the next word is.
+        self.awaited: Option | None = None
+        # After two dashes.
+        self.only_arguments = False
+        self._is_refused = False
+        self._enter(command)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether Typer accepts the form of the line, as complete as it is; values may still be wrong."""
+        parameters: list[Argument | Option] = [*self.command.arguments, *self.command.options]
+        return (
+            not self._is_refused
+            and self.awaited is None
+            and not self.command.commands
+            and all(each.parameter in self.values for each in parameters if each.is_required)
+        )
+
+    @property
+    def next_argument(self) -> Argument | None:
+        """The argument that a word without dashes would be."""
+        arguments = self.command.arguments
+        return arguments[self._place] if self._place < len(arguments) else None
+
+    def take(self, word: str) -> None:
+        """Parse one more word."""
+        name, equals, value = word.partition("=")
+        if self.awaited is not None:
+            self._give(self.awaited, word)
+            self.awaited = None
+        elif self.only_arguments or not word.startswith("-") or word == "-":
+            self._take_argument(word)
+        elif word == "--":
+            self.only_arguments = True
+        elif (option := self.options.get(name)) is None:
+            self._is_refused = True
+        elif not option.metavar:
+            self._is_refused = self._is_refused or bool(equals)
+            self.is_eager = self.is_eager or option.is_eager
+            self.values[option.parameter] = True
+        elif equals:
+            self._give(option, value)
+        else:
+            self.awaited = option
+
+    def _enter(self, command: Command) -> None:
+        self.command = command
+        self.options = {name: option for option in command.options for name in option.names}
+        self.values: dict[str, Any] = {}
+        self.only_arguments = False
+        self._place = 0
+
+    def _take_argument(self, word: str) -> None:
+        argument = self.next_argument
+        if self.command.commands:
+            self.path = (*self.path, word)
+            self._is_refused = self._is_refused or word not in self.command.commands
+            self._enter(self.command.commands.get(word, _UNKNOWN))
+        elif argument is None:
+            self._is_refused = True
+        elif argument.takes_many:
+            self.values.setdefault(argument.parameter, []).append(word)
+        else:
+            self.values[argument.parameter] = word
+            self._place += 1
+
+    def _give(self, option: Option, value: str) -> None:
+        if option.is_repeatable:
+            self.values.setdefault(option.parameter, []).append(value)
+        else:
+            self.values[option.parameter] = value

@@ -1,0 +1,52 @@
+"""The protocol's own copies of this process's stdin and stdout, out of reach of everything else that runs in it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
+READ_BYTES = 64 * 1024
+
+
+class GuardedPipes:
+    """Takes stdin and stdout under private descriptors. From then on descriptor 0 is empty and 1 writes to stderr, so
+    that no `print`, no C library and no child process of an agent can write into the protocol.
+    """
+
+    def __init__(self) -> None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What an agent prints now goes to a log. Flushed after each line, it is not lost when the agent is killed,
+            # and stays in order with what it writes to stderr.
+            sys.stdout.reconfigure(line_buffering=True)
+        self._input = os.dup(0)
+        self._output = os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+
+    def read(self) -> bytes:
+        """The next bytes from the client; empty at the end."""
+        while True:
+            try:
+                return os.read(self._input, READ_BYTES)
+            except BlockingIOError:
+                # The parent process left its end non-blocking: wait until there is more.
+                import select
+
+                select.select([self._input], [], [])
+            except ConnectionError:
+                return b""
+
+    def write(self, data: bytes) -> None:
+        """Write all of `data`. Raises `BrokenPipeError` when the client has gone."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._output, view) :]
+            except BlockingIOError:
+                import select
+
+                select.select([], [self._output], [])

@@ -1,0 +1,76 @@
+"""A provider that may take long to load: described without it meanwhile, so that no client gives up waiting."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.server import Description
+from gaia_mcp.server.provider import LISTS, Listener, Listeners, Provider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.toolcall import ToolCall
+
+# Declared for a provider that has not loaded yet: whatever it may turn out to have.
+CAPABILITIES: dict[str, Any] = {**{kind: {} for kind in LISTS}, "logging": {}}
+# A provider is given this long to load before it is described without it: clients give up on a probe after ten seconds.
+LOADING_SECONDS = 3.0
+
+
+class LoadingProvider:
+    """Stands for a provider until `load` supplies it, and passes everything on to it from then on.
+
+    It is called `name` until then. `is_settled`: `await_description` has nothing left to wait for.
+    """
+
+    def __init__(self, name: str, loading_seconds: float = LOADING_SECONDS) -> None:
+        self._name = name
+        self._loading_seconds = loading_seconds
+        self._listeners = Listeners()
+        self._loaded = threading.Event()
+        self._provider: Provider | None = None
+        self._was_described_early = False
+        self.is_settled = False
+
+    def load(self, provider: Provider) -> None:
+        """Supply the provider. To be called once."""
+        self._provider = provider
+        provider.on_change(lambda lists: self._listeners.announce(*lists))
+        self._listeners.announce()
+        # Only now: a request that waited for this is judged by the new description.
+        self.is_settled = True
+        self._loaded.set()
+
+    def has_loaded_within(self, seconds: float) -> bool:
+        """Whether the provider has loaded, waited for up to `seconds`."""
+        return self._loaded.wait(seconds)
+
+    def await_description(self, record: bytes) -> None:
+        """Before a record is received: give the provider a moment to load if the client asks for its description."""
+        if not self.is_settled and (b'"initialize"' in record or b'"server/discover"' in record):
+            self._was_described_early = not self._loaded.wait(self._loading_seconds)
+            self.is_settled = True
+
+    def describe(self) -> Description:
+        """The provider's own description, or one that promises nothing but a name while it loads."""
+        if self._provider is None:
+            return Description({"name": self._name, "version": ""}, CAPABILITIES)
+        description = self._provider.describe()
+        if not self._was_described_early:
+            return description
+        # A capability that was declared once is kept, even if its list turns out to be empty.
+        return description._replace(capabilities={**CAPABILITIES, **description.capabilities})
+
+    def answer(self, method: str, params: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+        """As the provider does, waited for as long as it takes to load."""
+        if self._provider is None:
+            self._loaded.wait()
+            call.raise_if_cancelled()
+        assert self._provider is not None  # noqa: S101 (that is what was waited for)
+        return self._provider.answer(method, params, call)
+
+    def on_change(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` when the provider has loaded, and after each of its changes."""
+        return self._listeners.add(listener)

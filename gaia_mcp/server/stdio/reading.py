@@ -1,0 +1,164 @@
+"""One client on one pipe: threads that read its requests and run them, as leader and followers.
+
+A response leaves from the thread that read its request. A slow call delays other requests by a moment at most: the
+leader steps down before it runs a call while others wait, and is deposed when its only call turns out to last.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
+from gaia_mcp.protocol.server import ServerConnection
+from gaia_mcp.server.calls import Calls, Job
+from gaia_mcp.server.encoding import encode_outgoing
+from gaia_mcp.server.stdio.leader_follower import Leadership
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.stdio.loading import LoadingProvider
+
+# More calls at once than this wait for one another.
+MAX_CALLS = 32
+
+
+class StdioSession:
+    """Serves one client.
+
+    `read` returns the next bytes and nothing at the end, `write` takes whole lines; neither may be called from
+    elsewhere. A line of more than `max_line_bytes` ends the session.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], bytes],
+        write: Callable[[bytes], None],
+        provider: LoadingProvider,
+        max_line_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        self._read = read
+        self._write = write
+        self._provider = provider
+        self._calls = Calls(ServerConnection(provider.describe()), provider, self._send)
+        self._ended = threading.Event()
+        self._client_has_gone = False
+        # Held by the thread that reads; the lines are its alone.
+        self._leadership = Leadership(self._need_follower)
+        self._lines = LineBuffer(max_line_bytes)
+        self._records: deque[bytes] = deque()
+        self._at_end = False
+        # Held to touch what follows. `_free` counts the threads that run no call: the leader and its followers.
+        self._lock = threading.Lock()
+        self._jobs: deque[Job] = deque()
+        self._threads = 0
+        self._free = 0
+
+    def start(self) -> None:
+        """Begin to read, in a thread of its own."""
+        with self._lock:
+            self._add_thread()
+
+    def wait(self) -> None:
+        """Until nothing more will arrive, or the client has gone."""
+        self._ended.wait()
+
+    def finish(self, seconds: float) -> None:
+        """After the end: let the calls that run end, for up to `seconds`, then cancel them."""
+        self._calls.wait_until_idle(seconds)
+        self._calls.close()
+
+    # Threads.
+
+    def _add_thread(self) -> None:
+        self._threads += 1
+        self._free += 1
+        threading.Thread(target=self._serve, name=f"server {self._threads}", daemon=True).start()
+
+    def _need_follower(self) -> None:
+        """The leader will run a call: another thread has to be there to lead."""
+        with self._lock:
+            self._free -= 1
+            if self._free == 0:
+                self._add_thread()
+
+    def _serve(self) -> None:
+        self._leadership.acquire()
+        while True:
+            try:
+                job = self._next_job()
+            except RecordTooLongError as problem:
+                print(f"error: the client wrote {problem}", file=sys.stderr)  # noqa: T201
+                job = None
+            except BaseException:
+                self._end()  # No thread would read from here on.
+                raise
+            if job is None:
+                self._end()
+                return
+            if len(self._calls) == 1 and not self._records:
+                self._leadership.keep(job)
+            else:
+                self._need_follower()
+                self._leadership.release()
+            while job is not None:
+                self._calls.run(job)
+                job = self._job_after(job)
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._leadership.release()
+
+    def _job_after(self, job: Job) -> Job | None:
+        """The next call that waits for a thread; None when this thread leads, still or again."""
+        if self._leadership.is_kept(job):
+            return None
+        with self._lock:
+            if self._jobs:
+                return self._jobs.popleft()
+            self._free += 1
+        self._leadership.acquire()
+        return None
+
+    # Reading, by the leader.
+
+    def _next_job(self) -> Job | None:
+        """The next call to run; None at the end."""
+        while True:
+            with self._lock:
+                if self._jobs and (self._free > 1 or self._threads <= MAX_CALLS):
+                    return self._jobs.popleft()
+            if not self._records and not self._read_more():
+                return None
+            self._receive(self._records.popleft())
+
+    def _read_more(self) -> bool:
+        """Whether there is another record."""
+        while not self._records and not self._ended.is_set():
+            data = b"" if self._at_end else self._read()
+            self._at_end = not data
+            self._records.extend(self._lines.feed(data) if data else self._lines.finish())
+            if self._at_end and not self._records:
+                self._ended.set()
+        return bool(self._records)
+
+    def _receive(self, record: bytes) -> None:
+        if not self._provider.is_settled:
+            self._provider.await_description(record)
+        # Without the lock: only the leader adds jobs, and it looks for them under the lock before it reads on.
+        self._jobs.extend(self._calls.receive(record))
+
+    # Writing, by one thread at a time.
+
+    def _send(self, outgoing: Outgoing) -> None:
+        if self._client_has_gone:
+            return
+        try:
+            self._write(encode_outgoing(outgoing.message))
+        except OSError:
+            self._client_has_gone = True
+            self._ended.set()

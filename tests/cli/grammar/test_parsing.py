@@ -1,0 +1,128 @@
+"""The parser of the table, beside Typer's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gaia_mcp.cli.app import app
+from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.table import PROGRAM
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.grammar.model import Command
+
+COMMANDS: dict[str, Command] = dict(PROGRAM.commands["mcp"].commands)
+OPTIONS = sorted({name for command in COMMANDS.values() for each in command.options for name in each.names})
+VALUES = (
+    "demo",
+    "demo.greet",
+    "greet",
+    "name=Ada",
+    "3",
+    "nan",
+    "",
+    "-",
+    "--",
+    "-x",
+    "-f=1",
+    "--=",
+    "=",
+    "--nonsense",
+    "ä",
+)
+
+
+def lines() -> st.SearchStrategy[tuple[str, list[str]]]:
+    """Commands, each with words of which most are its own options or may be their values."""
+
+    def words(name: str) -> st.SearchStrategy[tuple[str, list[str]]]:
+        own = [option for each in COMMANDS[name].options for option in each.names]
+        word = st.one_of(
+            st.sampled_from(own),
+            st.sampled_from(own).flatmap(lambda option: st.sampled_from(VALUES).map(lambda value: f"{option}={value}")),
+            st.sampled_from(VALUES),
+            st.sampled_from(OPTIONS),
+            st.text(max_size=5),
+        )
+        return st.tuples(st.just(name), st.lists(word, max_size=8))
+
+    return st.sampled_from(sorted(COMMANDS)).flatmap(words)
+
+
+def parsed_by_typer(name: str, words: list[str]) -> dict[str, Any] | None:
+    """What was given, by parameter, before values are converted; None for a line that Typer refuses for its form."""
+    command: Any = typer.main.get_command(app)
+    for each in ("mcp", name):
+        context = command.context_class(command, info_name=each)
+        command = command.get_command(context, each)
+    context = command.context_class(command, info_name=name)
+    try:
+        values, left, _ = command.make_parser(context).parse_args(list(words))
+    except typer.BadParameter.__mro__[2]:
+        return None
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    given = {name: value for name, value in given.items() if isinstance(value, (str, bool)) or value}
+    missing = [each for each in command.params if each.required and each.name not in given]
+    return None if left or missing else given
+
+
+@given(lines())
+@example(("call", ["--timeout", "--json", "demo", "greet"]))
+@example(("call", ["--json=yes", "demo", "greet"]))
+@example(("call", ["demo", "--", "greet", "--json", "--"]))
+@example(("logs", ["-f", "demo", "-f"]))
+@example(("record", ["demo"]))
+@example(("show", ["one", "two"]))
+def test_the_two_parsers_make_the_same_of_every_line(line: tuple[str, list[str]]) -> None:
+    """Ours: there is one command line, however early it is parsed."""
+    name, words = line
+
+    parsed = parse_line(["mcp", name, *words])
+
+    assert parsed.path == ("mcp", name)
+    assert (parsed.values if parsed.is_valid else None) == parsed_by_typer(name, words)
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["mcp"], ["mcp", "nonsense"], ["nonsense"], ["call"], ["--version"], ["--x", "mcp"]]
+)
+def test_a_line_without_a_command_is_not_valid(words: list[str]) -> None:
+    """Ours: nothing would run."""
+    assert not parse_line(words).is_valid
+
+
+def test_an_eager_option_is_noticed_at_every_level() -> None:
+    """Typer: it ends the program before the command runs."""
+    for words in (["--version", "mcp", "list"], ["mcp", "--help", "list"], ["mcp", "list", "--help"]):
+        assert parse_line(words).is_eager
+    assert not parse_line(["mcp", "call", "x", "--", "--help"]).is_eager
+
+
+def test_an_unfinished_line_is_parsed_as_far_as_it_goes() -> None:
+    """Ours: what is wrong is passed over, and an option waits for its value."""
+    line = parse_line(["mcp", "call", "--nonsense", "demo", "--json=yes", "greet", "--args"])
+
+    assert line.values == {"target": "demo", "as_json": True, "words": ["greet"]}
+    assert line.awaited is not None
+    assert line.awaited.names == ("--args",)
+    assert not line.is_valid
+    line.take("{}")
+    assert line.values["args"] == "{}"
+
+
+def test_the_next_argument_is_the_one_that_a_word_would_be() -> None:
+    """Ours: the last one may take many."""
+    line = parse_line(["mcp", "call"])
+    found = []
+    for word in ("demo", "greet", "name=Ada"):
+        assert line.next_argument is not None
+        found.append(line.next_argument.parameter)
+        line.take(word)
+
+    assert found == ["target", "words", "words"]
+    assert parse_line(["mcp", "replay", "file"]).next_argument is None

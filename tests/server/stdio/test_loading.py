@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.stdio.loading import LoadingProvider
+from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+DISCOVER = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}'
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+class Agent:
+    """One tool, which nothing need be known about."""
+
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        return [{"name": "greet"}]
+
+    def execute_mcp_tool(self, name: str, arguments: dict[str, Any]) -> str:
+        return "hello"
+
+
+def _list(provider: LoadingProvider, call: ToolCall) -> list[str]:
+    return [tool["name"] for tool in provider.answer("tools/list", {}, call)["tools"]]
+
+
+def _waits(thread: str) -> bool:
+    """Whether a thread has begun to wait for an event."""
+    (ident,) = [one.ident for one in threading.enumerate() if one.name == thread]
+    return sys._current_frames()[ident or 0].f_code.co_name == "wait"
+
+
+def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
+    """Ours: from then on nothing stands between."""
+    loading = LoadingProvider("early")
+    assert not loading.has_loaded_within(0)
+
+    loading.load(AgentProvider(Agent()))
+
+    assert loading.has_loaded_within(0)
+    assert loading.is_settled
+    assert loading.describe().info["name"] == "GAIA Agent"
+    assert set(loading.describe().capabilities) == {"tools", "logging"}
+    assert _list(loading, ToolCall()) == ["greet"]
+
+
+def test_a_provider_that_still_loads_may_have_everything() -> None:
+    """Ours: what is not declared now could not be offered later. No list is said to change."""
+    described = LoadingProvider("early").describe()
+
+    assert described.info == {"name": "early", "version": ""}
+    assert described.capabilities == {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}
+
+
+def test_a_capability_that_was_declared_early_is_kept() -> None:
+    """Ours: the client has planned with it; the list is empty then."""
+    loading = LoadingProvider("early", loading_seconds=0.0)
+    loading.await_description(DISCOVER)
+    assert loading.is_settled
+
+    loading.load(AgentProvider(Agent(), list_changes=True))
+
+    assert loading.describe().capabilities == {
+        "tools": {"listChanged": True}, "prompts": {}, "resources": {}, "logging": {},
+    }  # fmt: skip
+    assert loading.answer("prompts/list", {}, ToolCall()) == {"prompts": []}
+
+
+@pytest.mark.parametrize("record", [DISCOVER, b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'])
+def test_a_client_that_asks_for_the_description_waits_a_moment_for_it(record: bytes) -> None:
+    """Ours: most agents have loaded by then, and are described as they are."""
+    loading = LoadingProvider("early", PATIENCE_SECONDS)
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(loading.await_description, record)
+        loading.load(AgentProvider(Agent()))
+        waiting.result(PATIENCE_SECONDS)
+
+    assert set(loading.describe().capabilities) == {"tools", "logging"}
+
+
+def test_every_other_request_does_not_wait_for_the_description() -> None:
+    """Ours: a ping is answered at once."""
+    loading = LoadingProvider("early", loading_seconds=3600.0)
+
+    loading.await_description(PING)
+
+    assert not loading.is_settled
+
+
+def test_the_description_is_waited_for_once() -> None:
+    """Ours: who is told the early description once is told it again."""
+    loading = LoadingProvider("early", loading_seconds=0.0)
+    loading.await_description(DISCOVER)
+    loading.await_description(DISCOVER)
+    loading.load(AgentProvider(Agent()))
+    loading.await_description(DISCOVER)
+
+    assert "prompts" in loading.describe().capabilities
+
+
+def test_a_request_waits_for_as_long_as_it_takes_to_load() -> None:
+    """Ours: its own deadline is the client's business."""
+    loading = LoadingProvider("early")
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(_list, loading, ToolCall())
+        assert not waiting.done()
+        loading.load(AgentProvider(Agent()))
+        assert waiting.result(PATIENCE_SECONDS) == ["greet"]
+
+
+def test_a_request_that_is_cancelled_meanwhile_never_reaches_the_provider() -> None:
+    """Spec, cancellation."""
+    loading, call = LoadingProvider("early"), ToolCall()
+    with ThreadPoolExecutor(thread_name_prefix="asking") as threads:
+        waiting = threads.submit(_list, loading, call)
+        wait_until(lambda: _waits("asking_0"))
+        call.cancel()
+        loading.load(AgentProvider(Agent()))
+        with pytest.raises(CallCancelledError):
+            waiting.result(PATIENCE_SECONDS)
+
+
+def test_loading_is_announced_as_a_new_description_and_later_changes_as_they_are() -> None:
+    """Ours: a client that has seen no list has none that changed."""
+    loading, announced = LoadingProvider("early"), list[tuple[str, ...]]()
+    stop = loading.on_change(announced.append)
+    provider = AgentProvider(Agent(), list_changes=True)
+
+    loading.load(provider)
+    provider.replace_agent(Agent())
+    stop()
+    provider.replace_agent(Agent())
+
+    assert announced == [(), ("tools", "prompts", "resources")]

@@ -1,0 +1,263 @@
+"""One server in use: the whole surface, what is remembered of it, and its certain end."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    CancelledError,
+    LocalProtocolError,
+    NotConnectedError,
+    NotOfferedError,
+    PeerError,
+    ServerExitedError,
+    SpawnError,
+    VariableUnsetError,
+)
+from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.session.observer import Silent
+from gaia_mcp.session.prestart import prestarted
+from gaia_mcp.session.session import Session, connected
+from tests.session.conftest import Noting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.session.conftest import Entries
+
+    Change = ListChanged | ResourceUpdated | SubscriptionEnded
+
+QUIET = Silent("test")
+
+
+def texts(result: dict[str, Any]) -> list[str]:
+    return [block["text"] for block in result["content"]]
+
+
+def test_a_server_is_presented_asked_and_ended(entries: Entries) -> None:
+    """Ours: what every front does."""
+    entry = entries("good_handshake")
+
+    with connected(entry, QUIET) as session:
+        assert session.is_connected()
+        assert session.peer is not None
+        assert session.peer.info["name"] == "good_handshake.py"
+        assert session.capabilities == {"tools": {}, "logging": {}}
+        session.check_alive()
+        found = session.find_tool("echo")
+        assert found is not None
+        assert found.name == "echo"
+        assert session.find_tool("nothing") is None
+        assert texts(session.call("echo", {"a": 1})) == ['{"a": 1}']
+
+    assert repr(session) == "<Session with 'good_handshake'>"
+    assert not session.is_connected()
+    assert (session.peer, session.capabilities) == (None, {})
+    with pytest.raises(NotConnectedError):
+        session.call("echo", {})
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_prompts_resources_and_completions_are_the_same_in_both_eras(entries: Entries, revision: str) -> None:
+    """Specification, server features."""
+    with connected(entries("offers", revision), QUIET) as session:
+        assert [prompt["name"] for prompt in session.prompts()] == ["review", "second"]
+        assert len(session.problems) == 2
+        assert session.prompt("review", {"lang": "en"})["messages"][0]["role"] == "user"
+        assert [resource["uri"] for resource in session.resources()] == ["file:///a"]
+        assert session.problems == []
+        both = session.resources_and_templates()
+        assert [one.get("uri") or one["uriTemplate"] for one in both] == ["file:///a", "file:///{path}"]
+        assert session.read("file:///a")["contents"][0]["text"] == "hello"
+        assert session.complete({"type": "ref/prompt", "name": "review"}, "lang", "py").values == ["python", "pypy"]
+        assert [item for item in session.listed("prompts/list") if not isinstance(item, dict)] == ["odd"]
+
+    assert '"review"' in entries.remembered("prompts", "offers")
+    assert "file:///{path}" in entries.remembered("resources", "offers")
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_changes_are_announced_to_the_watcher(entries: Entries, revision: str) -> None:
+    """Specification, resources: Subscriptions. A change is named, and of its own type."""
+    changes: SimpleQueue[Change] = SimpleQueue()
+    with connected(entries("offers", revision), QUIET) as session:
+        session.watch(changes.put)
+        session.subscribe("file:///a")
+        with pytest.raises(PeerError):
+            session.subscribe("file:///refused")
+        session.call("touch", {})
+        change = changes.get(timeout=5)
+        assert (type(change), change) == (ResourceUpdated, ("file:///a",))
+        if revision == "2026-07-28":
+            session.call("end", {})
+            change = changes.get(timeout=5)
+            assert (type(change), change) == (SubscriptionEnded, ("file:///a",))
+
+
+def test_a_changed_list_is_announced_forgotten_and_asked_for_again(entries: Entries) -> None:
+    """Ours: what is remembered is true."""
+    changes: SimpleQueue[Change] = SimpleQueue()
+    with connected(entries("list_changes"), QUIET) as session:
+        session.watch(changes.put)
+        assert [tool.name for tool in session.tools()] == ["echo"]
+        assert '"echo"' in entries.remembered("tools", "list_changes")
+        session.call("echo", {})
+        change = changes.get(timeout=5)
+        assert (type(change), change) == (ListChanged, ("tools",))
+        assert entries.remembered("tools", "list_changes") == ""
+
+    assert '"new1"' in entries.remembered("tools", "list_changes")
+
+
+def test_a_server_that_forgot_to_declare_its_tools_is_asked_for_them(entries: Entries) -> None:
+    """Ours, for what servers do: and one that has none may refuse."""
+    with connected(entries("declares_no_tools", "all the same"), QUIET) as session:
+        assert [tool.name for tool in session.tools()] == ["echo"]
+    with connected(entries("declares_no_tools"), QUIET) as session:
+        assert session.tools() == []
+    with connected(entries("offers", "2025-11-25"), QUIET) as session, pytest.raises(PeerError):
+        session.tools()
+
+
+def test_log_messages_go_to_the_observer_or_to_who_asked_for_them(entries: Entries) -> None:
+    """Specification, logging."""
+    observer, heard = Noting(), []
+    with connected(entries("good_handshake"), observer) as session:
+        session.set_log_level("info")
+        with pytest.raises(LocalProtocolError):
+            session.set_log_level("loud")
+        session.call("log", {})
+    assert ("logged", "good_handshake", "warning", "hot") in observer.notes
+
+    with connected(entries("good_handshake"), QUIET, on_log=lambda *message: heard.append(message)) as session:
+        session.call("log", {})
+    assert heard == [("warning", "l", "hot")]
+
+
+def test_a_question_to_a_person_is_asked_without_the_secrets(entries: Entries) -> None:
+    """Ours: the question is shown, and the server may repeat what it was given."""
+    questions: list[dict[str, Any]] = []
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        questions.append(params)
+        return {"action": "accept", "content": {"city": "Oslo"}}
+
+    with connected(entries("good_handshake", TOKEN="Which city?"), QUIET, elicit=answer) as session:
+        assert "Which city?" in session.secrets()
+        assert "Oslo" in texts(session.call("ask", {}))[0]
+    assert [question["message"] for question in questions] == ["****"]
+
+    with connected(entries("good_handshake"), QUIET) as session:
+        assert "decline" in texts(session.call("ask", {}))[0]
+
+
+def test_an_observer_is_told_of_the_start_the_stop_and_what_is_not_mcp(entries: Entries) -> None:
+    """Ours: the remark comes last, once."""
+    observer = Noting()
+    with connected(entries("prints_banner"), observer) as session:
+        assert "lines to stdout that are not MCP" in session.noise()
+
+    first, second, third = observer.notes
+    assert first == ("starting", "prints_banner", "")
+    assert second == ("stopping", "prints_banner")
+    assert third[0] == "remark"
+    assert "tell its author" in third[1]
+
+
+def test_stderr_is_kept_and_shown_with_debug_only(entries: Entries) -> None:
+    """Ours: without the secrets; the log says which front it was and how the server ended."""
+    observer, watching = Noting(), Noting(debug=True)
+    entry = entries("good_handshake", first='echo "has $TOKEN" >&2', TOKEN="hunter2222")
+
+    for one in (observer, watching):
+        with connected(entry, one) as session:
+            assert session.last_line() == "has ****"
+
+    assert "stderr" not in [note[0] for note in observer.notes]
+    assert ("stderr", "good_handshake", b"has ****\n") in watching.notes
+    assert entries.logs() == ["some-front.0.log: has ****\n"] * 2
+
+
+def test_all_requests_share_the_deadline_of_a_session(entries: Entries) -> None:
+    """Ours: `--timeout` counts for all steps together."""
+    deadline = Deadline(20)
+    with connected(entries("good_handshake"), QUIET, deadline=deadline) as session:
+        session.tools()
+        deadline.cancel()
+        with pytest.raises(CancelledError):
+            session.call("echo", {})
+
+
+def test_a_server_that_has_gone_is_started_again_or_the_reason_told(entries: Entries) -> None:
+    """Ours: `watch` wants to know; other requests go on."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        with pytest.raises(ServerExitedError):
+            session.call("die", {})
+        with pytest.raises(ServerExitedError) as caught:
+            session.check_alive(reconnects=False)
+        assert caught.value.returncode == 3
+        session.check_alive()
+        assert session.is_connected()
+
+
+def test_the_steps_of_a_connection_can_be_taken_one_by_one(entries: Entries) -> None:
+    """Ours: `test-client` reports each; how it ended, too."""
+    session = Session(entries("good_handshake"), QUIET)
+    session.start()
+    assert session.peer is None
+    session.open()
+    assert session.peer is not None
+
+    stopped = session.close()
+
+    assert stopped is not None
+    assert stopped.returncode == 0
+    assert session.close() is None
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda raw: raw.update(command="/nowhere/at/all"), SpawnError),
+        (lambda raw: raw["env"].update(X="${UNSET_HERE}"), VariableUnsetError),
+    ],
+)
+def test_what_cannot_be_started_leaves_nothing(
+    entries: Entries, change: Callable[[dict[str, Any]], None], error: type[Exception]
+) -> None:
+    """Ours."""
+    from gaia_mcp.config.entries import read_entry
+
+    raw = {**entries("good_handshake").raw, "env": {}}
+    change(raw)
+
+    with pytest.raises(error), connected(read_entry("x", raw), QUIET):
+        pass
+
+
+def test_resources_that_are_not_declared_are_refused(entries: Entries) -> None:
+    """Ours: without asking the server."""
+    with connected(entries("good_handshake"), QUIET) as session:
+        assert session.prompts() == []
+        with pytest.raises(NotOfferedError):
+            session.read("x://y")
+        with pytest.raises(NotOfferedError):
+            session.subscribe("x://y")
+
+
+def test_a_server_that_was_started_before_its_session_is_used(entries: Entries) -> None:
+    """Ours: it is started once; for another entry it is left alone."""
+    entry, other = entries("good_handshake", first="echo up >&2"), entries("many_pages")
+
+    with prestarted(entry, "call") as server, connected(entry, QUIET, prestarted=server) as session:
+        session.check_alive()
+    assert entries.logs() == ["call.0.log: up\n"]
+
+    with prestarted(entry, "call") as server, connected(other, QUIET, prestarted=server) as session:
+        assert session.peer is not None
+        assert session.peer.info["name"] == "many_pages.py"
+        server.child.close_stdout()  # Nothing else reads it.

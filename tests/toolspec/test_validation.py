@@ -1,0 +1,262 @@
+"""Validation: which schemas are usable, what fits one, and what is said of what does not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+
+from gaia_mcp.toolspec.validation import SchemaError, ValidationError, check_schema, load_validator, validation_errors
+from tests.protocol_support import steady
+from tests.schema_support import ANY_SCHEMA, nested
+
+
+class TestCheckSchema:
+    """Is it a schema that can be used?"""
+
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            {},
+            True,
+            False,
+            {"type": "object"},
+            {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"},
+            {"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"a": {}}, "$ref": "#/definitions/a"},
+            {"$schema": "http://json-schema.org/draft-04/schema#", "type": "string"},
+            {"properties": {"child": {"$ref": "#"}}},
+            {"x-unknown": [1, 2], "type": "string", "format": "no-such-format"},
+            nested(100),
+            {"properties": {f"p{number}": {"type": "string"} for number in range(5000)}},
+        ],
+    )
+    def test_a_usable_schema_is_accepted(self, schema: Any) -> None:
+        """JSON Schema 2020-12 and its forerunners; words that are not known are notes."""
+        check_schema(schema)
+
+    @pytest.mark.parametrize(
+        ("schema", "words"),
+        [
+            ({"type": "strin"}, "type"),
+            ({"properties": {"a": {"type": 5}}}, "properties.a.type"),
+            ({"required": "path"}, "required"),
+            ({"allOf": [{}, {"minimum": "1"}]}, "allOf[1].minimum"),
+            ({"pattern": "("}, "pattern"),
+            (None, "null"),
+            ([], "object"),
+            ("object", "string"),
+            ('{"type": "object"}', "string"),
+            ({"$ref": "#/$defs/missing"}, "/$defs/missing"),
+            ({"$ref": "https://example.org/schema.json"}, "https://example.org/schema.json"),
+            ({"$schema": "https://example.org/my-dialect"}, "https://example.org/my-dialect"),
+            ({"default": {1, 2}}, "not JSON"),
+            ({"description": "\ud800"}, "surrogates"),
+        ],
+    )
+    def test_an_unusable_schema_is_refused_with_the_reason(self, schema: Any, words: str) -> None:
+        """Ours: `test-client` validates every schema and says what is wrong where."""
+        with pytest.raises(SchemaError) as caught:
+            check_schema(schema)
+        assert words in str(caught.value)
+
+    @pytest.mark.parametrize("depth", [500, 100_000])
+    def test_a_schema_without_bottom_is_refused(self, depth: int) -> None:
+        """Ours: neither Python's limit nor the validator's is a crash."""
+        with pytest.raises(SchemaError):
+            check_schema(nested(depth))
+
+    def test_nothing_is_fetched(self) -> None:
+        """Ours: a server's schema must not make us call other computers."""
+        asked: list[str] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            address = f"http://127.0.0.1:{server.server_address[1]}/schema.json"
+            for schema in ({"$ref": address}, {"$schema": address}, {"$ref": f"{address}#/a"}, {"$id": address}):
+                with contextlib.suppress(SchemaError):
+                    check_schema(schema)
+                with contextlib.suppress(SchemaError):
+                    validation_errors(schema, {"a": 1})
+            server.shutdown()
+            thread.join()
+        assert asked == []
+
+
+class TestMisfits:
+    """Does a value fit?"""
+
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer", "maximum": 10},
+            "tags": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+        },
+        "required": ["path", "mode"],
+        "additionalProperties": False,
+    }
+
+    def test_a_value_that_fits_has_none(self) -> None:
+        """JSON Schema 2020-12."""
+        assert validation_errors(self.SCHEMA, {"path": "/", "mode": 1, "limit": 3} | {}) != []
+        assert validation_errors({**self.SCHEMA, "required": ["path"]}, {"path": "/", "limit": 3}) == []
+
+    def test_everything_that_does_not_fit_is_said_at_once(self) -> None:
+        """Ours: one look, one correction; what is missing or unknown first."""
+        found = validation_errors(self.SCHEMA, {"limit": 99, "tags": [{}, {"name": 3}], "colour": "red", "size": 1})
+
+        assert [(problem.where, problem.keyword) for problem in found[:3]] == [
+            ("", "required"),
+            ("", "required"),
+            ("", "additionalProperties"),
+        ]
+        assert {problem.what for problem in found[:2]} == {"'path' is missing", "'mode' is missing"}
+        assert all(f"'{name}'" in found[2].what for name in ("colour", "size"))
+        assert {(problem.where, problem.keyword) for problem in found[3:]} == {
+            ("limit", "maximum"),
+            ("tags[1].name", "type"),
+        }
+
+    def test_a_misfit_reads_as_a_sentence(self) -> None:
+        """Ours: it is printed as it is."""
+        assert str(ValidationError("a.b[0]", "is wrong", "type")) == "a.b[0]: is wrong"
+        assert str(ValidationError("", "is wrong", "type")) == "is wrong"
+        assert (
+            validation_errors(
+                {"type": "array", "items": {"type": "array", "items": {"type": "null"}}}, [[None], [None, 1]]
+            )[0].where
+            == "[1][1]"
+        )
+
+    def test_unevaluated_members_are_unknown_ones(self) -> None:
+        """JSON Schema 2020-12: the newer way to close an object."""
+        assert [problem.what for problem in validation_errors({"unevaluatedProperties": False}, {"a": 1})] == [
+            "there is no 'a'"
+        ]
+
+    def test_a_long_message_is_cut(self) -> None:
+        """Ours: a megabyte that does not fit need not be read again."""
+        (problem,) = validation_errors({"type": "integer"}, "x" * 1000)
+        assert len(problem.what) == 300
+        assert problem.what.endswith("…")
+
+    def test_a_reference_to_itself_is_followed_as_deep_as_the_value(self) -> None:
+        """JSON Schema 2020-12: trees."""
+        tree = {"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": False}
+        assert validation_errors(tree, {"child": {"child": {}}}) == []
+        assert [problem.where for problem in validation_errors(tree, {"child": {"child": {"leaf": 1}}})] == [
+            "child.child"
+        ]
+        assert validation_errors({"$ref": "#"}, 1) == []
+
+    @pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)*$", r"^(?=(a+)+$)(a+)+\2$", r"^(a|a)*\1b$"])
+    def test_a_pattern_that_explodes_elsewhere_comes_to_an_end(self, pattern: str) -> None:
+        """Ours: a server's pattern must not hang us."""
+        assert validation_errors({"type": "string", "pattern": pattern}, "a" * 5000 + "!") != []
+
+    @pytest.mark.parametrize(
+        "value",
+        [{"a": {1}}, {1: 2}, {"a": json.loads("[" * 900 + "]" * 900)}, {"a": object()}],
+        ids=["a set", "a number as a key", "900 deep", "an object"],
+    )
+    def test_what_is_no_json_or_too_deep_does_not_fit(self, value: Any) -> None:
+        """Ours: an answer, not an exception of the validator."""
+        schema = {"properties": {"a": {"type": "string"}}}
+        assert [problem.keyword for problem in validation_errors(schema, value)] == ["json"]
+
+    @pytest.mark.parametrize("value", [float("inf"), float("nan"), 10**400, 2**63, -(2**70)])
+    def test_unusual_numbers_are_checked_without_an_exception(self, value: float) -> None:
+        """Ours: an infinity is no JSON number, an integer of any length is."""
+        assert bool(validation_errors({"type": "number"}, value)) == isinstance(value, float)
+
+    def test_formats_are_notes(self) -> None:
+        """JSON Schema 2020-12: `format` annotates; a stricter reading is the server's."""
+        assert validation_errors({"type": "string", "format": "email"}, "jane") == []
+
+    def test_no_arguments_fit_a_tool_that_names_none(self) -> None:
+        """Ours: not even the validator is loaded for it."""
+        assert validation_errors({"type": "object", "properties": {"a": {"type": "integer"}}}, {}) == []
+        assert validation_errors({"type": "object", "required": ["a"]}, {}) != []
+        assert validation_errors({"type": "array"}, {}) != []
+        assert validation_errors({"type": "object"}, []) != []
+        assert validation_errors({"type": "object", "minProperties": 1}, {}) != []
+
+    def test_a_schema_that_cannot_be_used_is_no_misfit(self) -> None:
+        """Ours: that is the server's fault, not the caller's."""
+        with pytest.raises(SchemaError):
+            validation_errors({"type": "strin"}, {"a": 1})
+
+
+@steady
+@given(ANY_SCHEMA)
+def test_any_schema_is_validated_or_refused(schema: Any) -> None:
+    """Ours: a careless server's schema is reported, not an exception of the validator."""
+    with contextlib.suppress(SchemaError):
+        validation_errors(schema, {"a": "x"})
+
+
+def test_the_validator_can_be_loaded_ahead() -> None:
+    """Ours: while a server starts there is time for it."""
+    load_validator()
+    assert "jsonschema_rs" in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("parts", "value", "said"),
+    [
+        ([{"enum": ["x", "y"]}, {"type": "null"}], "z", ['a: "z" is not one of "x" or "y"']),
+        ([{"type": "integer"}, {"type": "null"}], "q", ['a: "q" is not of type "integer" or "null"']),
+        (
+            [{"type": "string"}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}],
+            [],
+            ['a: [] is not of type "string" or "integer" or "null"'],
+        ),
+        (
+            [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}],
+            [1, "q", "r"],
+            ['a[1]: "q" is not of type "integer"', 'a[2]: "r" is not of type "integer"'],
+        ),
+        (
+            [{"type": "object", "required": ["page"]}, {"type": "object", "required": ["base"]}, {"type": "string"}],
+            {},
+            ["a: 'page' is missing, or 'base' is missing"],
+        ),
+        (
+            [{"properties": {"b": {"type": "null"}}}, {"properties": {"b": {"const": 2}}}],
+            {"b": 1},
+            ['a: a.b: 1 is not of type "null", or a.b: 2 was expected'],
+        ),
+    ],
+)
+@pytest.mark.parametrize("union", ["anyOf", "oneOf"])
+def test_what_misfits_a_union_is_said_by_the_part_that_was_meant(
+    union: str, parts: list[object], value: object, said: list[str]
+) -> None:
+    """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
+    assert [str(problem) for problem in validation_errors({"properties": {"a": {union: parts}}}, {"a": value})] == said
+
+
+def test_that_several_parts_fit_where_one_should_is_said() -> None:
+    """JSON Schema: `oneOf` is for exactly one. The part that does not fit is not what is wrong."""
+    schema = {"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}
+
+    assert [str(problem) for problem in validation_errors(schema, 5)] == [
+        "5 is valid under more than one of the schemas listed in the 'oneOf' keyword"
+    ]
