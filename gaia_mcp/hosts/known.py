@@ -15,11 +15,13 @@ _VSCODE_STORAGE = "{config}/Code/User/globalStorage"
 
 
 @dataclass(frozen=True)
-class Host:
-    """One host. `user` and `project` are its files, the usual one first: with `{home}`, `{config}` for the platform's
-    folder of settings, `{dot}` for `~/.config`, `{local}` for Windows' other folder, or a variable such as
-    `{CODEX_HOME:.codex}` with what it is by default below the home; a leading `win:`, `mac:` or `linux:` limits one to
-    that system. `is_desktop`: it is not started from a shell, and does not have its PATH.
+class HostProgram:
+    """A program that uses MCP servers, such as an editor.
+
+    `user` and `project` are its files, the usual one first. In them stand `{home}`, `{config}` for the folder of
+    settings of the platform, `{dot}` for `~/.config`, `{local}` for the other folder of Windows, or a variable such as
+    `{CODEX_HOME:.codex}` with its default below the home. A leading `win:`, `mac:` or `linux:` limits a file to that
+    system. A host that `is_desktop` is not started from a shell, and does not have its PATH.
     """
 
     key: str
@@ -34,50 +36,52 @@ class Host:
 HOSTS = {
     host.key: host
     for host in (
-        Host(
+        HostProgram(
             "claude-desktop", "Claude Desktop",
             ("{config}/Claude/claude_desktop_config.json",
              "win:{local}/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json"),
             dialect=Dialect(remote=False),
         ),
-        Host(
+        HostProgram(
             "claude-code", "Claude Code", ("{CLAUDE_CONFIG_DIR:}/.claude.json",), ".mcp.json",
             dialect=Dialect(types=("stdio", "http", "sse"), notation=SHELL), is_desktop=False,
         ),
-        Host("cursor", "Cursor", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", dialect=Dialect(notation=EDITOR)),
-        Host(
+        HostProgram(
+            "cursor", "Cursor", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json", dialect=Dialect(notation=EDITOR),
+        ),
+        HostProgram(
             "vscode", "VS Code",
             ("{config}/Code/User/mcp.json", "{config}/Code - Insiders/User/mcp.json",
              "linux:{home}/.vscode-server/data/User/mcp.json"),
             ".vscode/mcp.json", _SERVERS,
             Dialect(types=("stdio", "http", "sse"), cwd="cwd", notation=EDITOR),
         ),
-        Host(
+        HostProgram(
             "windsurf", "Windsurf",
             ("{home}/.codeium/windsurf/mcp_config.json", "{dot}/devin/mcp_config.json",
              "win:{config}/devin/mcp_config.json", "{home}/.codeium/windsurf-next/mcp_config.json"),
             dialect=Dialect(url="serverUrl", disabled="disabled", notation=EDITOR),
         ),
-        Host(
+        HostProgram(
             "codex", "Codex", ("{CODEX_HOME:.codex}/config.toml",), ".codex/config.toml",
             Layout("toml", ("mcp_servers",)),
             Dialect(cwd="cwd", headers="http_headers", disabled="enabled", timeout=("tool_timeout_sec", 1),
                     names_variables="env_vars"),
             is_desktop=False,
         ),
-        Host(
+        HostProgram(
             "gemini", "Gemini CLI", ("{home}/.gemini/settings.json",), ".gemini/settings.json",
             dialect=Dialect(url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=GEMINI),
             is_desktop=False,
         ),
-        Host(
+        HostProgram(
             "zed", "Zed", ("win:{config}/Zed/settings.json", "{dot}/zed/settings.json"), ".zed/settings.json",
             Layout("json", ("context_servers",)), Dialect(disabled="enabled"),
         ),
-        Host(
+        HostProgram(
             "lm-studio", "LM Studio", ("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json"),
         ),
-        Host(
+        HostProgram(
             "goose", "Goose", ("win:{config}/Block/goose/config/config.yaml", "{dot}/goose/config.yaml"),
             layout=Layout("yaml", ("extensions",)),
             dialect=Dialect(
@@ -86,7 +90,7 @@ HOSTS = {
                 names_itself=True,
             ),
         ),
-        Host(
+        HostProgram(
             "cline", "Cline",
             (f"{_VSCODE_STORAGE}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
              "{CLINE_DIR:.cline}/data/settings/cline_mcp_settings.json"),
@@ -94,19 +98,19 @@ HOSTS = {
                 types=("", "streamableHttp", "sse"), disabled="disabled", timeout=("timeout", 1), notation=CLINE,
             ),
         ),
-        Host(
+        HostProgram(
             "roo", "Roo Code", (f"{_VSCODE_STORAGE}/rooveterinaryinc.roo-cline/settings/mcp_settings.json",),
             ".roo/mcp.json",
             dialect=Dialect(
                 types=("", "streamable-http", "sse"), disabled="disabled", timeout=("timeout", 1), notation=EDITOR,
             ),
         ),
-        Host(
+        HostProgram(
             "continue", "Continue", ("{home}/.continue/config.yaml",),
             layout=Layout("yaml", ("mcpServers",), listed=True),
             dialect=Dialect(types=("", "streamable-http", "sse"), cwd="cwd", notation=SECRETS, names_itself=True),
         ),
-        Host(
+        HostProgram(
             "opencode", "OpenCode", ("{dot}/opencode/opencode.json", "{dot}/opencode/opencode.jsonc"), "opencode.json",
             Layout("json", ("mcp",)),
             Dialect(
@@ -115,41 +119,41 @@ HOSTS = {
             ),
             is_desktop=False,
         ),
-        Host("jetbrains", "JetBrains AI Assistant", ("{home}/.ai/mcp/mcp.json",), ".ai/mcp/mcp.json"),
-        Host("junie", "JetBrains Junie", ("{home}/.junie/mcp/mcp.json",), ".junie/mcp/mcp.json"),
-        Host(
+        HostProgram("jetbrains", "JetBrains AI Assistant", ("{home}/.ai/mcp/mcp.json",), ".ai/mcp/mcp.json"),
+        HostProgram("junie", "JetBrains Junie", ("{home}/.junie/mcp/mcp.json",), ".junie/mcp/mcp.json"),
+        HostProgram(
             "copilot-cli", "GitHub Copilot CLI", ("{home}/.copilot/mcp-config.json",),
             dialect=Dialect(
                 types=("local", "http", "sse"), notation=GEMINI, looks_up_in=("env",), always={"tools": ["*"]},
             ),
             is_desktop=False,
         ),
-        Host(
+        HostProgram(
             "kiro", "Kiro", ("{home}/.kiro/settings/mcp.json",), ".kiro/settings/mcp.json",
             dialect=Dialect(disabled="disabled", notation=KIRO, looks_up_in=("env", "headers")),
         ),
-        Host("warp", "Warp", ("{home}/.warp/.mcp.json",)),
-        Host("amp", "Amp", ("{dot}/amp/settings.json",), layout=Layout("json", ("amp.mcpServers",))),
-        Host(
+        HostProgram("warp", "Warp", ("{home}/.warp/.mcp.json",)),
+        HostProgram("amp", "Amp", ("{dot}/amp/settings.json",), layout=Layout("json", ("amp.mcpServers",))),
+        HostProgram(
             "antigravity", "Antigravity",
             ("{home}/.gemini/antigravity/mcp_config.json", "{home}/.gemini/config/mcp_config.json"),
             dialect=Dialect(url="serverUrl"),
         ),
-        Host(
+        HostProgram(
             "qwen", "Qwen Code", ("{home}/.qwen/settings.json",), ".qwen/settings.json",
             dialect=Dialect(url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=QWEN),
             is_desktop=False,
         ),
-        Host("trae", "Trae", ("linux:{dot}/trae/mcp.json", "{config}/Trae/User/mcp.json")),
-        Host(
+        HostProgram("trae", "Trae", ("linux:{dot}/trae/mcp.json", "{config}/Trae/User/mcp.json")),
+        HostProgram(
             "mcporter", "mcporter", ("{home}/.mcporter/mcporter.json", "{home}/.mcporter/mcporter.jsonc"),
             "config/mcporter.json", dialect=Dialect(cwd="cwd", notation=SHELL), is_desktop=False,
         ),
-        Host(
+        HostProgram(
             "inspector", "MCP Inspector", ("{home}/.mcp-inspector/mcp.json",),
             dialect=Dialect(types=("stdio", "streamable-http", "sse")), is_desktop=False,
         ),
-        Host(
+        HostProgram(
             "mcpm", "mcpm", ("{dot}/mcpm/servers.json",), layout=Layout("json", ()), is_desktop=False,
         ),
     )

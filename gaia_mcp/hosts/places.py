@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.hosts.dialects import COMMAND_KEYS, URL_KEYS
 from gaia_mcp.hosts.documents import Layout
-from gaia_mcp.hosts.known import BY_KEY, HOSTS, Host
+from gaia_mcp.hosts.known import BY_KEY, HOSTS, HostProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class Place(NamedTuple):
     """One file of one host."""
 
-    host: Host
+    host: HostProgram
     path: Path
     layout: Layout
     scope: str
 
 
-def places(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
+def places(host: HostProgram, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
     """The files in which `host` keeps a person's own servers, the usual one first, whether they are there or not."""
     found = []
     for template in host.user:
@@ -33,7 +33,7 @@ def places(host: Host, environ: Mapping[str, str], home: Path, platform: str = s
     return found
 
 
-def project_places(host: Host, folder: Path, environ: Mapping[str, str], home: Path) -> list[Place]:
+def project_places(host: HostProgram, folder: Path, environ: Mapping[str, str], home: Path) -> list[Place]:
     """The files in which `host` keeps the servers of the project in `folder`."""
     found = []
     if host.project is not None:

@@ -19,7 +19,7 @@ from gaia_mcp.paths import shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gaia_mcp.hosts.known import Host
+    from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.places import Place
     from gaia_mcp.hosts.variables import Value
 
@@ -71,7 +71,7 @@ def export_entries(
 
 
 def _step(
-    name: str, raw: Mapping[str, Any], host: Host, held: Mapping[str, Any], variables: Value, *, force: bool
+    name: str, raw: Mapping[str, Any], host: HostProgram, held: Mapping[str, Any], variables: Value, *, force: bool
 ) -> ExportStep:
     old = held.get(name)
     try:

@@ -14,7 +14,7 @@ from gaia_mcp.hosts.writing import entry_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gaia_mcp.hosts.known import Host
+    from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.variables import Value
 
 
@@ -29,7 +29,7 @@ def whatever_is_set(name: str, default: str | None) -> str | None:
 
 
 def entry_for_host(
-    name: str, raw: Mapping[str, Any], host: Host, old: Any, variables: Value
+    name: str, raw: Mapping[str, Any], host: HostProgram, old: Any, variables: Value
 ) -> tuple[dict[str, Any], list[str]]:
     """The host's entry for ours, and remarks about it. `old` is the entry that it replaces, if any.
 

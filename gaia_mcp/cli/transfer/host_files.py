@@ -14,11 +14,11 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import home_expanded
 
 if TYPE_CHECKING:
-    from gaia_mcp.hosts.known import Host
+    from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.places import Place
 
 
-def known_host(word: str) -> Host:
+def known_host(word: str) -> HostProgram:
     """The host of this name. Raises `ConfigError` with a suggestion."""
     if word not in HOSTS:
         hint = did_you_mean(word, HOSTS) or f"the hosts are {', '.join(HOSTS)}"

@@ -20,11 +20,11 @@ from gaia_mcp.paths import shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gaia_mcp.hosts.known import Host
+    from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.variables import Value
 
 
-def print_entries(host: Host, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool) -> None:
+def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Value, *, show_secrets: bool) -> None:
     """Print what a person pastes into the file of `host`, with `****` for secrets unless they are to be shown.
 
     Raises `ConfigError` for an entry that the host cannot have.
@@ -67,7 +67,7 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
     return (kind or target).lower(), {"command": command, "args": [*start, "serve", target, *words]}
 
 
-def snippet(host: Host, entries: dict[str, dict[str, Any]]) -> str:
+def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
     """The whole of what a person pastes into the host's file, in its own format. Raises `ConfigError`."""
     text = ""
     for name, entry in entries.items():
