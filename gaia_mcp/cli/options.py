@@ -75,6 +75,15 @@ OutputOption = Annotated[
 ]
 
 
+LockFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--lock-file", metavar="PATH", help="The file of locked tools. Default: mcp.lock.json in the working folder.",
+        show_default=False,
+    ),
+]  # fmt: skip
+
+
 class Invocation(NamedTuple):
     """The values of the common options, for one run of a command; those that it does not take have their defaults."""
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.hints import hint_for
+from gaia_mcp.errors import MCPError
 from gaia_mcp.safetext import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from gaia_mcp.cli.checks.report import Report
 
@@ -43,3 +45,14 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
+
+
+def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
+    """Write the reports to a file. An error about the file is returned, since the checks are printed all the same."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(junit_xml(reports))
+    except OSError as problem:
+        hint = "choose another file with --junit"
+        return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
+    return None

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from gaia_mcp.names import typeable
 
@@ -16,14 +14,6 @@ if TYPE_CHECKING:
     from gaia_mcp.errors import ContractError
     from gaia_mcp.storage.lock_file import LockedServer
     from gaia_mcp.toolspec.contract import Contract, ToolChange
-
-LockFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--lock-file", metavar="PATH", help="The file of locked tools. Default: mcp.lock.json in the working folder.",
-        show_default=False,
-    ),
-]  # fmt: skip
 
 
 class LockedTools:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import error_object
+from gaia_mcp.cli.screen.output import error_object, say
+from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.names import typeable
+from gaia_mcp.toolspec.contract import worded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,3 +90,15 @@ class Report:
 def untried(error: MCPError) -> Check:
     """The only check of a server that could not even be tried."""
     return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)
+
+
+def print_check(item: Check) -> None:
+    """Print a line for a check, and below it what has no room there."""
+    (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
+    say(line)
+    below = worded(item.error.facts.get("changes", ())) if item.error is not None else []
+    # A failure is reported in full at the end, a warning only here, even on a narrow terminal.
+    if item.outcome == WARN and item.detail not in line:
+        below = item.detail.split("; ")
+    for more in below:
+        say(f"        {more}")

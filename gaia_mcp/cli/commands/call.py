@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.checks.locked import LockedTools, LockFileOption
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.completion.sources import call_targets, call_words
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption, OutputOption
 from gaia_mcp.cli.status import ExitStatus
 
 Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
@@ -82,6 +81,7 @@ def call(
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import planned
     from gaia_mcp.cli.calls.tool_call import check_allowed, check_structure, find_tool, typed_arguments
+    from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.prestart import Prestarted

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.checks.locked import LockedTools, LockFileOption
 from gaia_mcp.cli.completion.sources import check_tools, check_words
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, report, say, say_json
-from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import UsageError, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.checks.report import Check, Report
+    from gaia_mcp.cli.checks.report import Report
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.errors import MCPError
 
 Words = Annotated[
     list[str] | None,
@@ -60,7 +57,10 @@ def check(
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
     from gaia_mcp.cli.calls.plan import assignment
+    from gaia_mcp.cli.checks.junit import write_junit
+    from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import known_tools
+    from gaia_mcp.cli.checks.report import print_check
     from gaia_mcp.cli.checks.steps import CallWanted, Wanted, check_all
     from gaia_mcp.errors import ConfigError
 
@@ -80,8 +80,8 @@ def check(
     is_watched = len(entries) == 1 and not unusable and not invocation.as_json
     if is_watched:
         say(entries[0].name)
-    results = [*unusable, *check_all(entries, wanted, invocation.deadline(), _show if is_watched else None)]
-    problem = _write_junit(junit, results) if junit is not None else None
+    results = [*unusable, *check_all(entries, wanted, invocation.deadline(), print_check if is_watched else None)]
+    problem = write_junit(junit, results) if junit is not None else None
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if invocation.as_json:
         answer = {"ok": not status, "servers": [result.as_object() for result in results], "exit": int(status or 0)}
@@ -90,7 +90,7 @@ def check(
         for result in results:
             say(result.server)
             for item in result.checks:
-                _show(item)
+                print_check(item)
     for failure in (*(result.error() for result in results), problem):
         if failure is not None:
             report(failure)
@@ -99,7 +99,7 @@ def check(
 
 
 def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Report]]:
-    """The entries of these names, and what is to be said of those that make no sense."""
+    """The entries of these names, and a report for each that is invalid."""
     from gaia_mcp.cli.checks.report import Report, untried
     from gaia_mcp.errors import EntryError
 
@@ -116,31 +116,3 @@ def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry],
 def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Report]]:
     entries, unusable = _named(store, store.names())
     return [entry for entry in entries if not entry.disabled], unusable
-
-
-def _show(item: Check) -> None:
-    from gaia_mcp.cli.checks.report import WARN
-    from gaia_mcp.toolspec.contract import worded
-
-    (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
-    say(line)
-    below = worded(item.error.facts.get("changes", ())) if item.error is not None else []
-    # A failure is told in full at the end; a warning only here, however narrow the terminal is.
-    if item.outcome == WARN and item.detail not in line:
-        below = item.detail.split("; ")
-    for more in below:
-        say(f"        {more}")
-
-
-def _write_junit(path: Path, results: list[Report]) -> MCPError | None:
-    """What is wrong with a report that cannot be written: the checks are worth telling all the same."""
-    from gaia_mcp.cli.checks.junit import junit_xml
-    from gaia_mcp.errors import MCPError
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(junit_xml(results))
-    except OSError as problem:
-        hint = "choose another file with --junit"
-        return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
-    return None

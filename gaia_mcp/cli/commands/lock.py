@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.checks.locked import LockFileOption, changed, contract_now, lock_path
 from gaia_mcp.cli.completion.sources import server_names
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
-from gaia_mcp.cli.screen.output import counted, error_object, remark, report, say, say_json
-from gaia_mcp.toolspec.contract import as_objects, worded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from gaia_mcp.errors import MCPError
-    from gaia_mcp.session.parallel import Result
-    from gaia_mcp.session.session import Session
-    from gaia_mcp.storage.lock_file import LockedServer
-    from gaia_mcp.toolspec.contract import Contract, ToolChange
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
+from gaia_mcp.cli.screen.output import remark, report, say_json
 
 Names = Annotated[
     list[str] | None,
@@ -46,6 +34,8 @@ def lock(
 
     Example: gaia mcp lock time
     """
+    from gaia_mcp.cli.checks.locked import lock_path
+    from gaia_mcp.cli.checks.locking import error_of, outcome_object, outcome_of, print_outcome, read_contract
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.cli.status import UsageError, status_of
@@ -60,12 +50,12 @@ def lock(
     if not chosen:
         raise ConfigError(f"no server to lock in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
     entries = [store.entry(name) for name in chosen]
-    # Before anything is started: nobody wants to hear of a broken file afterwards.
+    # Before anything is started: a broken file is reported at once.
     before = read_lock(path) or {}
 
     with asking(entries) as view:
-        results = ask_all(entries, _seen, view, invocation.deadline())
-    outcomes = [_outcome(result, before.get(result.entry.name), update=update) for result in results]
+        results = ask_all(entries, read_contract, view, invocation.deadline())
+    outcomes = [outcome_of(result, before.get(result.entry.name), update=update) for result in results]
     approved = {
         outcome.result.entry.name: LockedServer(outcome.result.entry.target.summary(), outcome.result.value.contract)
         for outcome in outcomes
@@ -74,11 +64,11 @@ def lock(
     if approved:
         update_lock(path, approved)
     if invocation.as_json:
-        say_json({"path": str(path), "servers": [_object(outcome, path) for outcome in outcomes]})
+        say_json({"path": str(path), "servers": [outcome_object(outcome, path) for outcome in outcomes]})
     else:
         for outcome in outcomes:
-            _show(outcome, path)
-    errors = [error for outcome in outcomes if (error := _error(outcome, path)) is not None]
+            print_outcome(outcome, path)
+    errors = [error for outcome in outcomes if (error := error_of(outcome, path)) is not None]
     for result in results:
         for problem in result.value.problems if result.value is not None else ():
             remark(f"{result.entry.name}: {problem}")
@@ -86,63 +76,3 @@ def lock(
         report(error)
     if errors:
         raise typer.Exit(status_of(errors[0]))
-
-
-class _Seen(NamedTuple):
-    """The tools of a server, and what was wrong with those that are none, in words."""
-
-    contract: Contract
-    problems: list[str]
-
-
-class _Outcome(NamedTuple):
-    """What came of one server: `what` is "failed", "changed", "unchanged", "approved" or "locked"."""
-
-    result: Result
-    what: str
-    changes: Sequence[ToolChange] = ()
-
-
-def _seen(session: Session) -> _Seen:
-    contract = contract_now(session.entry.name, session.tools())
-    return _Seen(contract, session.problems)
-
-
-def _outcome(result: Result, before: LockedServer | None, *, update: bool) -> _Outcome:
-    from gaia_mcp.toolspec.contract import differences
-
-    if result.error is not None:
-        return _Outcome(result, "failed")
-    if before is None:
-        return _Outcome(result, "locked")
-    changes = differences(before.contract, result.value.contract)
-    return _Outcome(result, ("approved" if update else "changed") if changes else "unchanged", changes)
-
-
-def _error(outcome: _Outcome, path: Path) -> MCPError | None:
-    """Why a server is not locked as it is now, None if it is."""
-    if outcome.what == "changed":
-        return changed(outcome.result.entry.name, outcome.changes, path)
-    return outcome.result.error
-
-
-def _show(outcome: _Outcome, path: Path) -> None:
-    name = outcome.result.entry.name
-    if outcome.what in ("locked", "unchanged"):
-        tools = counted(len(outcome.result.value.contract), "tool")
-        say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
-    elif outcome.what != "failed":
-        say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
-        for line in worded(as_objects(outcome.changes)):
-            say(f"  {line}")
-
-
-def _object(outcome: _Outcome, path: Path) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": outcome.result.entry.name, "outcome": outcome.what}
-    if outcome.what != "failed":
-        shown["tools"] = len(outcome.result.value.contract)
-    if outcome.changes:
-        shown["changes"] = as_objects(outcome.changes)
-    if (error := _error(outcome, path)) is not None:
-        shown["error"] = {key: value for key, value in error_object(error).items() if key != "changes"}
-    return shown

@@ -1,0 +1,81 @@
+"""What `gaia mcp lock` does with one server: its tools as they are now, compared with those that were locked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.checks.locked import changed, contract_now
+from gaia_mcp.cli.screen.output import counted, error_object, say
+from gaia_mcp.toolspec.contract import as_objects, differences, worded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gaia_mcp.errors import MCPError
+    from gaia_mcp.session.parallel import Result
+    from gaia_mcp.session.session import Session
+    from gaia_mcp.storage.lock_file import LockedServer
+    from gaia_mcp.toolspec.contract import Contract, ToolChange
+
+
+class Seen(NamedTuple):
+    """The tools of a server as a contract, and the problems of those whose definition is invalid."""
+
+    contract: Contract
+    problems: list[str]
+
+
+class Outcome(NamedTuple):
+    """What became of one server: "failed", "changed", "unchanged", "approved" or "locked"."""
+
+    result: Result
+    what: str
+    changes: Sequence[ToolChange] = ()
+
+
+def read_contract(session: Session) -> Seen:
+    """The tools of a server as they are now. Raises as the session's requests do."""
+    contract = contract_now(session.entry.name, session.tools())
+    return Seen(contract, session.problems)
+
+
+def outcome_of(result: Result, before: LockedServer | None, *, update: bool) -> Outcome:
+    """What becomes of a server that was locked as `before`, None if it was not; `update` approves its changes."""
+    if result.error is not None:
+        return Outcome(result, "failed")
+    if before is None:
+        return Outcome(result, "locked")
+    changes = differences(before.contract, result.value.contract)
+    return Outcome(result, ("approved" if update else "changed") if changes else "unchanged", changes)
+
+
+def error_of(outcome: Outcome, path: Path) -> MCPError | None:
+    """The error about a server that is not locked as it is now, None if it is."""
+    if outcome.what == "changed":
+        return changed(outcome.result.entry.name, outcome.changes, path)
+    return outcome.result.error
+
+
+def print_outcome(outcome: Outcome, path: Path) -> None:
+    """Print what became of a server; a failure is reported as an error instead."""
+    name = outcome.result.entry.name
+    if outcome.what in ("locked", "unchanged"):
+        tools = counted(len(outcome.result.value.contract), "tool")
+        say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
+    elif outcome.what != "failed":
+        say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
+        for line in worded(as_objects(outcome.changes)):
+            say(f"  {line}")
+
+
+def outcome_object(outcome: Outcome, path: Path) -> dict[str, Any]:
+    """What became of a server, as JSON shows it."""
+    shown: dict[str, Any] = {"name": outcome.result.entry.name, "outcome": outcome.what}
+    if outcome.what != "failed":
+        shown["tools"] = len(outcome.result.value.contract)
+    if outcome.changes:
+        shown["changes"] = as_objects(outcome.changes)
+    if (error := error_of(outcome, path)) is not None:
+        shown["error"] = {key: value for key, value in error_object(error).items() if key != "changes"}
+    return shown

@@ -1,0 +1,76 @@
+"""`cli.options`: the common options, declared once, and what a command is given of them."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.app import COMMANDS, UNLISTED
+from gaia_mcp.cli.guard import guarded
+from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import Form
+from gaia_mcp.errors import ConfigFileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMON = {"config", "as_json", "quiet", "timeout", "debug"}
+
+
+def test_no_command_declares_a_common_option_itself() -> None:
+    """Ours: their words, limits and order are the same everywhere, because they stand in one place."""
+    places = {name: place.partition(":") for name, place in {**COMMANDS, **UNLISTED}.items()}
+    declared = {
+        name: COMMON & set(inspect.signature(getattr(import_module(module), function)).parameters)
+        for name, (module, _, function) in places.items()
+    }
+
+    assert {name: found for name, found in declared.items() if found} == {}
+
+
+def test_a_command_takes_the_options_that_it_lists_after_its_own_and_two_that_come_with_them() -> None:
+    """Ours: `--quiet` comes with `--json`, `--debug` with every command."""
+
+    def command(name: str) -> None: ...
+
+    def names(*common: inspect.Parameter) -> list[str]:
+        return list(inspect.signature(guarded(command, "x", common)).parameters)
+
+    assert names() == ["name", "debug"]
+    assert names(CONFIG, JSON, TIMEOUT) == ["name", "config", "as_json", "quiet", "timeout", "debug"]
+    assert (QUIET.default, DEBUG.default) == (False, False)
+
+
+def test_a_command_is_given_its_invocation_and_the_form_of_its_answer_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: once for all commands."""
+    monkeypatch.setattr(Form, "as_json", False)
+    monkeypatch.setattr(Form, "quiet", False)
+    given: list[tuple[Invocation, str, bool, bool]] = []
+
+    def command(invocation: Invocation, name: str) -> None:
+        given.append((invocation, name, Form.as_json, Form.quiet))
+
+    guarded(command, "x", (JSON, TIMEOUT))(name="a", as_json=True, quiet=True, timeout=2.0, debug=False)
+
+    assert given == [(Invocation(as_json=True, quiet=True, timeout=2.0), "a", True, True)]
+
+
+def test_a_deadline_begins_when_it_is_asked_for_and_only_with_a_timeout() -> None:
+    """Ours: what comes before it, such as a person in an editor, takes nothing of it."""
+    assert Invocation().deadline() is None
+    deadline = Invocation(timeout=60.0).deadline()
+    assert deadline is not None
+    assert 0 < deadline.remaining() <= 60
+
+
+def test_a_named_file_of_servers_has_to_exist_unless_it_may_be_new(tmp_path: Path) -> None:
+    """Ours: a slip in its name must not look like an empty configuration."""
+    path = tmp_path / "servers.json"
+
+    assert Invocation(config=path).open_store(may_be_new=True).path == path
+    with pytest.raises(ConfigFileError) as caught:
+        Invocation(config=path).open_store()
+    assert caught.value.path == path
