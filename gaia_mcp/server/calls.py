@@ -133,22 +133,21 @@ class Calls:
 
     def _new_call(self, request: RequestReceived) -> ToolCall:
         def on_progress(progress: float, total: float | None, text: str) -> None:
-            with self._lock:
-                if not call.is_cancelled:
-                    self._connection.report_progress(request.id, progress, total, text)
-                self._collect()
-            self._flush()
+            self._notify(call, lambda: self._connection.report_progress(request.id, progress, total, text))
 
         def on_log(level: str, data: Any) -> None:
-            data = as_json(data)
-            with self._lock:
-                if not call.is_cancelled:
-                    self._connection.log(request.id, level, data, str(request.params.get("name", request.method)))
-                self._collect()
-            self._flush()
+            data, logger = as_json(data), str(request.params.get("name", request.method))
+            self._notify(call, lambda: self._connection.log(request.id, level, data, logger))
 
         call = ToolCall(on_progress, on_log)
         return call
+
+    def _notify(self, call: ToolCall, notify: Callable[[], None]) -> None:
+        with self._lock:
+            if not call.is_cancelled:
+                notify()
+                self._collect()
+        self._flush()
 
     def _respond(self, request_id: RequestId, result: dict[str, Any] | None, error: tuple[int, str, Any]) -> None:
         if result is not None:

@@ -45,7 +45,6 @@ INCOMPLETE = frozenset(
         "protocol/jsonrpc.py",
         # Runs in processes of its own, where nothing is measured.
         "server/stdio/process.py",
-        "server/stdio/session.py",
     }
 )
 

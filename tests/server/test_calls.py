@@ -148,6 +148,18 @@ def test_a_request_that_the_connection_answers_by_itself_makes_no_job() -> None:
     assert client.about(1) == [1]
 
 
+def test_a_record_that_is_no_message_makes_no_job() -> None:
+    """Spec: a parse error is -32700; other lines are passed over."""
+    client = Client(Functions())
+
+    assert client.calls.receive(b"{nonsense") == []
+    assert client.calls.receive(b"a line of a log") == []
+
+    (parse_error,) = [outgoing.message for outgoing in client.sent]
+    assert isinstance(parse_error, dict)
+    assert parse_error["error"]["code"] == -32700
+
+
 def test_messages_are_sent_one_at_a_time_and_in_order() -> None:
     """Ours: two at once could be mixed, and nothing about a call may follow its response."""
     go = threading.Event()

@@ -1,0 +1,152 @@
+"""The pipes of this very process, put back after each test."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from gaia_mcp.server.stdio.descriptors import READ_BYTES, GuardedPipes
+from tests.waiting import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MUCH = 3_000_000
+
+
+class Guarded(NamedTuple):
+    """Guarded pipes, the client's end of them, and what has been written to stderr meanwhile."""
+
+    pipes: GuardedPipes
+    client: socket.socket
+    log: int
+
+    def stderr(self) -> list[bytes]:
+        """The lines of the log."""
+        return os.pread(self.log, 65536, 0).splitlines()
+
+
+@contextmanager
+def guarded(*, blocking: bool = True) -> Iterator[Guarded]:
+    """Put a socket in the place of stdin and stdout and a file in that of stderr, and guard them. Used within a test,
+    for pytest puts its own files there between its phases.
+    """
+    kept = [os.dup(number) for number in range(3)]
+    stdout = sys.stdout
+    client, server = socket.socketpair()
+    client.settimeout(PATIENCE_SECONDS)
+    server.setblocking(blocking)
+    with client, tempfile.TemporaryFile() as log:
+        try:
+            for number, new in enumerate((server.fileno(), server.fileno(), log.fileno())):
+                os.dup2(new, number)
+            server.close()
+            sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False))
+            pipes = GuardedPipes()
+            yield Guarded(pipes, client, log.fileno())
+            os.close(pipes._input)
+            os.close(pipes._output)
+        finally:
+            sys.stdout = stdout
+            for number, old in enumerate(kept):
+                os.dup2(old, number)
+                os.close(old)
+
+
+def test_the_pipes_can_be_read_and_written() -> None:
+    """Ours: under other numbers, as they came."""
+    with guarded() as (pipes, client, _):
+        client.sendall(b"question\n")
+        assert pipes.read() == b"question\n"
+
+        pipes.write(b"answer\n")
+        assert client.recv(100) == b"answer\n"
+
+
+def test_everything_else_that_is_written_to_stdout_goes_to_stderr() -> None:
+    """Spec, IO-2: only messages on stdout. A print is out after each line, for the process may be killed."""
+    with guarded() as one:
+        print("printed")
+        os.write(1, b"written\n")
+        one.pipes.write(b"message\n")
+        logged, received = one.stderr(), one.client.recv(100)
+
+    assert logged == [b"printed", b"written"]
+    assert received == b"message\n"
+
+
+def test_everything_else_that_reads_stdin_gets_nothing() -> None:
+    """Ours: what the client sends is not for the agent."""
+    with guarded() as (pipes, client, _):
+        client.sendall(b"question\n")
+        others, ours = os.read(0, 100), pipes.read()
+
+    assert others == b""
+    assert ours == b"question\n"
+
+
+def test_children_inherit_none_of_the_private_descriptors() -> None:
+    """Ours: a child that outlives the server must not hold the client's pipes open."""
+    with guarded() as (pipes, _, _):
+        inherited = [os.get_inheritable(number) for number in (pipes._input, pipes._output)]
+
+    assert inherited == [False, False]
+
+
+def test_a_stdout_that_is_not_a_text_stream_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: an object that another program put there has no lines to flush."""
+    with guarded() as (_, client, _):
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        os.dup2(client.fileno(), 1)
+        pipes = GuardedPipes()
+        os.close(pipes._input)
+        os.close(pipes._output)
+        print("printed")
+        monkeypatch.undo()
+
+
+def test_the_end_of_the_input_is_empty() -> None:
+    """Ours: as of a file."""
+    with guarded() as (pipes, client, _):
+        client.shutdown(socket.SHUT_WR)
+        assert pipes.read() == b""
+
+
+def test_a_socket_that_does_not_block_is_waited_for() -> None:
+    """Ours: node hands sockets to its children, and other parents leave them without blocking."""
+    received = bytearray()
+    with guarded(blocking=False) as (pipes, client, _):
+
+        def receive() -> None:
+            while len(received) < MUCH:
+                received.extend(client.recv(READ_BYTES))
+
+        sender = threading.Timer(0.02, client.sendall, [b"question\n"])
+        sender.start()
+        assert pipes.read() == b"question\n"
+        receiver = threading.Timer(0.02, receive)
+        receiver.start()
+        pipes.write(b"x" * MUCH)
+        receiver.join(PATIENCE_SECONDS)
+        sender.join(PATIENCE_SECONDS)
+
+    assert len(received) == MUCH
+
+
+def test_a_reset_is_an_end_like_any_other() -> None:
+    """Ours: a socket that is closed with something unread on the way is reset."""
+    with guarded() as (pipes, client, _):
+        pipes.write(b"unread\n")
+        client.close()
+
+        assert pipes.read() == b""
+        with pytest.raises(BrokenPipeError):
+            pipes.write(b"message\n")
