@@ -5,7 +5,6 @@ For everything else, and for errors that are raised, see the engine under it.
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -158,24 +157,6 @@ class MCPClient(OffersClient):
         tool = next((tool for tool in self.known_tools() if tool.name == tool_name), None)
         if tool is None:
             return text
-        return "\n".join(
-            [
-                f"MCP tool {tool_name!r} input validation failed.",
-                "",
-                "Error details:",
-                text,
-                "",
-                "Expected tool schema:",
-                _shown(tool.input_schema),
-                "",
-                "Your arguments:",
-                _shown(arguments),
-            ]
-        )
+        from gaia_mcp.toolspec.invalid_arguments import report
 
-
-def _shown(value: Any) -> str:
-    try:
-        return json.dumps(value, indent=2, default=str)
-    except (TypeError, ValueError, RecursionError):
-        return "(it cannot be shown as JSON)"
+        return report(tool_name, [text], tool.input_schema, arguments)

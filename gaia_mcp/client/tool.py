@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from gaia_mcp.toolspec.read_only import only_reads
 from gaia_mcp.toolspec.schema import (
     choices_of,
     description_of,
@@ -16,16 +16,6 @@ from gaia_mcp.toolspec.schema import (
     types_of,
 )
 
-# The parts of a name such as `delete_file`, `deleteFile` or `delete-file`.
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-# A tool whose name has one of these changes something, whatever its server claims. One too many costs a question.
-_WRITING_VERBS = frozenset({
-    "add", "append", "apply", "archive", "assign", "cancel", "clear", "close", "commit", "copy", "create", "delete",
-    "deploy", "disable", "drop", "edit", "enable", "execute", "grant", "import", "insert", "install", "invite",
-    "kill", "merge", "modify", "move", "patch", "pay", "post", "publish", "purge", "push", "put", "remove", "rename",
-    "replace", "reset", "restart", "restore", "revoke", "run", "save", "send", "set", "start", "stop", "submit",
-    "sync", "truncate", "uninstall", "unlock", "update", "upload", "upsert", "write",
-})  # fmt: skip
 # What JSON calls the types of Python.
 _TYPES = {
     str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null",
@@ -60,10 +50,7 @@ class MCPTool:
     @property
     def only_reads(self) -> bool:
         """Whether the server says so and the name does not deny it. A server that says nothing may do anything."""
-        if self.annotations.get("readOnlyHint") is not True:
-            return False
-        words = _WORD.findall(self.name.replace("_", "-"))
-        return _WRITING_VERBS.isdisjoint(word.lower() for word in words)
+        return only_reads(self.name, self.annotations)
 
     def to_gaia_format(self, server_name: str) -> dict[str, Any]:
         """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`: GAIA's documents, "Tool Registration Pattern".

@@ -164,16 +164,9 @@ class _ServedAgent:
             return None
         if not errors:
             return None
-        import json
+        from gaia_mcp.toolspec.invalid_arguments import report
 
-        lines = [f"The arguments do not fit the tool {name!r}:", *(f"- {error}" for error in errors)]
-        lines += [
-            "Expected tool schema:",
-            json.dumps(tool.definition["inputSchema"], indent=2),
-            "Your arguments:",
-            json.dumps(arguments, indent=2),
-        ]
-        return failure("\n".join(lines))
+        return failure(report(name, [f"- {error}" for error in errors], tool.definition["inputSchema"], arguments))
 
     # Prompts and resources.
 

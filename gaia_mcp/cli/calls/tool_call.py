@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.calls.plan import typed
-from gaia_mcp.cli.calls.validation import checked, near_misses
+from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.errors import ArgumentsError, ReadOnlyError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
+from gaia_mcp.toolspec.invalid_arguments import near_misses
+from gaia_mcp.toolspec.read_only import claims_to_only_read
 from gaia_mcp.toolspec.validation import SchemaError, validation_errors
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, 
     """
     if locked_tools is not None:
         locked_tools.check_tool(server, tool)
-    if read_only and tool.annotations.get("readOnlyHint") is not True:
+    if read_only and not claims_to_only_read(tool.annotations):
         raise ReadOnlyError(server, tool.name)
 
 
@@ -43,7 +45,7 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, An
     schema = tool.input_schema
     arguments = typed(plan.assignments, schema, plan.base)
     try:
-        checked(session.entry.name, tool.name, schema, arguments)
+        check_arguments(session.entry.name, tool.name, schema, arguments)
     except SchemaError as problem:
         remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
         return arguments

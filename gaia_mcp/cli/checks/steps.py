@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.cli.calls.plan import typed
-from gaia_mcp.cli.calls.validation import checked
+from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
@@ -190,7 +190,7 @@ class _Checker:
         arguments = typed(wanted.arguments, tool.input_schema)
         # Of a schema that cannot be used its own check tells; as with `call`, the tool is called all the same.
         with suppress(SchemaError):
-            checked(self.session.entry.name, tool.name, tool.input_schema, arguments)
+            check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments)
         result = self.session.call(tool.name, arguments)
         blocks = result.get("content")
         texts = (

@@ -1,0 +1,66 @@
+"""What to report of arguments that do not fit the input schema of a tool, to a person, a model or a program.
+
+AMD GAIA's documents promise the words before the schema and before the arguments; programs look for them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.names import did_you_mean
+from gaia_mcp.toolspec.schema import properties_of
+from gaia_mcp.toolspec.validation import ValidationError, validation_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXPECTED_SCHEMA = "Expected tool schema:"
+YOUR_ARGUMENTS = "Your arguments:"
+
+
+def report(tool: str, details: Sequence[str], schema: Any, arguments: Any) -> str:
+    """All of it, in several lines. What is not JSON is shown as text."""
+    lines = [f"MCP tool {tool!r} input validation failed.", "", "Error details:", *details]
+    lines += ["", EXPECTED_SCHEMA, _shown(schema), "", YOUR_ARGUMENTS, _shown(arguments)]
+    return "\n".join(lines)
+
+
+def problems_in(schema: Any, arguments: dict[str, Any]) -> list[str]:
+    """Every problem in words, with a suggestion for names that are almost right; empty if the arguments fit.
+
+    Raises `SchemaError` if the schema cannot be used.
+    """
+    found = validation_errors(schema, arguments)
+    if not found:
+        return []
+    problems = [_with_suggestion(problem, schema) for problem in found]
+    if not any(_is_unknown_name(problem) for problem in found):
+        # The schema allows unknown names, but they may be why another one is missing.
+        problems += [f"it does not mention {near_miss}" for near_miss in near_misses(schema, arguments)]
+    return problems
+
+
+def near_misses(schema: Any, arguments: dict[str, Any]) -> list[str]:
+    """The names that the schema does not mention but something like them, each with what may have been meant."""
+    known = properties_of(schema)
+    return [f"{key!r}, {meant}" for key in arguments if key not in known and (meant := did_you_mean(key, known))]
+
+
+def _with_suggestion(problem: ValidationError, schema: Any) -> str:
+    if _is_unknown_name(problem):
+        name = problem.what.removeprefix("there is no ").strip("'")
+        if meant := did_you_mean(name, properties_of(schema)):
+            return f"{problem}, {meant}"
+    return str(problem)
+
+
+def _is_unknown_name(problem: ValidationError) -> bool:
+    return problem.keyword == "additionalProperties" and not problem.where
+
+
+def _shown(value: Any) -> str:
+    try:
+        return json.dumps(value, indent=2, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return "(it cannot be shown as JSON)"

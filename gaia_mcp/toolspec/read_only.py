@@ -1,0 +1,31 @@
+"""Whether a tool only reads, as far as its definition tells."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The parts of a name such as `delete_file`, `deleteFile` or `delete-file`.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# A tool whose name has one of these changes something, whatever its server claims. One too many costs a question.
+_WRITING_VERBS = frozenset({
+    "add", "append", "apply", "archive", "assign", "cancel", "clear", "close", "commit", "copy", "create", "delete",
+    "deploy", "disable", "drop", "edit", "enable", "execute", "grant", "import", "insert", "install", "invite",
+    "kill", "merge", "modify", "move", "patch", "pay", "post", "publish", "purge", "push", "put", "remove", "rename",
+    "replace", "reset", "restart", "restore", "revoke", "run", "save", "send", "set", "start", "stop", "submit",
+    "sync", "truncate", "uninstall", "unlock", "update", "upload", "upsert", "write",
+})  # fmt: skip
+
+
+def claims_to_only_read(annotations: Mapping[str, Any]) -> bool:
+    """Whether the server says so: `readOnlyHint` is literally true. A tool without the hint may do anything."""
+    return annotations.get("readOnlyHint") is True
+
+
+def only_reads(name: str, annotations: Mapping[str, Any]) -> bool:
+    """Whether the server says so, and the tool's name has no verb that contradicts it."""
+    words = _WORD.findall(name.replace("_", "-"))
+    return claims_to_only_read(annotations) and _WRITING_VERBS.isdisjoint(word.lower() for word in words)

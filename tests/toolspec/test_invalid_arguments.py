@@ -1,0 +1,75 @@
+"""What is reported of arguments that do not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.toolspec.invalid_arguments import near_misses, problems_in, report
+from gaia_mcp.toolspec.validation import SchemaError
+
+CLOSED = {
+    "type": "object",
+    "properties": {"hotel": {"type": "string"}, "nights": {"type": "integer"}},
+    "required": ["hotel"],
+    "additionalProperties": False,
+}
+OPEN = {key: value for key, value in CLOSED.items() if key != "additionalProperties"}
+
+
+def test_a_report_has_the_words_that_the_documents_promise() -> None:
+    """GAIA's documents: programs look for them."""
+    assert report("book", ["'hotel' is missing"], {"type": "object"}, {"n": 1}).splitlines() == [
+        "MCP tool 'book' input validation failed.",
+        "",
+        "Error details:",
+        "'hotel' is missing",
+        "",
+        "Expected tool schema:",
+        "{",
+        '  "type": "object"',
+        "}",
+        "",
+        "Your arguments:",
+        "{",
+        '  "n": 1',
+        "}",
+    ]
+
+
+def test_what_is_not_json_is_shown_all_the_same() -> None:
+    """Ours: the report is about a mistake, and must not raise another."""
+    endless: list[object] = []
+    endless.append(endless)
+
+    assert '"{1}"' in report("t", [], {}, {"a": {1}})
+    assert "(it cannot be shown as JSON)" in report("t", [], {}, endless)
+
+
+def test_arguments_that_fit_have_no_problem() -> None:
+    """Ours."""
+    assert problems_in(CLOSED, {"hotel": "Ritz", "nights": 2}) == []
+
+
+def test_a_name_that_is_almost_right_is_suggested() -> None:
+    """Ours: whether the schema refuses unknown names or allows them."""
+    refused, allowed = problems_in(CLOSED, {"hotl": "Ritz"}), problems_in(OPEN, {"hotl": "Ritz"})
+
+    assert len(refused) == 2
+    assert any("there is no 'hotl'" in problem and "'hotel'" in problem for problem in refused)
+    assert any("does not mention 'hotl'" in problem and "'hotel'" in problem for problem in allowed)
+    assert "there is no 'x'" in " ".join(problems_in(CLOSED, {"hotel": "Ritz", "x": 1}))
+
+
+def test_other_problems_are_told_as_they_are() -> None:
+    """Ours."""
+    assert problems_in(CLOSED, {"hotel": "Ritz", "nights": "two"}) != []
+    with pytest.raises(SchemaError):
+        problems_in({"type": 7}, {"a": 1})
+
+
+def test_near_misses_are_names_that_the_schema_does_not_mention() -> None:
+    """Ours: one that fits, and one like no other, is none."""
+    found = near_misses(OPEN, {"hotl": "Ritz", "nights": 1, "zzz": 1})
+
+    assert len(found) == 1
+    assert found[0].startswith("'hotl', ")
