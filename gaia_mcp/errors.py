@@ -49,52 +49,61 @@ if TYPE_CHECKING:
 class MCPError(Exception):
     """The root. `message` is one line, `hint` a fact that helps, where there is one; neither ever holds a secret.
 
-    `server` is the name of the server that it is about, and `facts` holds more for programs: plain JSON values by name.
+    `server` is the name of the server that it is about. `kind` names the class and `case` the cause, where a class has
+    several that call for different advice. `facts` holds more for programs: plain JSON values by name.
     """
 
     kind: ClassVar[str] = "error"
 
-    def __init__(self, message: str, *, hint: str = "", server: str = "") -> None:
+    def __init_subclass__(cls, *, kind: str = "", **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        cls.kind = kind or cls.kind
+
+    def __init__(self, message: str, *, hint: str = "", server: str = "", case: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.server = server
+        self.case = case
         self.facts: dict[str, Any] = {}
 
 
-class ConfigError(MCPError):
+class ConfigError(MCPError, kind="config"):
     """The configuration cannot be used."""
 
-    kind = "config"
 
-
-class ConfigFileError(ConfigError):
+class ConfigFileError(ConfigError, kind="config-file"):
     """A configuration file that cannot be read, parsed or written. It is never overwritten."""
 
-    kind = "config-file"
-
-    def __init__(self, path: Path, problem: str, *, line: int = 0, column: int = 0, hint: str = "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        problem: str,
+        *,
+        line: int = 0,
+        column: int = 0,
+        hint: str = "",
+        server: str = "",
+        case: str = "",
+    ) -> None:
         where = f"{path}:{line}:{column}" if line else str(path)
-        super().__init__(f"{where}: {problem}", hint=hint)
+        super().__init__(f"{where}: {problem}", hint=hint, server=server, case=case)
         self.path = path
         self.line = line
         self.column = column
 
 
-class ServerUnknownError(ConfigError):
-    """No server of that name is configured."""
+class ServerUnknownError(ConfigError, kind="server-unknown"):
+    """No server of that name is in the file at `path`; `project` is the project's file that it is in."""
 
-    kind = "server-unknown"
-
-    def __init__(self, server: str, path: Path, *, suggestion: str = "") -> None:
+    def __init__(self, server: str, path: Path, *, suggestion: str = "", project: Path | None = None) -> None:
         super().__init__(f"no server {server!r} in {path}", hint=suggestion, server=server)
         self.path = path
+        self.project = project
 
 
-class ServerExistsError(ConfigError, ValueError):
+class ServerExistsError(ConfigError, ValueError, kind="server-exists"):
     """A server of that name exists already."""
-
-    kind = "server-exists"
 
     def __init__(self, server: str, path: Path | None = None) -> None:
         where = f" in {path}" if path is not None else ""
@@ -102,19 +111,15 @@ class ServerExistsError(ConfigError, ValueError):
         self.path = path
 
 
-class EntryError(ConfigError, ValueError):
+class EntryError(ConfigError, ValueError, kind="entry"):
     """A server's entry is invalid."""
 
-    kind = "entry"
-
-    def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(f"server {server!r}: {problem}", hint=hint, server=server)
+    def __init__(self, server: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"server {server!r}: {problem}", hint=hint, server=server, case=case)
 
 
-class VariableUnsetError(ConfigError):
+class VariableUnsetError(ConfigError, kind="variable-unset"):
     """An entry refers to a variable that is not set and has no default."""
-
-    kind = "variable-unset"
 
     def __init__(self, server: str, variable: str, field: str) -> None:
         super().__init__(f"server {server!r}: {field} refers to ${{{variable}}}, which is not set", server=server)
@@ -122,48 +127,42 @@ class VariableUnsetError(ConfigError):
         self.field = field
 
 
-class AgentError(ConfigError):
+class AgentError(ConfigError, kind="agent"):
     """An agent that cannot be loaded or lacks what is needed to serve it."""
 
-    kind = "agent"
-
-    def __init__(self, target: str, problem: str, *, hint: str = "") -> None:
-        super().__init__(f"agent {target!r} {problem}", hint=hint)
+    def __init__(self, target: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"agent {target!r} {problem}", hint=hint, case=case)
         self.target = target
 
 
-class ConnectError(MCPError, RuntimeError):
+class ConnectError(MCPError, RuntimeError, kind="connect"):
     """No connection to the server."""
 
-    kind = "connect"
 
+class SpawnError(ConnectError, kind="spawn"):
+    """The server's command could not be started. `program` is the path of what was to be run, where one was found."""
 
-class SpawnError(ConnectError):
-    """The server's command could not be started."""
-
-    kind = "spawn"
-
-    def __init__(self, server: str, command: str, reason: str, *, hint: str = "") -> None:
-        super().__init__(f"server {server!r} could not be started: {command!r} {reason}", hint=hint, server=server)
+    def __init__(
+        self, server: str, command: str, reason: str, *, hint: str = "", program: str = "", case: str = ""
+    ) -> None:
+        problem = f"server {server!r} could not be started: {command!r} {reason}"
+        super().__init__(problem, hint=hint, server=server, case=case)
         self.command = command
         self.reason = reason
+        self.program = program
 
 
-class ConnectionLostError(ConnectError):
+class ConnectionLostError(ConnectError, kind="connection-lost"):
     """The connection ended while it was in use."""
 
-    kind = "connection-lost"
 
-
-class ServerExitedError(ConnectionLostError):
+class ServerExitedError(ConnectionLostError, kind="exited"):
     """The server ended, or closed its output or its input, while it was in use.
 
     `returncode` is as in `subprocess` (negative for a signal), None if it still runs: then `closed` tells what it did.
     `stderr_tail` is the end of what it wrote to stderr, `stage` what we were waiting for. `noise` tells what it wrote
     to stdout instead of a response, and is reported if it wrote nothing to stderr.
     """
-
-    kind = "exited"
 
     def __init__(
         self,
@@ -186,19 +185,15 @@ class ServerExitedError(ConnectionLostError):
         self.stage = stage
 
 
-class NotConnectedError(ConnectError):
+class NotConnectedError(ConnectError, kind="not-connected"):
     """Used before `connect()` or after `disconnect()`."""
-
-    kind = "not-connected"
 
     def __init__(self, server: str) -> None:
         super().__init__(f"Not connected to MCP server {server!r}", hint="call connect() first", server=server)
 
 
-class DeadlineError(MCPError, TimeoutError):
+class DeadlineError(MCPError, TimeoutError, kind="timeout"):
     """Time ran out. `stage` is what we were waiting for, `seconds` the time that was allowed."""
-
-    kind = "timeout"
 
     def __init__(self, server: str, stage: str, seconds: float, *, noise: str = "") -> None:
         more = f"; {noise}" if noise else ""
@@ -207,23 +202,20 @@ class DeadlineError(MCPError, TimeoutError):
         self.seconds = seconds
 
 
-class CancelledError(MCPError):
+class CancelledError(MCPError, kind="cancelled"):
     """Another thread called `cancel()` on the deadline of a request. The server was told; what it did stays done."""
-
-    kind = "cancelled"
 
     def __init__(self, server: str, stage: str) -> None:
         super().__init__(f"{stage} was cancelled before server {server!r} answered", server=server)
         self.stage = stage
 
 
-class OutcomeUnknownError(MCPError):
+class OutcomeUnknownError(MCPError, kind="outcome-unknown"):
     """The tool `tool` was called and no result arrived: it may have run. It is never called again automatically.
 
     Each subclass is also the error that another request ends with. `outcome_unknown` makes one of the other.
     """
 
-    kind = "outcome-unknown"
     tool: str = ""
 
 
@@ -261,31 +253,23 @@ def outcome_unknown(error: MCPError, tool: str) -> MCPError:
     return unknown
 
 
-class ProtocolError(MCPError):
+class ProtocolError(MCPError, kind="protocol"):
     """The protocol was broken."""
 
-    kind = "protocol"
 
-
-class LocalProtocolError(ProtocolError):
+class LocalProtocolError(ProtocolError, kind="protocol-local"):
     """We were about to break the protocol. Nothing was sent."""
 
-    kind = "protocol-local"
 
-
-class RemoteProtocolError(ProtocolError):
+class RemoteProtocolError(ProtocolError, kind="protocol-remote"):
     """The peer broke the protocol."""
-
-    kind = "protocol-remote"
 
     def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
         super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
 
 
-class VersionError(ProtocolError):
+class VersionError(ProtocolError, kind="version"):
     """We and the server have no protocol version in common."""
-
-    kind = "version"
 
     def __init__(self, server: str, theirs: Sequence[str], ours: Sequence[str]) -> None:
         named = ", ".join(theirs) or "no version that it names"
@@ -294,23 +278,19 @@ class VersionError(ProtocolError):
         self.ours = tuple(ours)
 
 
-class NotOfferedError(ProtocolError):
+class NotOfferedError(ProtocolError, kind="not-offered"):
     """The peer does not declare a capability. Nothing was sent.
 
     `offer` is "prompts", "resources", "completions" or "subscriptions".
     """
-
-    kind = "not-offered"
 
     def __init__(self, server: str, offer: str) -> None:
         super().__init__(f"server {server!r} offers no {offer}", server=server)
         self.offer = offer
 
 
-class PeerError(ProtocolError):
+class PeerError(ProtocolError, kind="peer"):
     """The peer answered the request `asked` with a JSON-RPC error: its `code`, its message in `text`, its `data`."""
-
-    kind = "peer"
 
     def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None, *, hint: str = "") -> None:
         super().__init__(f"server {server!r} answered {asked} with error {code}: {text}", hint=hint, server=server)
@@ -320,26 +300,20 @@ class PeerError(ProtocolError):
         self.data = data
 
 
-class ToolError(MCPError):
+class ToolError(MCPError, kind="tool"):
     """The call does not fit the tool."""
 
-    kind = "tool"
 
-
-class ToolUnknownError(ToolError):
+class ToolUnknownError(ToolError, kind="tool-unknown"):
     """The server has no tool of that name."""
-
-    kind = "tool-unknown"
 
     def __init__(self, server: str, tool: str, *, suggestion: str = "") -> None:
         super().__init__(f"server {server!r} has no tool {tool!r}", hint=suggestion, server=server)
         self.tool = tool
 
 
-class OfferUnknownError(ToolError):
+class OfferUnknownError(ToolError, kind="offer-unknown"):
     """The server has no prompt of that name; `offer` is "prompt"."""
-
-    kind = "offer-unknown"
 
     def __init__(self, server: str, offer: str, name: str, *, suggestion: str = "") -> None:
         super().__init__(f"server {server!r} has no {offer} {name!r}", hint=suggestion, server=server)
@@ -347,10 +321,8 @@ class OfferUnknownError(ToolError):
         self.name = name
 
 
-class ArgumentsError(ToolError, ValueError):
+class ArgumentsError(ToolError, ValueError, kind="arguments"):
     """Arguments that do not fit the schema of a tool or prompt, or that JSON cannot express. Nothing was sent."""
-
-    kind = "arguments"
 
     def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", offer: str = "tool") -> None:
         super().__init__(f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}", hint=hint, server=server)
@@ -359,26 +331,20 @@ class ArgumentsError(ToolError, ValueError):
         self.problems = tuple(problems)
 
 
-class RefusedError(MCPError):
+class RefusedError(MCPError, kind="refused"):
     """Not allowed by the caller's own rules."""
 
-    kind = "refused"
 
-
-class ContractError(RefusedError):
+class ContractError(RefusedError, kind="contract"):
     """A server's tools are not as they were locked, or were never locked; `facts["changes"]` lists the differences."""
-
-    kind = "contract"
 
     def __init__(self, server: str, problem: str, changes: Sequence[dict[str, Any]] = (), *, hint: str) -> None:
         super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
         self.facts = {"changes": list(changes)} if changes else {}
 
 
-class ReadOnlyError(RefusedError):
+class ReadOnlyError(RefusedError, kind="read-only"):
     """Only tools that are marked as read-only may be called, and this one is not. Nothing was sent."""
-
-    kind = "read-only"
 
     def __init__(self, server: str, tool: str) -> None:
         super().__init__(f"tool {tool!r} of {server!r} does not say that it only reads", server=server)

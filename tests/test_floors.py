@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -345,6 +346,21 @@ def test_only_the_command_line_prints_or_exits() -> None:
             if isinstance(node, ast.Raise) and node.exc is not None and "SystemExit" in ast.unparse(node.exc):
                 found.append((name, "SystemExit"))
     assert_none(" ".join(one) for one in {*found} ^ {*EXCEPTIONS})
+
+
+def test_only_the_command_line_holds_command_lines() -> None:
+    """Ours: an error of the library is a fact; a Python program has no use for what is typed into a shell."""
+    typed = re.compile(r"\b(gaia mcp|gmcp|pip install|chmod)\b|(?<![\w-])--[a-z]")
+    found = []
+    for name, tree in modules().items():
+        if part_of(name) in ("cli", "__main__"):
+            continue
+        # What stands alone in a line is documentation.
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+                found += [f"{name}:{node.lineno}: {match[0]}" for match in typed.finditer(node.value)]
+    assert found == []
 
 
 def test_every_module_opens_with_what_it_is_for() -> None:

@@ -38,11 +38,7 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     agent = None if missing else _make(target, found, keywords or {})
     missing = missing or [name for name in _METHODS if not callable(getattr(agent, name, None))]
     if missing:
-        raise AgentError(
-            target,
-            f"has no {'() and no '.join(missing)}()",
-            hint="see what makes an agent: gaia mcp serve --help",
-        )
+        raise AgentError(target, f"has no {'() and no '.join(missing)}()", case="agent-incomplete")
     return agent
 
 
@@ -169,9 +165,7 @@ def _imported(target: str, run: Any) -> ModuleType:
     try:
         module: ModuleType = run()
     except (Exception, SystemExit) as cause:  # an agent's own code may do anything while it is imported
-        raise AgentError(
-            target, f"cannot be imported: {_in_words(cause)}", hint="see the traceback with --debug"
-        ) from cause
+        raise AgentError(target, f"cannot be imported: {_in_words(cause)}", case="agent-failed") from cause
     return module
 
 
@@ -182,13 +176,9 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
         except TypeError as cause:
             if quiet and _is_about_call(cause, quiet):
                 continue
-            raise AgentError(
-                target, f"cannot be made: {_in_words(cause)}", hint="give arguments with --kwarg"
-            ) from cause
+            raise AgentError(target, f"cannot be made: {_in_words(cause)}", case="agent-arguments") from cause
         except (Exception, SystemExit) as cause:
-            raise AgentError(
-                target, f"cannot be made: {_in_words(cause)}", hint="see the traceback with --debug"
-            ) from cause
+            raise AgentError(target, f"cannot be made: {_in_words(cause)}", case="agent-failed") from cause
     raise AssertionError("the last attempt returns or raises")
 
 

@@ -1,12 +1,14 @@
 """What to type next: the hint that a command prints under an error.
 
-An error of the library holds plain values and knows no command line. For each class there is a function here that makes
-a hint of those values. A hint that an error brings along is used as it is.
+An error of the library holds plain values and knows no command line. Here, for each class or for one of its cases, a
+function makes the hint of those values. A hint that an error brings along is used as it is.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import (
@@ -37,6 +39,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# What brings a command that many servers are started with.
+_INSTALL = {
+    "npx": "npx comes with Node.js; install that, or give the full path of npx",
+    "node": "install Node.js, or give the full path of node",
+    "uvx": "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
+    "uv": "install uv (pip install uv), or give its full path",
+    "python": "try python3, or give the full path of the interpreter",
+    "bunx": "bunx comes with Bun; install that, or use npx",
+    "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
+    "docker": "install Docker, or give its full path",
+}
+
 
 class Typed:
     """The command that runs: its name, and the file that its `--config` names."""
@@ -54,13 +68,35 @@ def to_type(command: str, *names: str, more: str = "") -> str:
     return " ".join(["gaia mcp", command, *config, *map(typeable, names), *([more] if more else [])])
 
 
+def how_to_add() -> str:
+    """How a first server is added."""
+    return f"add one with: {to_type('add', more='NAME -- COMMAND')}"
+
+
 def hint_for(error: MCPError) -> str:
     """What to do about an error, empty if nothing is known."""
-    made = next((HINTS[kind] for kind in type(error).__mro__ if kind in HINTS), None)
+    made = CASES.get(error.case) or next((HINTS[kind] for kind in type(error).__mro__ if kind in HINTS), None)
     after = made(error) if made is not None else ""
     if isinstance(error, OutcomeUnknownError):
         return f"{error.hint}; {after}"
     return error.hint or after
+
+
+def _unknown(error: ServerUnknownError) -> str:
+    if error.project is not None:
+        return f"it comes from {error.project}; edit that, or: gaia mcp untrust"
+    return f"see the names with: {to_type('list')}"
+
+
+def _install(error: SpawnError) -> str:
+    command = error.command
+    if re.match(r"[A-Za-z_]\w*=", command):
+        variable = command.partition("=")[0]
+        return f"a variable belongs into its env: {to_type('edit', error.server, more=f'--env {variable}=…')}"
+    known = _INSTALL.get(command.removesuffix(".exe").removesuffix(".cmd"))
+    if known is None and command.startswith("python"):
+        return f"install it, or use another interpreter, for instance {sys.executable}"
+    return known or "install it, or give its full path"
 
 
 def _exited(error: ServerExitedError) -> str:
@@ -78,8 +114,16 @@ def _late(error: DeadlineError) -> str:
     return f"a first start may download a lot: {more}" if error.stage == "at its start" else more
 
 
+def _refused(error: PeerError) -> str:
+    if error.asked == "initialize":
+        return _steps(error, "see each step with")
+    kind = error.asked.partition("/")[0]
+    listed = kind if kind in ("prompts", "resources") else "tools"
+    return f"see what it offers with: {to_type(listed, error.server)}"
+
+
 def _steps(error: MCPError, reason: str) -> str:
-    """Send the person to `test-client`, unless the command is that one or has saved nothing."""
+    """Send the person to `test-client`, unless that is what runs, or nothing was saved that it could test."""
     if Typed.command == "test-client":
         return "see all that it writes to stderr with --debug"
     return _unsaved() or f"{reason}: {to_type('test-client', error.server)}"
@@ -91,17 +135,9 @@ def _unsaved() -> str:
     return ""
 
 
-def _refused(error: PeerError) -> str:
-    if error.asked == "initialize":
-        return _steps(error, "see each step with")
-    kind = error.asked.partition("/")[0]
-    listed = kind if kind in ("prompts", "resources") else "tools"
-    return f"see what it offers with: {to_type(listed, error.server)}"
-
-
 HINTS: dict[type, Callable[[Any], str]] = {
     ConfigFileError: lambda _: "mend or move the file; it was left as it is",
-    ServerUnknownError: lambda _: f"see the names with: {to_type('list')}",
+    ServerUnknownError: _unknown,
     ServerExistsError: lambda _: f"choose another name, or replace it: {to_type('add', more='--force')}",
     EntryError: lambda _: "see what an entry holds: gaia mcp add --help",
     VariableUnsetError: lambda e: f"export {e.variable}=… first, or write a default: ${{{e.variable}:-value}}",
@@ -118,4 +154,26 @@ HINTS: dict[type, Callable[[Any], str]] = {
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
     ArgumentsError: lambda e: f"see its parameters with: {to_type('tools', e.server)}",
     ReadOnlyError: lambda _: "call it without --read-only if it may change something",
+}
+# By the `case` of an error.
+CASES: dict[str, Callable[[Any], str]] = {
+    "agent-arguments": lambda _: "give arguments with --kwarg",
+    "agent-failed": lambda _: "see the traceback with --debug",
+    "agent-incomplete": lambda _: "see what makes an agent: gaia mcp serve --help",
+    "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
+    "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
+    "keyring-missing": lambda _: "install it beside this one: pip install keyring",
+    "lock-file": lambda _: (
+        f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
+    ),
+    "no-folder": lambda e: f"name an existing one: {to_type('edit', e.server, more='--cwd DIR')}",
+    "no-interpreter": lambda e: f"mend that line, or name an interpreter before {e.program}",
+    "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
+    "not-on-path": _install,
+    "not-runnable": lambda e: f"try it by hand: {e.program}",
+    "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",
+    "recording-busy": lambda _: "wait for its end, or choose another file with --to",
+    "recording-file": lambda _: "choose another file with --to",
+    "shell-syntax": lambda e: "if you want a shell, name it: " + to_type("add", e.server, more="-- sh -c '…'"),
+    "transport-unknown": lambda _: "keep it with --no-check, for a version that can use it",
 }

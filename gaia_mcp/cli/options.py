@@ -15,6 +15,7 @@ import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.completion.sources import server_names
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import remark
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class Invocation(NamedTuple):
 
         store = ConfigStore.locate(self.config)
         if self.config is not None and not may_be_new and not store.path.exists():
-            raise ConfigFileError(store.path, "is not there", hint="check --config; gaia mcp add begins a file")
+            begun = to_type("add", more="NAME -- COMMAND")
+            raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
         if store.project is not None and not store.project.approved:
             remark(
                 f"{shown(store.project.path)} is not used: nobody has approved what it says; "

@@ -40,10 +40,8 @@ MEANINGS = {
 }
 
 
-class UsageError(MCPError):
-    """A command line that makes no sense."""
-
-    kind = "usage"
+class UsageError(MCPError, kind="usage"):
+    """The command line is invalid."""
 
 
 _BY_ERROR: tuple[tuple[type[MCPError], ExitStatus], ...] = (

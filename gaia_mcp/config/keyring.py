@@ -24,7 +24,7 @@ def secret_from_keyring(server: str, variable: str, reference: str) -> str:
         raise EntryError(
             server,
             f"env {variable} lies in the system's keyring, which needs the package 'keyring'",
-            hint="install it beside this one: pip install keyring",
+            case="keyring-missing",
         ) from None
     try:
         secret = keyring.get_password(SERVICE, account)

@@ -166,8 +166,8 @@ class ConfigStore:
                 taken.hint = "choose another name, or remove that server first"
                 raise taken
             if servers[name] != before:
-                hint = f"nothing was saved; look at it, and do it again: gaia mcp show {name}"
-                raise ConfigFileError(self.path, f"somebody else has changed {name!r} meanwhile", hint=hint)
+                problem = f"another program has changed {name!r} meanwhile"
+                raise ConfigFileError(self.path, problem, server=name, case="entry-changed")
             changed = {new_name or name if key == name else key: held for key, held in servers.items()}
             servers.clear()
             servers.update({**changed, new_name or name: after.raw})
@@ -191,10 +191,8 @@ class ConfigStore:
 
     def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:
         if self.project is not None and name in self._project_servers():
-            suggestion = f"it comes from {self.project.path}; edit that, or: gaia mcp untrust"
-        else:
-            suggestion = did_you_mean(name, servers)
-        return ServerUnknownError(name, self.path, suggestion=suggestion)
+            return ServerUnknownError(name, self.path, project=self.project.path)
+        return ServerUnknownError(name, self.path, suggestion=did_you_mean(name, servers))
 
     def _update(self, change: Callable[[dict[str, Any]], None]) -> None:
         with locked(self.path):

@@ -61,7 +61,7 @@ def _text(path: Path, title: str) -> str:
     try:
         if not path.is_file():
             problem = "is not there" if not path.exists() else "is no file"
-            raise ConfigFileError(path, f"{problem}{_of(title)}", hint="see what is here with: gaia mcp import")
+            raise ConfigFileError(path, f"{problem}{_of(title)}", case="host-file-missing")
         size = path.stat().st_size
         if size > MAX_BYTES:
             problem = f"is too large{_of(title)}: {size} bytes, and {MAX_BYTES >> 20} MB are the most"

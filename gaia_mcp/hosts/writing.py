@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from gaia_mcp.hosts.variables import Value
 
+# The end of what is told of a variable that the host does not look up.
+BY_VALUE = "only its value could be written"
+
 
 def entry_for(
     name: str,
@@ -137,14 +140,14 @@ class _Writing:
         try:
             return self._translated(held, field, where)
         except UntranslatableError as problem:
-            self.remarks.append(f"{where} is left out: {problem}; --expand would write its value, if it is set")
+            self.remarks.append(f"{where} is left out: {problem}; {BY_VALUE}")
             return None
 
     def _text(self, text: str, field: str) -> str:
         try:
             return self._translated(text, field, field)
         except UntranslatableError as problem:
-            raise NotCarriedError(f"{field}: {problem}; --expand would write its value, if it is set") from problem
+            raise NotCarriedError(f"{field}: {problem}; {BY_VALUE}") from problem
 
     def _translated(self, text: str, field: str, where: str) -> str:
         notation = self.dialect.notation_of(field)

@@ -85,7 +85,7 @@ class MCPClientManager:
         check_server_name(name)
         client = self._client(name, config)
         with self._attempt(client):
-            self._connect(client, "nothing was saved; mend the entry and add it again")
+            self._connect(client)
             with self._saving:
                 self._keep(client)
                 self.config.add_server(name, config)
@@ -194,7 +194,7 @@ class MCPClientManager:
                 begun.append(client)
                 if is_over.is_set():
                     raise _LetGoError(name)
-                self._connect(client, f"see each step with: gaia mcp test-client {name}")
+                self._connect(client)
                 try:
                     client.fetch_tools(deadline)
                 except PeerError as error:
@@ -230,13 +230,10 @@ class MCPClientManager:
                 raise _LetGoError(client.name) from error
             raise
 
-    def _connect(self, client: MCPClient, hint: str) -> None:
+    def _connect(self, client: MCPClient) -> None:
         if not client.connect():
-            raise ConnectError(
-                f"Failed to connect to MCP server {client.name!r}: {client.last_error}",
-                hint=hint,
-                server=client.name,
-            )
+            problem = f"Failed to connect to MCP server {client.name!r}: {client.last_error}"
+            raise ConnectError(problem, server=client.name)
 
     def _keep(self, client: MCPClient) -> None:
         with self._lock:

@@ -51,7 +51,7 @@ class Recording:
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as cause:
-            raise ConfigFileError(path, f"cannot be written: {cause.strerror}", hint="check --to") from cause
+            raise ConfigFileError(path, f"cannot be written: {cause.strerror}", case="recording-file") from cause
         try:
             self._size = self._whole_lines()
         except BaseException:
@@ -78,7 +78,7 @@ class Recording:
     def _whole_lines(self) -> int:
         """How many bytes there are, without a line that was cut off once."""
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
-            raise ConfigFileError(self._path, "is not a regular file", hint="choose another one with --to")
+            raise ConfigFileError(self._path, "is not a regular file", case="recording-file")
         self._keep_others_out()
         data = self._path.read_bytes()
         if not data:
@@ -86,8 +86,8 @@ class Recording:
         try:
             read_transcripts(data)
         except TranscriptError as cause:
-            hint = "choose another file with --to; it was left as it is"
-            raise ConfigFileError(self._path, str(cause), line=cause.line, column=1, hint=hint) from cause
+            problem, line = str(cause), cause.line
+            raise ConfigFileError(self._path, problem, line=line, column=1, case="recording-file") from cause
         size = data.rfind(b"\n") + 1
         os.ftruncate(self._file, size)
         return size
@@ -100,8 +100,8 @@ class Recording:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as cause:
-            hint = "wait for its end, or choose another file with --to"
-            raise ConfigFileError(self._path, "is being recorded to by another process", hint=hint) from cause
+            problem = "is being recorded to by another process"
+            raise ConfigFileError(self._path, problem, case="recording-busy") from cause
 
     def _write(self, line: bytes) -> None:
         if self.problem:

@@ -64,7 +64,7 @@ def standing_file(path: Path) -> Standing:
         return Standing(target, b"", 0o600, exists=False)
     mode = stat.S_IMODE(target.stat().st_mode)
     if not mode & 0o222:
-        raise ConfigFileError(path, "is read-only", hint=f"allow writing first: chmod u+w {path}")
+        raise ConfigFileError(path, "is read-only", case="read-only-file")
     return Standing(target, data, mode, exists=True)
 
 

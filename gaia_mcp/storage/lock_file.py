@@ -27,7 +27,6 @@ VERSION = 1
 NEW_MODE = 0o644
 # Whoever reviews a change of the file has to see all of it; and half of a surrogate pair has no UTF-8.
 _UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
-HINT = "take the file from version control again, or remove it and lock anew with: gaia mcp lock NAME..."
 
 
 class LockedServer(NamedTuple):
@@ -44,7 +43,7 @@ def read_lock(path: Path) -> dict[str, LockedServer] | None:
     """
     if path.is_fifo():
         # It lies where anybody may have put it, and nobody may ever write to it.
-        raise ConfigFileError(path, "is no file", hint=HINT)
+        raise ConfigFileError(path, "is no file", case="lock-file")
     data = read_bytes(path)
     if data is None:
         return None
@@ -55,14 +54,14 @@ def _parsed(path: Path, data: bytes) -> dict[str, LockedServer]:
     try:
         document = parse_object(data, path)
     except ConfigFileError as error:
-        error.hint = HINT
+        error.hint, error.case = "", "lock-file"  # Its own hint is about a file of servers.
         raise
     version, servers = document.get("version"), document.get("servers")
     if isinstance(version, int) and version > VERSION:
         problem = f"is of version {version}, and this program knows versions up to {VERSION}"
         raise ConfigFileError(path, problem, hint="update gaia-mcp")
     if version is True or version != VERSION or not isinstance(servers, dict):
-        raise ConfigFileError(path, 'is no lock file: "version" or "servers" is missing', hint=HINT)
+        raise ConfigFileError(path, 'is no lock file: "version" or "servers" is missing', case="lock-file")
     return {name: _read_server(name, server, path, data) for name, server in servers.items()}
 
 
@@ -88,19 +87,19 @@ def _as_object(server: LockedServer) -> dict[str, Any]:
 def _read_server(name: str, server: Any, path: Path, data: bytes) -> LockedServer:
     tools = server.get("tools") if isinstance(server, dict) else None
     if not isinstance(tools, dict):
-        raise ConfigFileError(path, f"server {name!r} has no tools, not even none", hint=HINT)
+        raise ConfigFileError(path, f"server {name!r} has no tools, not even none", case="lock-file")
     contract: Contract = {}
     for tool, kept in tools.items():
         definition = kept.get("definition") if isinstance(kept, dict) else None
         if not isinstance(definition, dict) or not isinstance(kept.get("hash"), str) or definition.get("name") != tool:
-            raise ConfigFileError(path, f"tool {tool!r} of {name!r} has no definition, or no hash", hint=HINT)
+            raise ConfigFileError(path, f"tool {tool!r} of {name!r} has no definition, or no hash", case="lock-file")
         try:
             contract[tool] = canonical_tool(definition)
         except Undefinable as cause:
-            raise ConfigFileError(path, f"tool {tool!r} of {name!r} is {cause}", hint=HINT) from cause
+            raise ConfigFileError(path, f"tool {tool!r} of {name!r} is {cause}", case="lock-file") from cause
         if fingerprint(contract[tool]) != kept["hash"]:
             problem = f"tool {tool!r} of {name!r} was changed by hand: its hash does not fit its definition"
             line = data.partition(json.dumps(kept["hash"]).encode())[0].count(b"\n") + 1
-            raise ConfigFileError(path, problem, line=line, column=1, hint=HINT)
+            raise ConfigFileError(path, problem, line=line, column=1, case="lock-file")
     entry = server.get("entry")
     return LockedServer(entry if isinstance(entry, dict) else {}, contract)

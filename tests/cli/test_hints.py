@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.hints import HINTS, Typed, hint_for, to_type
+import gaia_mcp
+from gaia_mcp.cli.hints import CASES, HINTS, Typed, hint_for, how_to_add, to_type
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -69,6 +72,58 @@ EXPECTED: list[tuple[MCPError, str]] = [
 ]
 
 
+def spawn(command: str, case: str) -> SpawnError:
+    return SpawnError("fs", command, "cannot be run", program="/bin/npx", case=case)
+
+
+CASE_BY_CASE: list[tuple[MCPError, str]] = [
+    (AgentError("demo", "cannot be made", case="agent-arguments"), "give arguments with --kwarg"),
+    (AgentError("demo", "cannot be imported", case="agent-failed"), "see the traceback with --debug"),
+    (AgentError("demo", "has no x()", case="agent-incomplete"), "see what makes an agent: gaia mcp serve --help"),
+    (
+        ConfigFileError(PATH, "has changed", server="fs", case="entry-changed"),
+        "nothing was saved; look at it, and do it again: gaia mcp show fs",
+    ),
+    (ConfigFileError(PATH, "is not there", case="host-file-missing"), "see what is here with: gaia mcp import"),
+    (
+        EntryError("fs", "lies in the keyring", case="keyring-missing"),
+        "install it beside this one: pip install keyring",
+    ),
+    (
+        ConfigFileError(PATH, "is not a lock file", case="lock-file"),
+        "restore the file from version control, or remove it and lock again: gaia mcp lock NAME...",
+    ),
+    (spawn("npx", "no-folder"), "name an existing one: gaia mcp edit fs --cwd DIR"),
+    (spawn("npx", "no-interpreter"), "mend that line, or name an interpreter before /bin/npx"),
+    (spawn("npx", "not-executable"), "make it executable (chmod +x /bin/npx), or name its interpreter"),
+    (spawn("npx", "not-on-path"), "npx comes with Node.js; install that, or give the full path of npx"),
+    (spawn("npx.cmd", "not-on-path"), "npx comes with Node.js; install that, or give the full path of npx"),
+    (
+        spawn("uvx.exe", "not-on-path"),
+        "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
+    ),
+    (spawn("python", "not-on-path"), "try python3, or give the full path of the interpreter"),
+    (spawn("python3.9", "not-on-path"), f"install it, or use another interpreter, for instance {sys.executable}"),
+    (spawn("frobnicate", "not-on-path"), "install it, or give its full path"),
+    (spawn("KEY=****", "not-on-path"), "a variable belongs into its env: gaia mcp edit fs --env KEY=…"),
+    (spawn("npx", "not-runnable"), "try it by hand: /bin/npx"),
+    (ConfigFileError(PATH, "is read-only", case="read-only-file"), "allow writing first: chmod u+w servers.json"),
+    (
+        ConfigFileError(PATH, "is in use", case="recording-busy"),
+        "wait for its end, or choose another file with --to",
+    ),
+    (ConfigFileError(PATH, "cannot be written", case="recording-file"), "choose another file with --to"),
+    (
+        EntryError("fs", "uses shell syntax", case="shell-syntax"),
+        "if you want a shell, name it: gaia mcp add fs -- sh -c '…'",
+    ),
+    (
+        EntryError("fs", "cannot be reached", case="transport-unknown"),
+        "keep it with --no-check, for a version that can use it",
+    ),
+]
+
+
 @pytest.fixture(autouse=True)
 def nothing_typed() -> Iterator[None]:
     """The words of the command that runs, restored after each test."""
@@ -76,21 +131,32 @@ def nothing_typed() -> Iterator[None]:
     Typed.command, Typed.config = "", None
 
 
-@pytest.mark.parametrize(("error", "hint"), EXPECTED, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(("error", "hint"), [*EXPECTED, *CASE_BY_CASE], ids=lambda one: getattr(one, "kind", ""))
 def test_each_error_has_one_thing_to_type(error: MCPError, hint: str) -> None:
     """Ours: the second line of an error."""
     assert hint_for(error) == hint
 
 
 def test_the_table_has_no_error_that_is_not_tested() -> None:
-    """Ours."""
+    """Ours; and no case that the library does not raise."""
+    library = [path.read_text() for path in Path(gaia_mcp.__file__).parent.rglob("*.py")]
+    raised = {case for text in library for case in re.findall(r'\bcase ?= ?"([a-z-]+)"', text)}
+
     assert {type(error) for error, _ in EXPECTED} == set(HINTS)
+    assert {error.case for error, _ in CASE_BY_CASE} == set(CASES) == raised
 
 
-@pytest.mark.parametrize("error", [error for error, _ in EXPECTED], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", [error for error, _ in EXPECTED], ids=lambda one: one.kind)
 def test_an_error_of_the_library_knows_no_command_line(error: MCPError) -> None:
     """Ours: a Python program has no use for one."""
     assert error.hint == ""
+
+
+def test_a_server_of_a_project_is_changed_in_the_project() -> None:
+    """Ours: the user's own file does not hold it."""
+    error = ServerUnknownError("fs", PATH, project=Path("app/mcp_servers.json"))
+
+    assert hint_for(error) == "it comes from app/mcp_servers.json; edit that, or: gaia mcp untrust"
 
 
 def test_a_hint_that_an_error_brings_along_is_used() -> None:
@@ -116,7 +182,7 @@ def test_a_hint_is_about_the_file_that_the_command_was_about() -> None:
 
     assert hint_for(ServerUnknownError("fs", PATH)) == "see the names with: gaia mcp list --config 'my servers.json'"
     assert to_type("show", "my fs") == "gaia mcp show --config 'my servers.json' 'my fs'"
-    assert to_type("add", more="NAME -- COMMAND") == "gaia mcp add --config 'my servers.json' NAME -- COMMAND"
+    assert how_to_add() == "add one with: gaia mcp add --config 'my servers.json' NAME -- COMMAND"
 
 
 @pytest.mark.parametrize("command", ["add", "edit"])

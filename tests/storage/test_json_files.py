@@ -237,7 +237,7 @@ class TestWriting:
             path.chmod(mode)
             with pytest.raises(ConfigFileError, match="read-only") as caught:
                 write_object(path, {}, standing_file(path))
-            assert "chmod u+w" in caught.value.hint
+            assert (caught.value.path, caught.value.case) == (path, "read-only-file")
             assert (path.read_text(), mode_of(path)) == (content, mode)
             path.chmod(0o600)
 

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.names import split_tool_name, typeable
+from gaia_mcp.names import split_tool_name
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
 
@@ -61,7 +62,7 @@ def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str,
     if target not in servers and (parts := split_tool_name(target, servers)) is not None:
         return parts[0], parts[1], words
     if target in servers and not words:
-        hint = f"see its tools with: gaia mcp tools {typeable(target)}"
+        hint = f"see its tools with: {to_type('tools', target)}"
         raise UsageError(f"which tool of {target!r}?", hint=hint)
     # An unknown server is reported as such by the store, whatever follows.
     if target not in servers and "." in target and (not words or "=" in words[0]):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ArgumentsError, OfferUnknownError
-from gaia_mcp.names import did_you_mean, typeable
+from gaia_mcp.names import did_you_mean
 
 if TYPE_CHECKING:
     from gaia_mcp.session.session import Session
@@ -35,5 +36,5 @@ def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
         f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
     ]
     if problems:
-        hint = f"see its arguments with: gaia mcp prompts {typeable(server)}"
+        hint = f"see its arguments with: {to_type('prompts', server)}"
         raise ArgumentsError(server, name, problems, hint=hint, offer="prompt")

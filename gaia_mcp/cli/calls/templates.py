@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gaia_mcp.cli.calls.plan import assignment, typed
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 
 
@@ -20,7 +21,8 @@ def filled_uri(uri: str, words: list[str]) -> str:
         template = URITemplate(uri)
         filled: str = template.expand(given)
     except ValueError as problem:
-        raise UsageError(f"{uri!r} is not a template: {problem}", hint="see: gaia mcp resources NAME") from None
+        hint = f"see: {to_type('resources', more='NAME')}"
+        raise UsageError(f"{uri!r} is not a template: {problem}", hint=hint) from None
     known = list(template.variable_names)
     missing = [name for name in known if name not in given]
     unknown = [name for name in given if name not in known]

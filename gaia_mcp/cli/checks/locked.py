@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.names import typeable
+from gaia_mcp.cli.hints import to_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class LockedTools:
         where = lock_path(path)
         servers = read_lock(where)
         if servers is None:
-            raise ConfigFileError(where, "is not there", hint="write it with: gaia mcp lock NAME...")
+            raise ConfigFileError(where, "is not there", hint=f"write it with: {to_type('lock', more='NAME...')}")
         return cls(where, servers)
 
     def contract(self, server: str) -> Contract:
@@ -45,7 +45,7 @@ class LockedTools:
         from gaia_mcp.errors import ContractError
 
         if server not in self._servers:
-            hint = f"approve its tools: gaia mcp lock {typeable(server)}{_named(self.path)}"
+            hint = f"approve its tools: {to_type('lock', server, more=_named(self.path))}"
             raise ContractError(server, f"is not in {self.path}", hint=hint)
         return self._servers[server].contract
 
@@ -95,7 +95,8 @@ def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractE
     from gaia_mcp.toolspec.contract import as_objects
 
     summary = ", ".join(map(str, changes))
-    hint = f"read what has changed; if that is well: gaia mcp lock {typeable(server)} --update{_named(path)}"
+    again = to_type("lock", server, more=f"--update {_named(path)}".rstrip())
+    hint = f"read what has changed; if that is well: {again}"
     return ContractError(server, f"is not as locked in {path}: {summary}", as_objects(changes), hint=hint)
 
 
@@ -103,4 +104,4 @@ def _named(path: Path) -> str:
     """How the lock file is named on a command line, if it has to be."""
     import shlex
 
-    return "" if path == lock_path(None) else f" --lock-file {shlex.quote(str(path))}"
+    return "" if path == lock_path(None) else f"--lock-file {shlex.quote(str(path))}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import error_object, say
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
-from gaia_mcp.names import typeable
 from gaia_mcp.toolspec.contract import worded
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Report:
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
         # What a tool says of a call may be about the arguments.
-        by_hand = f"try it by hand: gaia mcp call {typeable(self.server)} TOOL"
+        by_hand = f"try it by hand: {to_type('call', self.server, more='TOOL')}"
         hint = by_hand if first.name == "call" else "tell its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 

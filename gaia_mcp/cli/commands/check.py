@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.sources import check_tools, check_words
+from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, report, say, say_json
 from gaia_mcp.cli.status import UsageError, status_of
@@ -75,7 +76,7 @@ def check(
     wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names)
     if not entries and not unusable:
-        raise ConfigError(f"no server to test in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
+        raise ConfigError(f"no server to test in {store.path}", hint=how_to_add())
 
     is_watched = len(entries) == 1 and not unusable and not invocation.as_json
     if is_watched:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
@@ -41,7 +42,7 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
         for line in columns([_cells(row, store.path) for row in rows]):
             say(line)
     else:
-        remark("no servers yet; add one with: gaia mcp add NAME -- COMMAND")
+        remark(f"no servers yet; {how_to_add()}")
     statuses = [report(error) for error in errors]
     if statuses:
         raise typer.Exit(statuses[0])

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.sources import server_names
+from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import remark, report, say_json
 
@@ -48,7 +49,7 @@ def lock(
     store, path = invocation.open_store(), lock_path(lock_file)
     chosen = enabled_names(store) if every else list(dict.fromkeys(names or []))
     if not chosen:
-        raise ConfigError(f"no server to lock in {store.path}", hint="add one with: gaia mcp add NAME -- COMMAND")
+        raise ConfigError(f"no server to lock in {store.path}", hint=how_to_add())
     entries = [store.entry(name) for name in chosen]
     # Before anything is started: a broken file is reported at once.
     before = read_lock(path) or {}

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument
 from gaia_mcp.cli.screen.output import done, is_read, remark, say_json
-from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.run_logs import RunPrinter
@@ -51,7 +51,7 @@ def logs(
         return
     chosen = kept.runs()
     if not chosen:
-        how = f"gaia mcp test-client {typeable(name)}"
+        how = to_type("test-client", name)
         remark(f"nothing was kept: {name!r} has not run, or wrote nothing; run it with: {how}")
     chosen = chosen[-runs:] if runs else [] if runs == 0 else chosen
     if invocation.as_json and not follow:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
 from gaia_mcp.cli.screen.output import remark, say, say_json
 
@@ -30,7 +31,7 @@ def search(invocation: Invocation, words: Words) -> None:
     found, unknown = _found(invocation.open_store(), words)
     if unknown:
         listed = ", ".join(unknown[:5]) + (" and others" if len(unknown) > 5 else "")
-        remark(f"not known yet, and not searched: {listed}; look at them once with: gaia mcp tools")
+        remark(f"not known yet, and not searched: {listed}; look at them once with: {to_type('tools')}")
     if not found:
         raise ToolError(f"no tool is about {' '.join(words)!r}", hint="use fewer words, or parts of them")
     if invocation.as_json:

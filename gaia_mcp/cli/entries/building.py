@@ -7,6 +7,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import split_command_line
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_object
@@ -23,7 +24,8 @@ def new_entry(name: str, words: list[str], url: str | None, entry: str | None) -
     given = [what for what, value in (("a command", words), ("--url", url), ("--json", entry)) if value]
     if len(given) != 1:
         problem = f"{' and '.join(given)} exclude each other" if given else f"how is {name!r} started?"
-        raise UsageError(problem, hint=f"gaia mcp add {name} -- COMMAND [ARG...], or --url URL, or --json '{{…}}'")
+        way = to_type("add", name, more="-- COMMAND [ARG...]")
+        raise UsageError(problem, hint=f"{way}, or --url URL, or --json '{{…}}'")
     if entry is not None:
         return _from_json(name, entry)
     if url is not None:

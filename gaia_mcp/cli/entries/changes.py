@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.difference import Difference, differences, members, readable
 from gaia_mcp.cli.entries.saving import tried, warn_of_secrets
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
@@ -52,7 +53,7 @@ def changed_entry(
     Raises `UsageError`, and `EntryError` for an entry that is not an object.
     """
     if words and url is not None:
-        raise UsageError("a command and --url exclude each other", hint=f"see: gaia mcp show {name}")
+        raise UsageError("a command and --url exclude each other", hint=f"see: {to_type('show', name)}")
     if not isinstance(before, dict):
         read_entry(name, before)  # Raises.
     after = deepcopy(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import counted, remark
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.hosts.masking import plain_secrets
@@ -52,5 +53,6 @@ def warn_of_files(name: str, arguments: list[str]) -> None:
         names = (argument, argument.partition(":")[0])
         if not os.path.isabs(argument) and any(map(os.path.isfile, names)):  # noqa: PTH117
             where = "the server starts in the folder that it is called from"
-            remark(f"{argument!r} is a file of this folder, and {where}; keep it here: gaia mcp edit {name} --cwd .")
+            keep = to_type("edit", name, more="--cwd .")
+            remark(f"{argument!r} is a file of this folder, and {where}; keep it here: {keep}")
             return

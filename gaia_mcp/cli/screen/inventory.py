@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.screen.output import error_object, remark, report, say, say_json
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocati
     store = invocation.open_store()
     chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
     if not chosen:
-        some = "name one of those that are disabled" if store.names() else "add one with: gaia mcp add NAME -- COMMAND"
+        some = "name one of those that are disabled" if store.names() else how_to_add()
         remark(f"no servers to ask; {some}")
     entries = [store.entry(name) for name in chosen]
     with asking(entries) as view:

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import Form, remark, report, say_json, write_text
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
-from gaia_mcp.names import typeable
 from gaia_mcp.safetext import one_line, redacted
 
 if TYPE_CHECKING:
@@ -42,10 +42,8 @@ class Piece(NamedTuple):
     drawn: str = ""
 
 
-class ToolFailedError(MCPError):
+class ToolFailedError(MCPError, kind="tool-failed"):
     """For its two lines only: the tool ran and reported an error, which is a result."""
-
-    kind = "tool-failed"
 
 
 def show_result(
@@ -68,7 +66,7 @@ def show_result(
         said = one_line(redacted(next(texts, ""), secrets), 300) or "no reason given"
         if blocks and not Form.as_json and on_terminal(sys.stdout) and on_terminal(sys.stderr):
             said = "see above"  # Whoever reads the answer reads this.
-        hint = f"see what it takes: gaia mcp call {typeable(server)} {typeable(tool)} --help"
+        hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
         report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {said}", hint=hint))
 
 

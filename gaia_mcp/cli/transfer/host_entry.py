@@ -6,10 +6,11 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.client.transports.stdio.command_line import command_words
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.dialects import NotCarriedError
-from gaia_mcp.hosts.writing import entry_for
+from gaia_mcp.hosts.writing import BY_VALUE, entry_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +55,9 @@ def entry_for_host(
     try:
         theirs, told = entry_for(name, entry, host.dialect, old=old, value=variables)
     except NotCarriedError as problem:
-        hint = f"see the entry with: gaia mcp show {name}"
+        hint = f"see the entry with: {to_type('show', name)}"
+        if str(problem).endswith(BY_VALUE):
+            hint = "write the values of variables with --expand"
         raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from None
-    return theirs, [*remarks, *told]
+    expand = ", with --expand, if it is set"
+    return theirs, [*remarks, *(text + expand if text.endswith(BY_VALUE) else text for text in told)]

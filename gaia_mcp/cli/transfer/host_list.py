@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, report, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.host_files import home_folder, working_folder
@@ -35,9 +36,10 @@ def show_hosts() -> int:
         for line in columns([_cells(row, shown(Path(row["path"]))) for row in rows]):
             say(line)
         if not rows:
-            remark("no file of another host was found here; name one: gaia mcp import FILE")
+            remark(f"no file of another host was found here; name one: {to_type('import', more='FILE')}")
         elif any(row["servers"] for row in rows):
-            remark("import from one with: gaia mcp import HOST, or from all with: gaia mcp import --all")
+            one, every = to_type("import", more="HOST"), to_type("import", more="--all")
+            remark(f"import from one with: {one}, or from all with: {every}")
     return max([int(report(error)) for error in errors], default=0)
 
 

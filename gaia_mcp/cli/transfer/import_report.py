@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, say, say_json
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
@@ -93,7 +94,7 @@ def _plain_secrets(step: Step) -> list[str]:
     remarks = []
     if variables:
         options = " ".join(f"--env {typeable(name)}" for name in variables)
-        edit = f"gaia mcp edit {step.name} {options}"
+        edit = to_type("edit", step.name, more=options)
         remarks.append(f"holds {', '.join(variables)} in plain text; for references: {edit}")
     if others:
         remarks.append(f"holds plain text in: {', '.join(others)}; a reference such as ${{TOKEN}} can stand there")
@@ -113,7 +114,7 @@ def conflict_error(step: Step) -> MCPError:
     one = step.sources[0]
     host = one.place.host
     against = shown(step.against) if step.against is not None else "?"
-    again = f"gaia mcp import {_words_for(one.place)} --server {typeable(one.theirs)} --force"
+    again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
     return ConfigError(
         f"{step.name!r} of {host.title} ({shown(one.place.path)}) is not the one of {against}: "
         f"it differs in {', '.join(step.differs)}",

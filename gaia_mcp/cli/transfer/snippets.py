@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import Form, remark, say_json, write_text
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
 from gaia_mcp.cli.transfer.host_files import home_folder
@@ -74,6 +75,6 @@ def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
         try:
             text = with_server(text, host.layout, name, entry)
         except TextProblemError as problem:
-            hint = f"see the entry with: gaia mcp show {name}"
+            hint = f"see the entry with: {to_type('show', name)}"
             raise ConfigError(f"{name!r} cannot be given to {host.title}: {problem}", hint=hint) from problem
     return text

@@ -53,6 +53,6 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
         raise EntryError(
             entry.name,
             f"servers of type {entry.transport!r} cannot be reached by this version, only those with a 'command'",
-            hint="such an entry is only kept (add --no-check), for a version that can use it",
+            case="transport-unknown",
         )
     return entry.target.resolved(entry.name, os.environ if environ is None else environ)

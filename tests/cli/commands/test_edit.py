@@ -216,7 +216,7 @@ def test_a_change_by_somebody_else_meanwhile_is_not_overwritten(gaia: Gaia) -> N
     ran = gaia("edit", "x", "--", "sh", "-c", script)
 
     assert ran.code == 3
-    assert "somebody else has changed 'x' meanwhile" in ran.errors[0]
+    assert "another program has changed 'x' meanwhile" in ran.errors[0]
     assert gaia.config.read_text() == theirs
 
 

@@ -27,7 +27,6 @@ from gaia_mcp.client.transports.stdio.process_groups import (
     signal_group,
 )
 from gaia_mcp.errors import NotConnectedError, SpawnError
-from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,8 +151,7 @@ class Child:
 
     def _spawn(self) -> None:
         if self._cwd is not None and not os.path.isdir(self._cwd):  # noqa: PTH112
-            hint = f"name one that is there: gaia mcp edit {typeable(self._server)} --cwd DIR"
-            raise SpawnError(self._server, self._command, f"has no working folder {self._cwd!r}", hint=hint)
+            raise SpawnError(self._server, self._command, f"has no working folder {self._cwd!r}", case="no-folder")
         program = self._command
         try:
             program = find_program(self._server, self._command, self._environment, self._cwd)
@@ -172,11 +170,11 @@ class Child:
             )
         except (OSError, ValueError) as cause:  # The latter for a zero byte in an argument.
             reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
-            hint = f"try it by hand: {program}"
+            case = "not-runnable"
             if isinstance(cause, FileNotFoundError) and os.path.exists(program):  # noqa: PTH110
                 reason = "is there, but not the interpreter that its first line (#!) names"
-                hint = f"mend that line, or name an interpreter before {program}"
-            raise SpawnError(self._server, self._command, reason, hint=hint) from cause
+                case = "no-interpreter"
+            raise SpawnError(self._server, self._command, reason, program=program, case=case) from cause
         _running.add(self)
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
         self._stdin = self._process.stdin.fileno()

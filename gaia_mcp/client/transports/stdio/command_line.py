@@ -8,12 +8,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import EntryError, SpawnError
-from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,17 +31,6 @@ _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
 # What cmd.exe would take as more than text, inside the double quotes that we put around it.
 _CMD_SPECIAL = r'(["%!^&|<>()])'
 
-_INSTALL_HINTS = {
-    "npx": "npx comes with Node.js; install that, or give the full path of npx",
-    "node": "install Node.js, or give the full path of node",
-    "uvx": "uvx comes with uv; install that (pip install uv), or give the full path of uvx",
-    "uv": "install uv (pip install uv), or give its full path",
-    "python": "try python3, or give the full path of the interpreter",
-    "bunx": "bunx comes with Bun; install that, or use npx",
-    "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
-    "docker": "install Docker, or give its full path",
-}
-
 
 def split_command_line(server: str, line: str) -> list[str]:
     """A command line as its words.
@@ -61,7 +48,7 @@ def split_command_line(server: str, line: str) -> list[str]:
             raise EntryError(
                 server,
                 f"the command line uses shell syntax ({_shown(word)!r}), and no shell is involved",
-                hint=f"if you want one, say so: gaia mcp add {server} -- sh -c '…'",
+                case="shell-syntax",
             )
     return words
 
@@ -105,19 +92,10 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
             raise SpawnError(server, _shown(command), "does not exist", hint="check the path in its entry")
         if path.is_dir():
             raise SpawnError(server, _shown(command), "is a folder", hint="name the program in it")
-        hint = f"make it executable (chmod +x {path}), or name its interpreter"
-        raise SpawnError(server, _shown(command), "is not executable", hint=hint)
+        raise SpawnError(server, _shown(command), "is not executable", program=str(path), case="not-executable")
     found = _which(command, environment.get("PATH", os.defpath))
     if found is None:
-        hint = _INSTALL_HINTS.get(command.removesuffix(".exe").removesuffix(".cmd"), "")
-        if not hint and command.startswith("python"):
-            hint = f"install it, or use another interpreter, for instance {sys.executable}"
-        if re.match(r"[A-Za-z_]\w*=", command):
-            hint = (
-                f"a variable belongs into its env: gaia mcp edit {typeable(server)} --env {command.partition('=')[0]}=…"
-            )
-        hint = hint or "install it, or give its full path"
-        raise SpawnError(server, _shown(command), "was not found on PATH", hint=hint)
+        raise SpawnError(server, _shown(command), "was not found on PATH", case="not-on-path")
     return os.path.abspath(found)  # noqa: PTH100
 
 

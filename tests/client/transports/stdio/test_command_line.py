@@ -54,7 +54,7 @@ def test_shell_syntax_is_refused(line: str) -> None:
         split_command_line("s", line)
 
     assert caught.value.server == "s"
-    assert "sh -c" in caught.value.hint
+    assert caught.value.case == "shell-syntax"
 
 
 @pytest.mark.parametrize("line", ["", "   ", "server 'open", 'server "open', "server \\"])
@@ -122,18 +122,13 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert find_program("s", str(link), {}, None) == str(link)
 
 
-@pytest.mark.parametrize(
-    ("command", "hint"),
-    [("npx", "Node.js"), ("npx.cmd", "Node.js"), ("uvx", "pip install uv"), ("uvx.exe", "pip install uv"),
-     ("python", "python3"), ("docker", "Docker"), ("frobnicate", "full path")],
-)  # fmt: skip
-def test_a_command_that_is_not_on_the_path_is_reported_with_what_to_do(command: str, hint: str) -> None:
+def test_a_command_that_is_not_on_the_path_is_reported() -> None:
     """Ours: the commonest failure of all."""
     with pytest.raises(SpawnError) as caught:
-        find_program("s", command, {"PATH": "/nowhere"}, None)
+        find_program("s", "npx", {"PATH": "/nowhere"}, None)
 
-    assert (caught.value.server, caught.value.command, caught.value.reason) == ("s", command, "was not found on PATH")
-    assert hint in caught.value.hint
+    assert (caught.value.server, caught.value.command, caught.value.reason) == ("s", "npx", "was not found on PATH")
+    assert caught.value.case == "not-on-path"
 
 
 @pytest.mark.parametrize(
@@ -216,10 +211,9 @@ def test_what_is_wrong_with_a_command_line_is_said_without_its_secrets(line: str
     assert "AAAABBBB" not in str(caught.value)
 
 
-def test_a_variable_before_the_command_is_known_for_what_it_is(tmp_path: Path) -> None:
+def test_a_variable_before_the_command_is_shown_without_its_value(tmp_path: Path) -> None:
     """Ours: shells take it so, and nothing else does."""
     with pytest.raises(SpawnError) as caught:
         find_program("s", "TOKEN=sk-AAAABBBB1111", {"PATH": str(tmp_path)}, None)
 
     assert "'TOKEN=****' was not found on PATH" in caught.value.message
-    assert caught.value.hint.endswith("gaia mcp edit s --env TOKEN=…")
