@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 HOLD_SLICE_SECONDS = 0.25
 # Longer than anybody waits, and within what every system's locks can wait for.
 LONGEST_SECONDS = 7 * 24 * 3600.0
+# GAIA's own limit for the timeout of a server's entry.
+MAX_ENTRY_TIMEOUT_SECONDS = 600
 
 # Each question of a server is answered in a thread of its own, and each may hold the same deadline. One lock for all of
 # them: a deadline is made for every request, and this is held for a moment.

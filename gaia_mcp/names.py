@@ -1,4 +1,4 @@
-"""Names: which ones a server may have, how `SERVER.TOOL` is split, and what was probably meant."""
+"""Names: which are allowed for a server, how `SERVER.TOOL` is split, which known name is close to another."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-# What can be typed in every shell without quoting, and carried inside a tool's name.
+# Names that every shell takes without quoting, and that leave room inside a tool's name.
 _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
 
 
 def is_server_name(name: str) -> bool:
-    """Whether a new server may be called this."""
+    """Whether a new server may have this name."""
     return bool(re.fullmatch(_SERVER_NAME, name))
 
 
 def typeable(word: str) -> str:
-    """`word` as it is typed in a shell."""
+    """`word` as it is typed in a shell, quoted if necessary."""
     if is_server_name(word):
         return word
     import shlex
@@ -27,7 +27,7 @@ def typeable(word: str) -> str:
 
 
 def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | None:
-    """`SERVER.TOOL` as its two parts, taking the longest known server; None if no known server leads it."""
+    """The two parts of `SERVER.TOOL`, for the longest known server that it begins with; None if it begins with none."""
     for at in range(len(text) - 1, 0, -1):
         if text[at] == "." and text[:at] in servers and text[at + 1 :]:
             return text[:at], text[at + 1 :]
@@ -35,7 +35,7 @@ def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | No
 
 
 def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
-    """The names among `known` that `name` was most likely meant to be, best first."""
+    """The names among `known` that are most like `name`, the best first."""
     from difflib import get_close_matches
 
     by_folded: dict[str, str] = {}
@@ -43,7 +43,7 @@ def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
         by_folded.setdefault(_folded(candidate), candidate)
     wanted = _folded(name)
     close = get_close_matches(wanted, by_folded, n=limit, cutoff=0.6)
-    # "time" for "get_current_time": a part that somebody remembered.
+    # "time" for "get_current_time": people remember a part.
     parts = [folded for folded in by_folded if len(wanted) >= 3 and wanted in folded and folded not in close]
     return [by_folded[folded] for folded in [*close, *sorted(parts, key=len)][:limit]]
 

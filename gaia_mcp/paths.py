@@ -1,6 +1,6 @@
-"""Where things lie: the configuration folder, the files in it, the cache, and the logs.
+"""Where files are: the configuration folder, the files in it, the cache, and the logs.
 
-`environ` is always passed in, so that a test or an embedding program decides what is seen.
+`environ` can be passed in, so that a test or an embedding program decides which variables count.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ PROJECT_FILES = (SERVERS_FILE, ".mcp.json")
 
 
 def config_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """`$GAIA_HOME`, else `$GAIA_CONFIG_DIR`, else `~/.gaia`. Raises `ConfigFileError` if there is no such home."""
+    """`$GAIA_HOME`, else `$GAIA_CONFIG_DIR`, else `~/.gaia`. Raises `ConfigFileError` for an unknown home folder."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR")
     return home_expanded(Path(chosen or "~/.gaia")).absolute()
 
 
 def home_expanded(path: Path) -> Path:
-    """`path` with a leading `~` or `~name` replaced. Raises `ConfigFileError` if nobody knows that home."""
+    """`path` with a leading `~` or `~name` replaced. Raises `ConfigFileError` for an unknown home folder."""
     try:
         return path.expanduser()
     except RuntimeError as cause:
-        raise ConfigFileError(path, "it is not known where that home folder is", hint="write the path out") from cause
+        raise ConfigFileError(path, "the home folder is unknown", hint="write the path out") from cause
 
 
 def servers_file(environ: Mapping[str, str] | None = None) -> Path:
-    """The user's own servers."""
+    """The file of the user's own servers."""
     return config_folder(environ) / SERVERS_FILE
 
 
 def approvals_file(environ: Mapping[str, str] | None = None) -> Path:
-    """The projects' files that the user has approved."""
+    """The file that lists the projects' files that the user has approved."""
     return config_folder(environ) / "trusted_projects.json"
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where what can be learnt again is kept: inside a moved configuration folder, else the platform's own place."""
+    """The folder of the cache: inside a moved configuration folder, else where the platform has caches."""
     environ = os.environ if environ is None else environ
     if environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR"):
         return config_folder(environ) / "cache"
@@ -55,7 +55,7 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def log_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where the logs of servers are kept: inside a moved configuration folder, else the platform's own place."""
+    """The folder of the servers' logs: inside a moved configuration folder, else where the platform has logs."""
     environ = os.environ if environ is None else environ
     if environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR"):
         return config_folder(environ) / "logs"

@@ -1,6 +1,6 @@
-"""What is a secret among names, values and arguments, and how it is kept out of what is shown.
+"""Which names, values and arguments are secrets, and how these are masked before they are shown.
 
-Nothing here is certain: names and prefixes tell, and what was given as a variable counts as secret.
+This is guesswork: it goes by names and prefixes, and takes the value of every variable for a secret.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SECRET_NAME = re.compile(
     r"|(?<![A-Za-z])(?:pass|pat)(?![A-Za-z]|-through)",
     re.IGNORECASE,
 )
-# What only looks like one of them, and what is said about a secret without being it.
+# Names that only look like one of them, and names of facts about a secret, such as its file.
 _ORDINARY_NAME = re.compile(
     r"key(?:board|word|map|note|frame|stroke|pad|space|cloak)|(?:mon|don|tur|hoc)key|author(?!i[sz])|tokeni[sz]"
     r"|^-*no-.*|.*[-_.](?:file|path|dir|folder|type|mode|method|name|url|uri|env|var)$",
@@ -50,7 +50,7 @@ def looks_secret(name: str) -> bool:
 
 
 def masked(value: str) -> str:
-    """`****`, except for a value that only refers to a variable, which is no secret. A default in it may be one."""
+    """`****`, or the value itself if it is a reference to a variable, without a default, which could be a secret."""
     return value if _REFERENCE.fullmatch(value) else MASK
 
 
@@ -105,7 +105,7 @@ def _masked_text(text: str) -> str:
 
 
 def _masked_value(name: str, value: str) -> str:
-    """`value` of something called `name`: shown if it only counts or refers, as in `--max-tokens 5`."""
+    """`value` of something called `name`: masked unless it is a number or a reference, as in `--max-tokens 5`."""
     if not value.strip() or (_COUNT.fullmatch(value) and not _PASSWORD_NAME.search(name)):
         return value
     quote = value[0] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else ""
@@ -113,8 +113,8 @@ def _masked_value(name: str, value: str) -> str:
 
 
 def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
-    """What a server was given that none of its errors or logs may repeat: the values of its own variables, and of its
-    arguments what `masked_arguments` hides.
+    """The secrets that a server was given: the values of its own variables, and the parts of its arguments that
+    `masked_arguments` hides. No error and no log may repeat them.
     """
     found = list(variables.values())
     # `Bearer X`: on its own the second word is the secret.

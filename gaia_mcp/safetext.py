@@ -1,6 +1,6 @@
-"""Text from elsewhere, made safe to show: no control characters, no known secrets, no endless lines.
+"""Text from elsewhere, made safe to show: without control characters, known secrets or endless lines.
 
-Knows nothing of terminals; whoever prints decides when to use it.
+Knows nothing of terminals; the code that prints decides when to use it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MASK = "****"
-# Shorter lines of a secret that has several stand in many a text, and tell nothing.
+# Of a secret with several lines, shorter ones are common words and are not masked.
 TELLING_CHARS = 6
-# A line that does not end is given out in pieces of this size, rather than kept in memory for ever.
+# A line that does not end is passed on in pieces of this size, rather than kept in memory.
 LINE_BYTES = 64 * 1024
 # As long as one character of UTF-8 may be.
 CHARACTER_BYTES = 4
@@ -60,8 +60,9 @@ def redacted(text: str, secrets: Sequence[str]) -> str:
 
 
 class RedactedLines:
-    """Makes of bytes that come in pieces whole lines without `secrets()`, however the pieces cut a secret. One that has
-    several lines is known by each of them, for a log may show them one by one.
+    """Turns bytes that arrive in pieces into whole lines without `secrets()`, also where a secret is in two pieces.
+
+    Each line of a secret that has several is masked by itself, since a log may show them one by one.
     """
 
     def __init__(self, secrets: Callable[[], Sequence[str]]) -> None:
@@ -69,19 +70,19 @@ class RedactedLines:
         self._begun = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What is whole now."""
+        """The lines that are complete now."""
         text, newline, self._begun = (self._begun + data).rpartition(b"\n")
         whole = self._redacted(text + newline)
         if len(self._begun) > LINE_BYTES:
             begun = self._redacted(self._begun)
-            # What may be the beginning of a secret, or of a letter, waits for the rest of it.
+            # What may be the beginning of a secret, or of a character, waits for its rest.
             end = max(len(begun) - CHARACTER_BYTES * max((1, *map(len, self._secrets()))), 0)
             end = next((at for at in range(end, max(end - CHARACTER_BYTES, -1), -1) if begun[at] & 0xC0 != 0x80), end)
             whole, self._begun = whole + begun[:end], begun[end:]
         return whole
 
     def rest(self) -> bytes:
-        """The line that has begun, when no more will come."""
+        """The unfinished line, when nothing more will arrive."""
         begun, self._begun = self._begun, b""
         return self._redacted(begun)
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.command import NOTHING, Command
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.targets import Remote, Target
 
-# GAIA's own limit for an entry's timeout.
-MAX_TIMEOUT_SECONDS = 600
 _URL_TYPES = {
     "http": "http",
     "streamable-http": "http",
@@ -80,9 +79,11 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
         raise EntryError(name, f"needs a config dict, not {type(config).__name__}")
     timeout = config.get("timeout")
     if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= MAX_TIMEOUT_SECONDS
+        isinstance(timeout, bool)
+        or not isinstance(timeout, (int, float))
+        or not 0 < timeout <= MAX_ENTRY_TIMEOUT_SECONDS
     ):
-        raise EntryError(name, f"'timeout' must be a number of seconds above 0 and up to {MAX_TIMEOUT_SECONDS}")
+        raise EntryError(name, f"'timeout' must be a number of seconds above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}")
     disabled = config.get("disabled", False)
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.hosts.dialects import (
     ARGS_KEYS,
     COMMAND_KEYS,
@@ -19,8 +20,6 @@ from gaia_mcp.hosts.dialects import (
 )
 from gaia_mcp.hosts.variables import UntranslatableError, to_ours
 
-# What ours allow.
-MAX_TIMEOUT_SECONDS = 600
 # Kinds of extension that are no servers, but parts of the host.
 _BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
 # What says nothing about a server, and what says only what is so anyway.
@@ -127,9 +126,9 @@ class _Reading:
             self.remarks.append(f"{key} is not a time, and stays behind")
             return None
         seconds = held / per_second
-        if seconds > MAX_TIMEOUT_SECONDS:
-            self.remarks.append(f"{key} is more than the {MAX_TIMEOUT_SECONDS} s that are the most here")
-            seconds = MAX_TIMEOUT_SECONDS
+        if seconds > MAX_ENTRY_TIMEOUT_SECONDS:
+            self.remarks.append(f"{key} is more than the {MAX_ENTRY_TIMEOUT_SECONDS} s that are the most here")
+            seconds = MAX_ENTRY_TIMEOUT_SECONDS
         return int(seconds) if seconds == int(seconds) else seconds
 
     def _pairs(self, held: Any, field: str) -> dict[str, str]:

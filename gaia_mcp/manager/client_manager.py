@@ -1,4 +1,4 @@
-"""Many servers at once: who is connected, who failed and why.
+"""Many servers at once: which are connected, which failed and why.
 
 `MCPClientManager`, as GAIA's documents describe it.
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("gaia_mcp")
 
 
-class _LetGoError(ConnectError):
-    """Somebody has removed the server, or disconnected from all, while it was being connected."""
+class _RemovedError(ConnectError):
+    """Another thread removed the server, or disconnected from all, while it was being connected."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"Failed to connect to MCP server {name!r}: it was let go of meanwhile",
-            hint="another thread has removed it, or disconnected from all",
+            f"Failed to connect to MCP server {name!r}: it was removed meanwhile",
+            hint="another thread removed it, or disconnected from all servers",
             server=name,
         )
 
@@ -40,12 +40,12 @@ class _LetGoError(ConnectError):
 class MCPClientManager:
     """The servers of `config` (`~/.gaia/mcp_servers.json` by default) as connected clients, by name.
 
-    As in GAIA's documents (MCPClientManager), with more promised: all methods may be called from several threads, and
-    `host` makes what answers each server, by its name. As a context manager it disconnects from everything at the end;
-    so it does when it is forgotten, and when the program ends. In a forked process it holds nothing: the servers are
-    the parent's.
+    As in GAIA's documents (MCPClientManager), and beyond them: all methods may be called from several threads, and
+    `host` returns, by a server's name, the host that responds to that server. As a context manager it disconnects from
+    all servers at the end; also when it is garbage-collected, and when the program ends. In a forked process it has no
+    servers: they belong to the parent.
 
-    Raises `ConfigFileError` where the configuration cannot be read.
+    Raises `ConfigFileError` if the configuration cannot be read.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class MCPClientManager:
         self._host = host
         self._clients: dict[str, MCPClient] = {}
         self._failures: dict[str, str] = {}
-        # Those that are being connected. Whoever takes one out of here has it given up.
+        # Those that are being connected. Removing one from here gives the attempt up.
         self._connecting: dict[str, MCPClient] = {}
-        # Held for moments. A signal's handler may come back here in the same thread.
+        # Held for moments. A signal handler may enter again in the same thread.
         self._lock = threading.RLock()
-        # Changes of the file, one after the other.
+        # Held to change the file.
         self._saving = threading.Lock()
         self._process = os.getpid()
         weakref.finalize(self, _disconnect, self._process, self._clients, self._connecting)
@@ -79,8 +79,8 @@ class MCPClientManager:
         for connecting; 30 without one.
 
         Raises `ServerExistsError` and `EntryError` (`ValueError`s), `VariableUnsetError`, `ConnectError` (a
-        `RuntimeError`) with the reason, also when it is removed meanwhile, and `ConfigFileError` when it cannot be
-        saved. Nothing is saved, and nothing left running, then.
+        `RuntimeError`) with the reason, also if it is removed meanwhile, and `ConfigFileError` if the entry cannot be
+        saved. Then nothing was saved, and nothing is left running.
         """
         check_server_name(name)
         client = self._client(name, config)
@@ -92,10 +92,10 @@ class MCPClientManager:
         return client
 
     def remove_server(self, name: str) -> None:
-        """Disconnect from a server and forget its entry, also if connecting to it goes on or has failed.
+        """Disconnect from a server and remove its entry, also while it is being connected or after that has failed.
 
-        A warning is logged if it is none of these. Raises `ConfigFileError` when the file cannot be changed; it is
-        disconnected all the same.
+        For any other name a warning is logged. Raises `ConfigFileError` if the file cannot be changed, after
+        disconnecting.
         """
         client = None
         try:
@@ -117,16 +117,16 @@ class MCPClientManager:
             return self._clients.get(name)
 
     def list_servers(self) -> list[str]:
-        """The names of the connected servers, in the order in which they came."""
+        """The names of the connected servers, in the order in which they were connected."""
         with self._lock:
             return list(self._clients)
 
     def load_from_config(self) -> None:
-        """Connect to every server in the file that is neither connected nor disabled, to all at once.
+        """Connect to all servers in the file that are neither connected nor disabled, in parallel.
 
-        Each has the time of its own entry, for connecting and listing its tools together. One that fails holds nobody
-        up, and is in `get_status_report()` with its reason. Nothing is raised, as GAIA's documents promise: a file that
-        can no longer be read is logged. A Ctrl-C gives up what is not connected yet.
+        The timeout of each entry is for connecting and listing the tools together. A server that fails does not delay
+        the others, and is in `get_status_report()` with the reason. Nothing is raised, as GAIA's documents promise: a
+        file that can no longer be read is logged. Ctrl-C gives up the servers that are not connected yet.
         """
         try:
             entries = self.config.get_servers()
@@ -156,9 +156,9 @@ class MCPClientManager:
             raise
 
     def disconnect_all(self) -> None:
-        """Disconnect from every server, from all at once, and give up those that are being connected.
+        """Disconnect from all servers, in parallel, and give up those that are being connected.
 
-        What has failed is forgotten too; the file is left as it is.
+        The failures are forgotten too; the file is not changed.
         """
         with self._lock:
             clients, connecting = dict(self._clients), dict(self._connecting)
@@ -168,16 +168,16 @@ class MCPClientManager:
         _disconnect(self._process, clients, connecting)
 
     def get_status_report(self) -> list[dict[str, Any]]:
-        """A dict for each connected or failed server: `name`, `connected`, `tool_count`, `error` (None if all is well).
+        """A dict for each connected or failed server: `name`, `connected`, `tool_count`, `error` (None without one).
 
-        As in newer releases of GAIA. Tools are counted as far as they are known; nothing is asked of a server.
+        As in newer releases of GAIA. Counts the tools that are already known; sends no request.
         """
         with self._lock:
             clients, failures = dict(self._clients), dict(self._failures)
         report: list[dict[str, Any]] = []
         for name, client in clients.items():
             connected = client.is_connected()
-            error = None if connected else client.last_error or "the server has gone"
+            error = None if connected else client.last_error or "the server has exited"
             report.append(
                 {"name": name, "connected": connected, "tool_count": len(client.known_tools()), "error": error}
             )
@@ -193,18 +193,18 @@ class MCPClientManager:
             with self._attempt(client):
                 begun.append(client)
                 if is_over.is_set():
-                    raise _LetGoError(name)
+                    raise _RemovedError(name)
                 self._connect(client)
                 try:
                     client.fetch_tools(deadline)
                 except PeerError as error:
-                    # A server of prompts alone may well refuse, and be of use all the same.
+                    # A server that has prompts alone may respond with an error, and is useful all the same.
                     logger.warning("%s", str(error))
                 self._keep(client)
-        except (ServerExistsError, _LetGoError):
-            return  # Connected already, or just now by somebody else; or no longer wanted.
+        except (ServerExistsError, _RemovedError):
+            return  # Connected already, also by another thread; or removed meanwhile.
         except Exception as error:  # noqa: BLE001 (the program's own `host` may raise anything)
-            # The words alone: the exception holds the frames of everybody who called us.
+            # The text alone: the exception would keep the frames of all callers alive.
             reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
             logger.warning("%s", reason)
             with self._lock:
@@ -216,7 +216,7 @@ class MCPClientManager:
 
     @contextmanager
     def _attempt(self, client: MCPClient) -> Iterator[None]:
-        """The name is taken before the server is started. A server that is not kept in the end is ended."""
+        """Reserve the name before the server is started. If the attempt fails, end the server."""
         with self._lock:
             if client.name in self._clients or client.name in self._connecting:
                 raise ServerExistsError(client.name)
@@ -227,7 +227,7 @@ class MCPClientManager:
             was_wanted = self._withdraw(client)
             client.disconnect()
             if isinstance(error, MCPError) and not was_wanted:
-                raise _LetGoError(client.name) from error
+                raise _RemovedError(client.name) from error
             raise
 
     def _connect(self, client: MCPClient) -> None:
@@ -238,12 +238,12 @@ class MCPClientManager:
     def _keep(self, client: MCPClient) -> None:
         with self._lock:
             if self._connecting.get(client.name) is not client:
-                raise _LetGoError(client.name)
+                raise _RemovedError(client.name)
             self._clients[client.name] = self._connecting.pop(client.name)
             self._failures.pop(client.name, None)
 
     def _withdraw(self, client: MCPClient) -> bool:
-        """Whether it was still wanted. From now on it is not."""
+        """Forget a client; returns whether it was known until now."""
         with self._lock:
             for known in (self._connecting, self._clients):
                 if known.get(client.name) is client:
@@ -257,7 +257,7 @@ def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
     taken = [by_name.pop(name, None) for by_name in known for name in list(by_name)]
     clients = [client for client in taken if client is not None]
     if os.getpid() != process:
-        return  # A copy of the process that started them, which goes on using them.
+        return  # A fork of the process that started them, which goes on using them.
     threads = []
     for client in clients:
         thread = threading.Thread(target=_end, args=(client,), name=f"{client.name} disconnect", daemon=True)
@@ -274,5 +274,5 @@ def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
 def _end(client: MCPClient) -> None:
     try:
         client.disconnect()
-    except Exception as error:  # noqa: BLE001 (one that fails must not keep the others; a transport may be anybody's)
+    except Exception as error:  # noqa: BLE001 (a user's own transport may raise anything)
         logger.error("MCP server %r could not be disconnected: %s", client.name, error)

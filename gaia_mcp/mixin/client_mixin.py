@@ -1,6 +1,6 @@
-"""`MCPClientMixin`: any agent connects to MCP servers and offers their tools to its model.
+"""`MCPClientMixin`: an agent connects to MCP servers and offers their tools to its model.
 
-As GAIA's documents describe it, for our `Agent` and for GAIA's own.
+As in GAIA's documents, for our `Agent` and for GAIA's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("gaia_mcp")
 
 
-# A server that announces a change with every list would have us ask without end: like this it costs little.
+# A server that announces a change after every list would be asked without end: with a pause that costs little.
 PAUSE_SECONDS = 0.1
 
 
@@ -33,17 +33,16 @@ class MCPClientMixin:
     """Add MCP servers to an agent: `class MyAgent(Agent, MCPClientMixin)`, in either order, or alone.
 
     As in GAIA's documents (MCPClientMixin). Constructors pass on what they do not know. With `auto_load_config` the
-    servers of the configuration file are connected at once; `config_file` names another file. Where nobody calls this
-    constructor (GAIA's own `Agent` does not), the first use does what it would have done. The constructor raises
-    `ConfigFileError` for a file that cannot be read.
+    servers of the configuration file are connected at once; `config_file` names another file. GAIA's own `Agent` does
+    not call this constructor: the first use then does the same. Raises `ConfigFileError` for an unreadable file.
 
-    `_mcp_manager` may be set before, also to one that several agents share. When an agent goes away, the tools that no
-    other uses leave the registry; the servers are ended when their manager goes.
+    `_mcp_manager` may be set before, also to one that several agents share. When an agent is garbage-collected, tools
+    that no other agent uses are unregistered; the servers are ended with their manager.
     """
 
-    # Also before, and without, a constructor.
+    # Class attributes: they are there before the constructor, and without it.
     _mcp_manager: MCPClientManager | None = None
-    # The one that was made where nobody had said for which file.
+    # The manager that was made without a file.
     _mcp_default: MCPClientManager | None = None
 
     def __init__(
@@ -55,7 +54,7 @@ class MCPClientMixin:
     ) -> None:
         debug = bool(kwargs.get("debug", False))
         if config_file is not None and self._mcp_manager is self._mcp_default and not self._has_servers():
-            # Also when the agent's own constructor has come by here before us, without a file.
+            # Also if the agent's own constructor made a manager without a file before.
             self._mcp_manager = MCPClientManager(MCPConfig(config_file), debug or bool(getattr(self, "debug", False)))
         self._servers(debug=debug)
         _construct_the_others(self, args, kwargs)
@@ -63,10 +62,10 @@ class MCPClientMixin:
             self.load_mcp_servers_from_config()
 
     def connect_mcp_server(self, name: str, config: dict[str, Any]) -> bool:
-        """Connect to a server, save its entry, register its tools, and rebuild the prompt. False if that failed; the
-        console says why.
+        """Connect to a server, save its entry, register its tools, and rebuild the prompt.
 
-        Raises `EntryError` (a `ValueError`) for a name or an entry that makes no sense.
+        Returns False if that failed; the reason is printed on the console. Raises `EntryError` (a `ValueError`) for an
+        invalid name or entry.
         """
         check_server_name(name)
         read_entry(name, config)
@@ -75,7 +74,7 @@ class MCPClientMixin:
         except MCPError as error:
             self._tell("print_error", str(error))
             return False
-        self._take_on(client)
+        self._adopt(client)
         self._rebuild_prompt()
         self._tell("print_info", f"Connected to MCP server '{name}' ({client.server_info.get('name', 'unnamed')})")
         return True
@@ -83,15 +82,15 @@ class MCPClientMixin:
     def load_mcp_servers_from_config(self) -> int:
         """Connect to the servers of the configuration file, register their tools, and rebuild the prompt once.
 
-        Returns how many servers are connected; the console names those that failed. Each server has the time of its
-        own entry, all of them at once.
+        Returns how many servers are connected; those that failed are printed on the console. They are connected in
+        parallel, each with the timeout of its entry.
         """
         manager = self._servers()
         manager.load_from_config()
         clients = [client for name in manager.list_servers() if (client := manager.get_client(name)) is not None]
         new = [client for client in clients if not _follows(self, client)]
         for client in new:
-            self._take_on(client)
+            self._adopt(client)
         for line in manager.get_status_report():
             if not line["connected"]:
                 self._tell("print_warning", f"MCP server '{line['name']}' is not connected: {line['error']}")
@@ -100,10 +99,10 @@ class MCPClientMixin:
         return len(clients)
 
     def disconnect_mcp_server(self, name: str) -> None:
-        """Take a server's tools out, disconnect from it, forget its entry, and rebuild the prompt.
+        """Unregister a server's tools, disconnect from it, remove its entry, and rebuild the prompt.
 
-        One that has failed to connect is forgotten too. The console is warned if there is none of that name, and told
-        if the file cannot be changed; nothing is raised.
+        Also for a server that failed to connect. An unknown name, or a file that cannot be changed, is reported on the
+        console; nothing is raised.
         """
         manager = self._servers()
         client = manager.get_client(name)
@@ -117,7 +116,7 @@ class MCPClientMixin:
         except MCPError as error:
             self._tell("print_error", str(error))
         if client is not None:
-            self._unregister_mcp_tools(client)  # Once more: they may have changed, and been entered again, meanwhile.
+            self._unregister_mcp_tools(client)  # Again, since they may have been registered anew meanwhile.
             self._rebuild_prompt()
         self._tell("print_info", f"Disconnected from MCP server '{name}'")
 
@@ -136,9 +135,7 @@ class MCPClientMixin:
     # What subclasses may override.
 
     def _register_mcp_tools(self, client: MCPClient) -> None:
-        """Enter the tools of a server into the registry that this agent reads. What is wrong with them is told on the
-        console, and costs no others.
-        """
+        """Register the tools of a server where this agent looks them up; report unusable ones on the console."""
         tools = client.list_tools()
         if not tools and client.last_error is not None:
             self._tell("print_warning", f"MCP server '{client.name}' does not list its tools: {client.last_error}")
@@ -148,7 +145,7 @@ class MCPClientMixin:
             register(registry, client, tools)
 
     def _unregister_mcp_tools(self, client: MCPClient) -> None:
-        """Take out everything that was entered for a server."""
+        """Unregister all tools of a server."""
         for registry in registries_of(self):
             unregister(registry, client)
 
@@ -163,20 +160,20 @@ class MCPClientMixin:
     def _has_servers(self) -> bool:
         return self._mcp_manager is not None and bool(self._mcp_manager.list_servers())
 
-    def _take_on(self, client: MCPClient) -> None:
+    def _adopt(self, client: MCPClient) -> None:
         follower = _follower_of(client)
         with follower.changing:
             follower.add(self)  # First, so that no change falls in between.
             self._register_mcp_tools(client)
 
     def _refresh(self, client: MCPClient) -> None:
-        """Register a server's tools anew, for these have changed."""
+        """Register a server's tools anew, since they have changed."""
         if not self._is_connected_by(client):
             return
         self._unregister_mcp_tools(client)
         self._register_mcp_tools(client)
         if not self._is_connected_by(client):
-            self._unregister_mcp_tools(client)  # Whoever has disconnected meanwhile was too early to do it.
+            self._unregister_mcp_tools(client)  # It was disconnected before there was anything to unregister.
         self._rebuild_prompt()
 
     def _is_connected_by(self, client: MCPClient) -> bool:
@@ -199,14 +196,14 @@ _LEVELS = {"print_info": logging.INFO, "print_warning": logging.WARNING, "print_
 
 
 class _Follower:
-    """Hears that a server's tools have changed, and has its agents look; takes the tools out when the last has gone.
+    """Refreshes the agents of a server when its tools have changed; unregisters the tools after the last agent.
 
-    In a thread of its own: it is told by whoever reads the server's answers, and looking needs those. There is one such
-    thread at most, however often a server announces something.
+    In a thread of its own: the announcement comes from the thread that reads responses, and a refresh needs those.
+    There is at most one such thread, however often a server announces changes.
     """
 
     def __init__(self, client: MCPClient) -> None:
-        # Held while tools are listed and entered: who lists first must not enter last.
+        # Held while tools are listed and registered, so that an older list is not registered last.
         self.changing = threading.RLock()
         self._client = client
         self._agents: list[weakref.WeakMethod[Any]] = []
@@ -224,7 +221,7 @@ class _Follower:
         self._agents.append(weakref.WeakMethod(agent._refresh, gone))
 
     def agents(self) -> list[Any]:
-        """The methods of those that are still there."""
+        """The `_refresh` methods of the agents that still exist."""
         return [refresh for reference in list(self._agents) if (refresh := reference()) is not None]
 
     def __call__(self, kind: str) -> None:
@@ -250,14 +247,14 @@ class _Follower:
                     with self.changing:
                         refresh(self._client)
             except MCPError as error:
-                logger.warning("the tools of MCP server %r are as they were: %s", self._client.name, str(error))
+                logger.warning("the tools of MCP server %r were not updated: %s", self._client.name, str(error))
             except Exception:  # the agent's own code, which may be overridden
-                logger.exception("an agent could not follow the tools of MCP server %r", self._client.name)
-            refresh = None  # Or the agent could not go while we wait.
+                logger.exception("an agent could not update the tools of MCP server %r", self._client.name)
+            refresh = None  # Otherwise the agent could not be garbage-collected during the pause.
             threading.Event().wait(PAUSE_SECONDS)
 
 
-# One agent at a time begins to follow.
+# Held to give a client its one follower.
 _following = threading.Lock()
 
 
@@ -274,7 +271,7 @@ def _follows(agent: MCPClientMixin, client: MCPClient) -> bool:
 
 
 def _construct_the_others(mixin: MCPClientMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Call the constructors that come after ours, unless somebody has done so by hand already."""
+    """Call the constructors that come after ours, unless they have been called already."""
     order = type(mixin).__mro__
     others = [base for base in order[order.index(MCPClientMixin) + 1 : -1] if "__init__" in vars(base)]
     # What an agent has once it is constructed, in GAIA too. A console alone may be the class's own.

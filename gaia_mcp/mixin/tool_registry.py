@@ -1,7 +1,7 @@
-"""How the tools of a connected server become entries of a GAIA registry, and leave it again.
+"""How the tools of a connected server are registered in a GAIA registry, and unregistered.
 
-A registry is a plain dict for the whole process, shared by all agents in it. So every name in it is given once, nobody
-takes out what somebody else has put in, and what was put over another's entry gives it back.
+A registry is a plain dict for the whole process, shared by all agents in it. So every name in it is unique, each server
+removes only its own entries, and an entry that replaced another one puts it back when it is removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Registry: TypeAlias = dict[str, dict[str, Any]]
 
-# What the makers of models allow in the name of a function.
+# Characters that the APIs of models do not allow in the name of a function.
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 INSTRUCTION = "Tell the person in plain words what this JSON says; do not answer with JSON."
 
@@ -55,7 +55,7 @@ class RegisteredTool:
 
 
 def wrapped(tool_name: str, result: Any) -> Any:
-    """A tool's result with `status`, and what a model needs to make sense of it; what is no dict passes unchanged."""
+    """A tool's result with `status` and an instruction for the model; anything but a dict is returned unchanged."""
     if not isinstance(result, dict):
         return result
     if result.get("isError") is True or "error" in result:
@@ -69,7 +69,7 @@ def wrapped(tool_name: str, result: Any) -> Any:
 
 
 def registry_of(agent: object) -> Registry:
-    """The registry that an agent's own base class reads: ours, or GAIA's where it descends from the `Agent` there."""
+    """The registry that an agent's own base class reads: ours, or GAIA's if it is derived from the `Agent` there."""
     for base in type(agent).__mro__:
         module = sys.modules.get(base.__module__)
         registry = getattr(module, "_TOOL_REGISTRY", None)
@@ -79,13 +79,13 @@ def registry_of(agent: object) -> Registry:
 
 
 def registries_of(agent: object) -> list[Registry]:
-    """Where an agent looks for its tools: `registry_of`, and the copy of it that GAIA's newer agents may have made."""
+    """Where an agent looks up its tools: `registry_of`, and the copy of it that GAIA's newer agents may have made."""
     own = getattr(agent, "_instance_tools", None)
     return [registry_of(agent), own] if isinstance(own, dict) else [registry_of(agent)]
 
 
 def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> None:
-    """Enter `tools` of `client`, in place of what was registered of it before.
+    """Register `tools` of `client`, in place of those that were registered before.
 
     GAIA's documents, "Tool Registration Pattern".
     """
@@ -101,7 +101,7 @@ def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> Non
 
 
 def unregister(registry: Registry, client: MCPClient) -> int:
-    """Take out what was registered of `client`, however it came in; how many entries that were."""
+    """Remove all entries of `client`, whoever registered them; returns how many there were."""
     with _changing:
         taken = 0
         for name, entry in list(registry.items()):
@@ -118,7 +118,7 @@ def unregister(registry: Registry, client: MCPClient) -> int:
 
 
 def _named(registry: Registry, server: str, tools: list[MCPTool]) -> list[tuple[str, MCPTool]]:
-    """`tools` with names that no other server's, and no other tool, has: by a number behind the server's own name."""
+    """`tools` with unique names: where one is taken, a number is added to the server's name."""
     prefix = _NOT_IN_A_NAME.sub("_", server)
     number = 1
     while True:
@@ -134,12 +134,12 @@ def _may_be_covered(entry: Any, server: str) -> bool:
 
 
 def _of_one_type(parameters: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """GAIA's own agents take a type for one word, and end on a list of several."""
+    """GAIA's own agents expect one word as a type, and fail at a list of several."""
     found = {}
     for name, described in parameters.items():
         kinds = described["type"]
         if isinstance(kinds, list):
-            # That it may be null, too, is told by its not being required.
+            # Null is possible for a parameter that is not required.
             kinds = " | ".join(kind for kind in kinds if kind != "null")
         found[name] = {**described, "type": kinds}
     return found
@@ -156,7 +156,7 @@ def _unique(named: list[tuple[str, MCPTool]]) -> list[tuple[str, MCPTool]]:
 
 
 def _living(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The entry below this one that still stands: another agent's, for a server of the same name."""
+    """The entry that this one replaced and that is still valid: another agent's, for a server of the same name."""
     function = entry.get("function")
     if not isinstance(function, RegisteredTool):
         return None
@@ -179,11 +179,11 @@ def _let_go_below(entry: dict[str, Any], client: MCPClient) -> None:
 
 
 def _problem(result: dict[str, Any]) -> str:
-    """What went wrong, in words: `error`, or the texts of a result that reports a failure."""
+    """The failure as text: `error`, or the texts of a result that reports a failure."""
     error = result.get("error")
     if error is not None and result.get("isError") is not True:
         return str(error.get("message", error)) if isinstance(error, dict) else str(error)
     content = result.get("content")
     blocks = content if isinstance(content, list) else []
     texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    return "\n".join(texts) or "the tool reported an error and did not say which"
+    return "\n".join(texts) or "the tool reported an error without a text"

@@ -1,6 +1,6 @@
-"""A call's arguments, from what was assigned to them in a shell to what a tool takes.
+"""A call's arguments: from the assignments typed in a shell to the values that a tool's schema asks for.
 
-A value becomes what the tool's schema says it is, and stays text where the schema does not say. Nothing is guessed:
+Text gets the type that the schema gives a parameter, and stays text where the schema gives none. Nothing is guessed:
 text that looks like a number is a number only for a parameter that is one.
 """
 
@@ -23,10 +23,10 @@ _INTEGER = re.compile(r"^[+-]?\d{1,300}$")
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-# Text wins over everything else that it could be; a number wins over a boolean for "1".
+# Where a schema allows several types: text before all others, a number before a boolean for "1".
 _PREFERENCE = ("string", "integer", "number", "boolean", "null", "array", "object")
 
-# A single value becomes a list in lists this deep, where a schema says so; one that contains itself says so for ever.
+# A single value is wrapped in nested lists this deep, where a schema asks for them; it may ask without end.
 MAX_NESTED_LISTS = 8
 
 
@@ -60,7 +60,7 @@ def typed_arguments(
 
 
 def typed_value(text: str, schema: Any, root: Any) -> Any:
-    """`text` as the schema wants it; unchanged where it cannot be that, so that the check can say so."""
+    """`text` in the type that the schema asks for; unchanged if it cannot have it, so that validation reports it."""
     return _typed(text, schema, root, MAX_NESTED_LISTS)
 
 

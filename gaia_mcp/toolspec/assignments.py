@@ -16,11 +16,11 @@ class Assignment(NamedTuple):
 
 
 class ArgumentSyntaxError(ValueError):
-    """Something that is no `key=value`, or JSON that is none."""
+    """An argument that is not `key=value`, or has invalid JSON as its value."""
 
 
 def read_assignment(text: str) -> Assignment:
-    """`key=value` or `key:=JSON` taken apart. Raises `ArgumentSyntaxError`."""
+    """The parts of `key=value` or `key:=JSON`. Raises `ArgumentSyntaxError`."""
     key, sign, value = text.partition("=")
     if not (key and sign):
         raise ArgumentSyntaxError(f"{text!r} is not key=value")

@@ -1,7 +1,7 @@
-"""What a server promises: the definitions of its tools in one canonical form, their hashes, how two promises differ.
+"""A server's contract: the definitions of its tools in one canonical form, their hashes, how two contracts differ.
 
-A contract holds what a model or a person is shown of a tool. The order of keys, `1` or `1.0`, a null member, icons and
-`_meta` are no part of it. Knows no file and no server.
+A contract contains what a model or a person is shown of a tool. The order of keys, `1` or `1.0`, null members, icons
+and `_meta` are not part of it. Knows no file and no server.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PARTS = ("title", "description", "inputSchema", "outputSchema", "annotations")
 TEXTS = ("title", "description")
 # Deeper than people write schemas; below, two values are compared as a whole.
 MAX_DEPTH = 40
-# Longer texts are compared as a whole too: nobody reads so many lines, and comparing them would take minutes.
+# Longer texts are compared as a whole too: comparing so many lines would take minutes.
 MAX_TEXT_LINES = 500
 # A value on its own line, and one that is long enough to be compared word for word.
 SHOWN_CHARS, SHORT_CHARS = 120, 60
 
 
 class Undefinable(ValueError):  # noqa: N818 (it is caught where it is raised from, and never shown as an error)
-    """A definition that has no canonical form: nested too deeply, or no JSON."""
+    """A definition that has no canonical form: nested too deeply, or not JSON."""
 
 
 class PartChange(NamedTuple):
@@ -44,7 +44,7 @@ class PartChange(NamedTuple):
 
 
 class ToolChange(NamedTuple):
-    """A tool that is no longer as it was: `kind` is "added", "removed" or "changed"."""
+    """How one tool differs between two contracts: `kind` is "added", "removed" or "changed"."""
 
     tool: str
     kind: str
@@ -83,7 +83,7 @@ def differences(then: Contract, now: Contract) -> list[ToolChange]:
 
 
 def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] | None) -> ToolChange | None:
-    """How one tool differs, None if it does not; None for a definition says that there is no such tool."""
+    """How one tool differs, None if it does not. A definition is None if there is no such tool."""
     if then is None or now is None:
         return None if then is now else ToolChange(name, "added" if then is None else "removed")
     parts = tuple(
@@ -106,8 +106,8 @@ def as_objects(changes: Sequence[ToolChange]) -> list[dict[str, Any]]:
     ]
 
 
-def worded(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What `as_objects` gives in lines to read, indented below the tool and the part that they are about."""
+def as_lines(changes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The result of `as_objects` as lines to read, indented below the tool and the part that they are about."""
     lines = []
     for change in changes:
         lines.append(f"{change['kind']} {_plain(change['tool'])}")
@@ -125,7 +125,7 @@ def _part_lines(part: str, then: Any, now: Any) -> Iterator[str]:
 
 
 def _value_lines(where: str, then: Any, now: Any, depth: int) -> Iterator[str]:
-    """The places below `where` at which two values differ, each with what was and what is."""
+    """The places below `where` at which two values differ, each with the old and the new value."""
     if is_same(then, now):
         return
     if depth < MAX_DEPTH and isinstance(then, dict) and isinstance(now, dict):
@@ -146,7 +146,7 @@ def _value_lines(where: str, then: Any, now: Any, depth: int) -> Iterator[str]:
             yield f"  {line}"
     else:
         old, new = (_plain(json.dumps(value, ensure_ascii=False)) for value in (then, now))
-        # What they begin with in common is left out where it would leave no room for what differs.
+        # A common beginning is left out if it would leave no room for the difference.
         shared = max(0, _common(old, new) - SHORT_CHARS)
         yield f"~ {where}: {_cut(old, shared)} → {_cut(new, shared)}"
 
@@ -171,13 +171,13 @@ def _lines(value: Any) -> list[str]:
 
 
 def _text_lines(then: str, now: str) -> Iterator[str]:
-    """The lines of two texts that differ, with one around them, as `diff` shows them."""
+    """The lines in which two texts differ, each with one line before and after it, as `diff` shows them."""
     old, new = ([_plain(line.rstrip()) for line in text.split("\n")] for text in (then, now))
     if max(len(old), len(new)) > MAX_TEXT_LINES:
         yield f"~ {len(old)} lines → {len(new)} lines, compared as a whole"
         return
     if old == new:
-        yield "~ only in what does not show, such as the ends of lines"
+        yield "~ only in invisible characters, such as line ends"
         return
     for line in list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]:
         if not line.startswith("@@"):
@@ -189,7 +189,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` in one line, with nothing in it that a terminal would obey or that would not show."""
+    """`text` in one line, with control characters and invisible ones written as escapes."""
     return clean(visible(text)).replace("\n", "\\n")
 
 

@@ -1,8 +1,7 @@
-"""What in a tool's definition a person should look at before a model does: orders to the model, hidden characters,
-names that look like others.
+"""Signs of tool poisoning: instructions to the model in a definition, hidden characters, names that look like others.
 
-A model reads all of a definition; a person sees little of it. Few rules, each of which means something: what the
-servers of the MCP project say about themselves passes all of them. Finding nothing proves nothing.
+A model reads all of a definition; a person sees little of it. There are few rules, so that a finding means something:
+the servers of the MCP project pass all of them. Finding nothing proves nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ if TYPE_CHECKING:
 ORDERS, FAR, CONTROL, DIRECTION, HIDDEN = (
     "tries to instruct a model",
     "pushes text out of sight",
-    "holds control characters",
+    "contains control characters",
     "changes the direction of text",
-    "holds invisible characters",
+    "contains invisible characters",
 )
 # As many empty lines as a screen has, or blanks in a row as no layout has.
 FAR_LINES, FAR_CHARS = 25, 200
-# What is shown around something suspicious, and how much of one thing.
+# How much text is shown around a finding, and of one finding.
 CONTEXT_CHARS, SHOWN_CHARS = 20, 100
-# Definitions are a few levels deep; one that is deeper than this is not looked at below.
+# Definitions are a few levels deep; below this level they are not read.
 MAX_DEPTH = 64
-# No description is longer; looking at more would keep a person waiting.
+# No description is longer; reading more would keep a person waiting.
 MAX_TEXT_CHARS = 100_000
 
 _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
@@ -38,22 +37,22 @@ _PRIVATE_FILE = (
     r"(?:~/\.(?:ssh|aws|gnupg|cursor|kube|netrc|claude)|\bid_(?:rsa|ed25519)\b|\.ssh/|/etc/(?:passwd|shadow)"
     r"|\.\./\S{0,60}(?:secret|private|passw|cred))"
 )
-# What is wanted of a model, where the same words are honest without it.
+# A demand on the model; without one the same sentence is harmless.
 _WANTED = r"\b(?:tools?|must|requires?|all|always|never)\b"
 # A space stands for any white space.
 _ORDERS = tuple(
     re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE)
     for pattern in (
-        # A tag that is to stand out for a model, or marks that only the templates of chats have.
+        # A tag that stands out for a model, or marks that only chat templates have.
         r"</?(?:important|critical|hidden)\b[^<>]{0,40}>",
         r"</(?:system|secret|instructions?|assistant)>",
         r"<\|\w{1,30}\|>|\[/?INST\]",
-        # Against what the model was told before.
+        # Overriding earlier instructions.
         (
             r"\b(?:ignore|disregard|forget|override|bypass)(?: (?:all|any|every|the|your|of|these|those|other)){0,3} "
             rf"(?:previous|prior|earlier|above|preceding|existing|system)(?: \w{{1,20}})? {_TOLD}"
         ),
-        # Behind the person's back.
+        # Hiding something from the user.
         (
             r"\b(?:do not|don[’']t|never|must not|need not|without)(?: ever)?(?: (?:need|have) to)? "
             r"(?:tell|inform|notify|alert|warn|mention|reveal|disclose)(?:ing)?"
@@ -62,7 +61,7 @@ _ORDERS = tuple(
         rf"\b(?:hide|conceal|keep)(?: \w{{1,20}}){{1,3}} from {_PERSON}",
         rf"\b(?:do not|don[’']t|never|must not) let {_PERSON} (?:know|see|notice|find out)\b",
         rf"\bwithout {_PERSON}(?:(?:[’']s)? (?:knowledge|awareness)| (?:knowing|noticing))\b",
-        # Something else first, which is no preparation of this; or whenever this tool is only there.
+        # An action before other tools are used, or whenever the tool is available.
         (
             r"\bbefore (?:using|calling|invoking|running) (?:this|the)(?: \w{1,40})? tools?\b"
             r"[^.]{0,60}\b(?:read|cat|send|pass|include|attach|upload|copy)\b"
@@ -72,7 +71,7 @@ _ORDERS = tuple(
             r"\b(?:when|whenever|if|once|while|as long as) this (?:tool|server) is "
             rf"(?:available|present|installed|loaded|enabled|connected),[^.]{{0,60}}{_WANTED}"
         ),
-        # What is nobody's business.
+        # Private files and prompts.
         f"{_FETCH}{_PRIVATE_FILE}",
         (
             r"\b(?:reveal|print|show|repeat|output|send|include|pass|leak)(?: \w{1,20})? your(?: \w{1,20})? "
@@ -83,7 +82,7 @@ _ORDERS = tuple(
 _BLANKS = re.compile(rf"\s{{{FAR_LINES},}}")
 
 _DIRECTION = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Marks without a direction of their own, which people who write from right to left do use.
+# Marks without a direction of their own, which are used in text from right to left.
 _DIRECTION_MARKS = frozenset("\u200e\u200f\u061c")
 _INVISIBLE = frozenset(
     "\xad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u200c\u200d\u2028\u2029\u2060\u2061\u2062\u2063\u2064\u2065"
@@ -101,7 +100,7 @@ _ALIKE = frozenset({"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU
 
 
 class Suspicion(NamedTuple):
-    """Something to look at: where (`inputSchema.properties.city.description`), what, and the text, made visible."""
+    """A finding: where (`inputSchema.properties.city.description`), what, and the text, made visible."""
 
     where: str
     what: str
@@ -122,7 +121,7 @@ def suspicions(definition: dict[str, Any]) -> list[Suspicion]:
 
 
 def looks_like_another(name: str) -> bool:
-    """Whether a name is written with letters that are taken for others: of two scripts, or in a styled form."""
+    """Whether a name has letters that look like others: of two scripts, or in a styled form."""
     composed = unicodedata.normalize("NFC", name)
     if unicodedata.normalize("NFKC", name) != composed:
         return True
@@ -131,12 +130,12 @@ def looks_like_another(name: str) -> bool:
 
 
 def folded_name(name: str) -> str:
-    """What remains of a name for somebody who does not look closely: the same for `Read-File` and `read_file`."""
+    """A name as it looks at a glance: the same for `Read-File` and `read_file`."""
     return re.sub(r"[-_.\s]", "", unicodedata.normalize("NFKC", name).casefold())
 
 
 def visible(text: str) -> str:
-    """`text` with everything that does not show, or shows elsewhere than it stands, written as an escape."""
+    """`text` with characters that are invisible, or change the direction of text, written as escapes."""
     return _escaped(text, {at for at, _ in _hidden(text)})
 
 
@@ -168,14 +167,14 @@ def _texts(value: Any, where: str, depth: int) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{where}[{number}]", depth + 1)
     elif depth < MAX_DEPTH and isinstance(value, dict):
         for key, item in value.items():
-            # A key is quoted where it stands, so it must not speak there.
+            # The key is shown as part of the place, so it is made visible and short.
             inner = f"{where}.{_cut(visible(key), 40)}"
             yield f"{inner} (a key)", key
             yield from _texts(item, inner, depth + 1)
 
 
 def _hidden(text: str) -> Iterator[tuple[int, str]]:
-    """The characters that do not show where nothing explains them: their places, and what they are."""
+    """The hidden characters that nothing around them explains: their places, and what they are."""
     if not UNUSUAL.search(text):
         return
     tagged = _flags(text)
@@ -217,7 +216,7 @@ def _joins(text: str, at: int) -> bool:
 
 
 def _varies(text: str, at: int) -> bool:
-    """Whether a selector stands behind something of which there are several forms."""
+    """Whether a variation selector follows a character that has several forms."""
     before = text[at - 1 : at]
     if not before or _is_variation(before) or before.isspace():
         return False
@@ -231,7 +230,7 @@ def _is_variation(letter: str) -> bool:
 
 
 def _excerpt(text: str, start: int, end: int) -> str:
-    """The text from `start` to `end` on one line, visible, with a little of what stands around it."""
+    """The text from `start` to `end` on one line, made visible, with a little of the text around it."""
     begin, stop = max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS
     hidden = {at - begin for at, _ in _hidden(text)}
     shown = _cut(" ".join(_escaped(text[begin:stop], hidden).split()), SHOWN_CHARS)

@@ -107,7 +107,7 @@ def _validation_errors_of(error: Any) -> list[ValidationError]:
     """The mistakes behind one error; for a union, by the part that the value was probably meant for."""
     branches = _branches(error)
     if not branches:
-        return [ValidationError(_dotted(error.instance_path), _worded(error), error.kind.name)]
+        return [ValidationError(_dotted(error.instance_path), _message(error), error.kind.name)]
     # A list was not meant for the null of `array | null`.
     meant = [branch for branch in branches if not _is_of_another_type(branch[0], error)]
     if len(meant) == 1:
@@ -137,7 +137,7 @@ def _is_of_another_type(error: Any, union: Any) -> bool:
     return all(_is_of_another_type(branch[0], union) for branch in branches) if branches else error.kind.name == "type"
 
 
-def _worded(error: Any) -> str:
+def _message(error: Any) -> str:
     kind = error.kind
     name = kind.name
     if name == "required":

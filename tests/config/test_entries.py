@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gaia_mcp.config.command import Command
-from gaia_mcp.config.entries import MAX_TIMEOUT_SECONDS, read_entry
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.targets import Agent, Handler, Remote
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import EntryError, VariableUnsetError
 
 
@@ -119,7 +120,7 @@ URL: dict[str, Any] = {"url": "https://host/mcp"}
         ({**OK, "timeout": True}, "'timeout'"),
         ({**OK, "timeout": 0}, "'timeout'"),
         ({**OK, "timeout": -1}, "'timeout'"),
-        ({**OK, "timeout": MAX_TIMEOUT_SECONDS + 1}, "'timeout'"),
+        ({**OK, "timeout": MAX_ENTRY_TIMEOUT_SECONDS + 1}, "'timeout'"),
         ({**OK, "timeout": float("nan")}, "'timeout'"),
         ({**OK, "disabled": "yes"}, "'disabled'"),
         ({**OK, "disabled": None}, "'disabled'"),

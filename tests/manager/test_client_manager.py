@@ -241,7 +241,7 @@ def test_a_server_that_has_gone_is_reported(manager: MCPClientManager, mark: str
     manager.add_server("one", entry(mark)).disconnect()
 
     assert manager.get_status_report() == [
-        {"name": "one", "connected": False, "tool_count": 0, "error": "the server has gone"}
+        {"name": "one", "connected": False, "tool_count": 0, "error": "the server has exited"}
     ]
 
 

@@ -181,7 +181,7 @@ def test_an_agent_that_leaves_first_is_not_put_back() -> None:
         ({"error": "File not found"}, "File not found"),
         ({"error": {"code": -1, "message": "no"}}, "no"),
         ({"isError": True, "content": [{"type": "text", "text": "no"}, {"type": "image"}, {"text": "way"}]}, "no\nway"),
-        ({"isError": True, "content": None}, "the tool reported an error and did not say which"),
+        ({"isError": True, "content": None}, "the tool reported an error without a text"),
         ({"isError": True, "error": None, "content": [{"text": "no"}]}, "no"),
     ],
 )

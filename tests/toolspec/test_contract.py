@@ -12,13 +12,13 @@ from gaia_mcp.toolspec.contract import (
     MAX_TEXT_LINES,
     SHOWN_CHARS,
     Undefinable,
+    as_lines,
     as_objects,
     canonical_tool,
     contract_of,
     differences,
     fingerprint,
     tool_difference,
-    worded,
 )
 
 TOOL: dict[str, Any] = {
@@ -30,7 +30,7 @@ TOOL: dict[str, Any] = {
 
 def changed(**members: Any) -> list[str]:
     """The lines about a tool that these members have changed."""
-    return worded(as_objects(differences(contract_of([TOOL]), contract_of([{**TOOL, **members}]))))
+    return as_lines(as_objects(differences(contract_of([TOOL]), contract_of([{**TOOL, **members}]))))
 
 
 def test_the_same_promise_has_the_same_hash_however_it_is_written() -> None:
@@ -83,7 +83,7 @@ def test_tools_that_come_and_go_are_told() -> None:
     changes = differences(then, now)
 
     assert [(change.tool, change.kind) for change in changes] == [("a", "added"), ("b", "removed")]
-    assert worded(as_objects(changes)) == ["added a", "removed b"]
+    assert as_lines(as_objects(changes)) == ["added a", "removed b"]
     assert [str(change) for change in changes] == ["'a' added", "'b' removed"]
     assert differences(now, now) == []
     assert tool_difference("x", None, None) is None
@@ -97,7 +97,7 @@ def test_a_description_is_compared_line_by_line() -> None:
     (change,) = differences(contract_of([then]), contract_of([now]))
 
     assert str(change) == "'a' changed (description)"
-    assert worded(as_objects([change])) == [
+    assert as_lines(as_objects([change])) == [
         "changed a",
         "  description",
         "      line 4",
@@ -131,7 +131,7 @@ def test_lists_of_objects_are_compared_item_by_item() -> None:
     old = {**TOOL, "inputSchema": {"anyOf": [{"a": 1}, {"b": 2}], "required": ["x"]}}
     new = {**TOOL, "inputSchema": {"anyOf": [{"a": 1}, {"b": 3}], "required": ["x", "y"]}}
 
-    lines = worded(as_objects(differences(contract_of([old]), contract_of([new]))))
+    lines = as_lines(as_objects(differences(contract_of([old]), contract_of([new]))))
 
     assert lines[2:] == ["    ~ anyOf[1].b: 2 → 3", '    ~ required: ["x"] → ["x", "y"]']
 
@@ -140,7 +140,7 @@ def test_lists_of_objects_that_grow_are_compared_as_a_whole() -> None:
     """Ours: which item is the new one, nobody can say."""
     old, new = ({**TOOL, "inputSchema": {"anyOf": items}} for items in ([{"a": 1}], [{"b": 2}, {"a": 1}]))
 
-    lines = worded(as_objects(differences(contract_of([old]), contract_of([new]))))
+    lines = as_lines(as_objects(differences(contract_of([old]), contract_of([new]))))
 
     assert lines[2:] == ['    ~ anyOf: [{"a": 1}] → [{"b": 2}, {"a": 1}]']
 
@@ -148,7 +148,7 @@ def test_lists_of_objects_that_grow_are_compared_as_a_whole() -> None:
 def test_a_long_text_in_a_schema_is_compared_as_a_description_is() -> None:
     """Ours: its change may stand at its end."""
     old, new = ("word " * 20 + end for end in ("a", "b"))
-    lines = worded(
+    lines = as_lines(
         as_objects(differences(contract_of([{"name": "n", "inputSchema": {"description": old}}]),
                                contract_of([{"name": "n", "inputSchema": {"description": new}}])))
     )  # fmt: skip
@@ -161,7 +161,7 @@ def test_a_short_text_that_becomes_a_long_one_is_shown_to_its_end() -> None:
     long = "word " * 40 + "END"
     old, new = ({"name": "n", "inputSchema": {"description": text}} for text in ("short", long))
 
-    lines = worded(as_objects(differences(contract_of([old]), contract_of([new]))))
+    lines = as_lines(as_objects(differences(contract_of([old]), contract_of([new]))))
 
     assert lines[2:] == ["    ~ description:", "      - short", f"      + {long}"]
 
@@ -175,13 +175,13 @@ def test_long_values_are_shown_from_where_they_differ() -> None:
     assert lines[2].endswith("…")
 
     old, new = ({"name": "n", "inputSchema": {"enum": [*range(100), last]}} for last in (7, 8))
-    (line,) = worded(as_objects(differences(contract_of([old]), contract_of([new]))))[2:]
+    (line,) = as_lines(as_objects(differences(contract_of([old]), contract_of([new]))))[2:]
     assert line.startswith("    ~ enum: …")
     assert line.count(" 7]") == line.count(" 8]") == 1
 
     # One that goes on where the other ends.
     old, new = ({"name": "n", "inputSchema": {"maximum": int("1" * 150 + tail)}} for tail in ("", "7"))
-    (line,) = worded(as_objects(differences(contract_of([old]), contract_of([new]))))[2:]
+    (line,) = as_lines(as_objects(differences(contract_of([old]), contract_of([new]))))[2:]
     assert line.endswith("17")
 
 
@@ -227,9 +227,7 @@ def test_an_empty_line_shows_without_white_space_behind_its_sign() -> None:
 
 def test_texts_that_only_differ_in_what_does_not_show_say_so() -> None:
     """Ours: an empty difference explains nothing."""
-    assert changed(description="Tomorrow's weather. ")[2:] == [
-        "    ~ only in what does not show, such as the ends of lines"
-    ]
+    assert changed(description="Tomorrow's weather. ")[2:] == ["    ~ only in invisible characters, such as line ends"]
 
 
 def test_what_json_cannot_say_has_no_canonical_form() -> None:
@@ -250,7 +248,7 @@ def test_a_schema_nested_deeper_than_people_write_is_compared_as_a_whole_below()
     for _ in range(200):
         old, new = {"a": old}, {"a": new}
 
-    (line,) = worded(
+    (line,) = as_lines(
         as_objects(differences(contract_of([{"name": "n", "inputSchema": old}]),
                                contract_of([{"name": "n", "inputSchema": new}])))
     )[2:]  # fmt: skip
@@ -263,7 +261,7 @@ def test_no_line_of_a_difference_can_touch_a_terminal_or_pass_for_another() -> N
     schema = {"k\n\x1b": {"v": "\x1b\n\u202e"}}
     tool = {"name": "a\nremoved b\x1b", "description": "x\rgood\x9b", "inputSchema": schema}
 
-    lines = worded(
+    lines = as_lines(
         as_objects(differences(contract_of([{"name": tool["name"], "inputSchema": {}}]), contract_of([tool])))
     )
 

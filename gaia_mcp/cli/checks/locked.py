@@ -61,12 +61,12 @@ class LockedTools:
         how it differs on stderr.
         """
         from gaia_mcp.cli.screen.output import to_stderr
-        from gaia_mcp.toolspec.contract import as_objects, tool_difference, worded
+        from gaia_mcp.toolspec.contract import as_lines, as_objects, tool_difference
 
         now = contract_now(server, [tool])[tool.name]
         change = tool_difference(tool.name, self.contract(server).get(tool.name), now)
         if change is not None:
-            for line in worded(as_objects([change])):
+            for line in as_lines(as_objects([change])):
                 to_stderr(line)
             raise changed(server, [change], self.path)
 

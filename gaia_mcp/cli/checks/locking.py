@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.locked import changed, contract_now
 from gaia_mcp.cli.screen.output import counted, error_object, say
-from gaia_mcp.toolspec.contract import as_objects, differences, worded
+from gaia_mcp.toolspec.contract import as_lines, as_objects, differences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,7 @@ def print_outcome(outcome: Outcome, path: Path) -> None:
         say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
     elif outcome.what != "failed":
         say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
-        for line in worded(as_objects(outcome.changes)):
+        for line in as_lines(as_objects(outcome.changes)):
             say(f"  {line}")
 
 

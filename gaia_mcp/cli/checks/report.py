@@ -10,7 +10,7 @@ from gaia_mcp.cli.screen.output import error_object, say
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
-from gaia_mcp.toolspec.contract import worded
+from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +96,7 @@ def print_check(item: Check) -> None:
     """Print a line for a check, and below it what has no room there."""
     (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
     say(line)
-    below = worded(item.error.facts.get("changes", ())) if item.error is not None else []
+    below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
     # A failure is reported in full at the end, a warning only here, even on a narrow terminal.
     if item.outcome == WARN and item.detail not in line:
         below = item.detail.split("; ")

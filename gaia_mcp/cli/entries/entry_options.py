@@ -9,6 +9,7 @@ import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.options import a_number
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
 UrlOption = Annotated[
     str | None, typer.Option("--url", metavar="URL", help="A server reached by HTTP.", show_default=False)
@@ -31,7 +32,7 @@ CwdOption = Annotated[
 RequestTimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--request-timeout", metavar="SECONDS", min=0.01, max=600, callback=a_number,
+        "--request-timeout", metavar="SECONDS", min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS, callback=a_number,
         help="Saved: the time for each of its requests.", show_default=False,
     ),
 ]  # fmt: skip

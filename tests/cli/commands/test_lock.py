@@ -314,13 +314,13 @@ def test_a_text_that_instructs_or_hides_is_warned_about(gaia: Gaia, server: Serv
     found = warning(gaia, "texts")
 
     assert "'read': description tries to instruct a model: " in found
-    assert "'read': description holds invisible characters: " in found
-    assert "'read': description holds control characters: " in found
+    assert "'read': description contains invisible characters: " in found
+    assert "'read': description contains control characters: " in found
     assert "'write': inputSchema.title changes the direction of text: \"a\\u202eb\"" in found
     assert not any(unsafe in found for unsafe in "\u200b\x1b\u202e")
     shown, code = run_on_terminal(gaia, "test-client", "s")
     assert code == 0
-    assert "        'read': description holds invisible characters: " in shown
+    assert "        'read': description contains invisible characters: " in shown
     assert "\u200b" not in shown
     assert "\x1b[8m" not in shown
 

@@ -15,7 +15,7 @@ from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
-from gaia_mcp.config.entries import MAX_TIMEOUT_SECONDS
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.paths import shown as home_shown
 
@@ -111,7 +111,7 @@ def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
     """Ours: the few facts that it repeats, and what a server inherits."""
     about = " ".join(shown("gaia-mcp-servers.5").split())
 
-    assert f"above 0 and up to {MAX_TIMEOUT_SECONDS}. Default: {DEFAULT_TIMEOUT_SECONDS:g}." in about
+    assert f"above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}. Default: {DEFAULT_TIMEOUT_SECONDS:g}." in about
     for name in WRITTEN:
         assert ", ".join(sorted(INHERITED_POSIX)) in " ".join(shown(name).split())
 
