@@ -49,18 +49,22 @@ def obey(order: str) -> None:
         os._exit(int(rest))
 
 
-def take_orders() -> None:
-    done = 0
+def take_orders(done: int) -> int:
+    """Obey the orders that have come after the first `done`; how many have been obeyed now."""
+    try:
+        with open(os.environ["ORDERS"], encoding="utf-8") as file:  # noqa: PTH123
+            orders = file.read().split("\n")[:-1]
+    except FileNotFoundError:
+        orders = []
+    for order in orders[done:]:
+        obey(order)
+    return max(done, len(orders))
+
+
+def keep_taking_orders(done: int) -> None:
     while True:
-        try:
-            with open(os.environ["ORDERS"], encoding="utf-8") as file:  # noqa: PTH123
-                orders = file.read().split("\n")[:-1]
-        except FileNotFoundError:
-            orders = []
-        for order in orders[done:]:
-            obey(order)
-        done = max(done, len(orders))
         time.sleep(0.01)
+        done = take_orders(done)
 
 
 def result(message: _wire.Message, value: _wire.Message) -> _wire.Message:
@@ -104,5 +108,6 @@ def answer(message: _wire.Message) -> _wire.Message | None:
     return _wire.error(message, -32601, "Method not found") if "id" in message else None
 
 
-threading.Thread(target=take_orders, daemon=True).start()
+# The first orders before any answer: on a busy machine a thread may begin only when the last request is answered.
+threading.Thread(target=keep_taking_orders, args=(take_orders(0),), daemon=True).start()
 _wire.serve(answer)

@@ -206,7 +206,7 @@ def test_what_goes_on_is_followed(gaia: Gaia) -> None:
     gaia.write({"x": entry_of("announces", "2025-11-25", env={"ORDERS": str(orders)})})
     orders.write_text("mutter before\n")
     gaia("tools", "x")
-    wait_until(lambda: kept(gaia))
+    assert kept(gaia)
     following = gaia.popen("logs", "x", "--follow")
     assert following.stdout is not None
     assert b"tools, " in following.stdout.readline()
@@ -220,7 +220,8 @@ def test_what_goes_on_is_followed(gaia: Gaia) -> None:
         file.write("mutter more\n")
     assert following.stdout.readline() == b"more\n"
     watching.send_signal(signal.SIGINT)
-    assert b"exit status 0]" in following.stdout.readline()
+    # On a busy machine it may be too slow to end by itself.
+    assert re.search(rb"watch, process \d+, (exit status 0|ended by signal 15)]", following.stdout.readline())
 
     following.send_signal(signal.SIGINT)
     assert following.communicate(timeout=10) == (b"", b"")
