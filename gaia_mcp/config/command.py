@@ -1,4 +1,4 @@
-"""The most usual target of an entry: a command that is started. Alone in its module, for every start loads it."""
+"""The usual target of an entry: a command to start. It has a module of its own, which every start of a server loads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gaia_mcp.config.expansion import expanded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Longer descriptions are cut: they stand on one line of a terminal, beside other columns.
+# A description stands on one line of a terminal, beside other columns.
 MAX_DESCRIBED_CHARS = 400
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})

@@ -10,14 +10,15 @@ from gaia_mcp.errors import VariableUnsetError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Compiled when the first reference is met: most entries have none, and their servers start the sooner.
+# Compiled at the first reference: most entries have none, and their servers start sooner without it.
 _REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
 
 
 def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) -> str:
     """`text` with its references replaced.
 
-    Raises `VariableUnsetError` for one that is unset and has no default; as in a shell, `:-` also covers empty ones.
+    Raises `VariableUnsetError` for an unset variable without a default. As in a shell, the default also replaces an
+    empty value.
     """
 
     def value(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """Secrets that AMD's GAIA keeps in the system's keyring: `{"$keyring": "gaia.connections:<id>:<KEY>"}`.
 
-Only that service is looked at, and only if the `keyring` package happens to be installed.
+Only this service is read, and only if the package `keyring` is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SERVICE = "gaia.connections"
 def secret_from_keyring(server: str, variable: str, reference: str) -> str:
     """The secret behind a reference.
 
-    Raises `EntryError` when it is another service's, when there is no keyring, or when it does not hold the secret.
+    Raises `EntryError` for another service, without a keyring, and for a secret that the keyring does not hold.
     """
     service, colon, account = reference.partition(":")
     if service != SERVICE or not colon or not account:
@@ -23,7 +23,7 @@ def secret_from_keyring(server: str, variable: str, reference: str) -> str:
     except ImportError:
         raise EntryError(
             server,
-            f"env {variable} lies in the system's keyring, which needs the package 'keyring'",
+            f"env {variable} is in the system's keyring, which needs the package 'keyring'",
             case="keyring-missing",
         ) from None
     try:
@@ -31,5 +31,5 @@ def secret_from_keyring(server: str, variable: str, reference: str) -> str:
     except keyring.errors.KeyringError as cause:
         raise EntryError(server, f"env {variable}: the keyring cannot be read: {cause}") from cause
     if secret is None:
-        raise EntryError(server, f"env {variable}: the keyring holds nothing for {account!r}")
+        raise EntryError(server, f"env {variable}: the keyring has no entry {account!r}")
     return str(secret)

@@ -1,7 +1,7 @@
-"""The store of configured servers: one file, and over it the file of an approved project.
+"""The configured servers: those of one file, and over them those of an approved project's file.
 
-Both the commands and the library's `MCPConfig` read and write through it. Keys and entries that we do not know, and the
-order of all of them, survive every change.
+The commands and the library's `MCPConfig` read and write through this store. Keys and entries that we do not know, and
+the order of all of them, survive every change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SERVER_KEYS = ("mcpServers", "servers")
 
 
 class ConfigStore:
-    """The servers of `path`, with those of `project` over them if that is approved."""
+    """The servers of `path`, and over them those of `project` if it is approved."""
 
     def __init__(
         self, path: Path, project: ProjectFile | None = None, *, environ: Mapping[str, str] | None = None
@@ -55,7 +55,7 @@ class ConfigStore:
         return cls(user, find_project_file(cwd, environ), environ=environ)
 
     def servers(self) -> dict[str, Any]:
-        """The entries as they stand in the files, by name: the user's in their order, then the project's own.
+        """The entries as they are in the files, by name: the user's in their order, then those of the project alone.
 
         Raises `ConfigFileError`.
         """
@@ -103,12 +103,12 @@ class ConfigStore:
         self._update(change)
 
     def remove(self, names: list[str]) -> list[dict[str, Any]]:
-        """Forget entries, all or none, and return what they were.
+        """Remove entries, all or none, and return them as they were.
 
-        Raises `ServerUnknownError` for the first that is not there, `ConfigFileError`.
+        Raises `ServerUnknownError` for the first that does not exist, `ConfigFileError`.
         """
         if names and not self.path.exists():
-            raise self._not_removable(names[0], {})  # Nor is a folder made for it.
+            raise self._not_removable(names[0], {})  # No folder is made for it.
         removed: list[dict[str, Any]] = []
 
         def change(servers: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ class ConfigStore:
     def set_disabled(self, names: list[str], *, disabled: bool) -> None:
         """Disable or enable servers, all or none.
 
-        Raises `ServerUnknownError` for the first that is not there, `EntryError` for an entry that is none,
+        Raises `ServerUnknownError` for the first that does not exist, `EntryError` for an invalid entry,
         `ConfigFileError`.
         """
 
@@ -140,7 +140,7 @@ class ConfigStore:
         self._update(change)
 
     def own(self, name: str) -> Any:
-        """The entry of that name in the file that is written to, as it stands there, whether it makes sense or not.
+        """The entry of that name as it is in the file that is written to, valid or not.
 
         Raises `ServerUnknownError` with a suggestion, `ConfigFileError`.
         """
@@ -179,11 +179,11 @@ class ConfigStore:
             return self._piped
         document = read_object(self.path) or {}
         if self.path.is_fifo():
-            self._piped = document  # What `<(…)` gives is there once.
+            self._piped = document  # The output of `<(…)` can be read once.
         return document
 
     def _raw_entries(self) -> dict[str, tuple[Any, Path]]:
-        """Each entry as it stands in its file, and that file."""
+        """Each entry as it is in its file, and that file."""
         found = {name: (raw, self.path) for name, raw in servers_in(self._read(), self.path).items()}
         if self.project is not None:
             found |= {name: (raw, self.project.path) for name, raw in self._project_servers().items()}
@@ -219,7 +219,7 @@ def _entry_or_error(name: str, raw: Any, source: Path) -> ServerEntry | EntryErr
 
 
 def check_server_name(name: str) -> None:
-    """Raises `EntryError` for a name that a new server may not have."""
+    """Raise `EntryError` for a name that a new server may not have."""
     if not is_server_name(name):
         raise EntryError(
             name,

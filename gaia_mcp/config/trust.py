@@ -1,7 +1,7 @@
-"""Which projects' files the user has approved, each by its very content.
+"""The approvals of projects' files, each for the exact content of one file.
 
-A file in a working folder can name any program; it is used only after somebody who read it said so, and only while it
-stays as it was.
+A file in a working folder can name any program. It is used only after the user has read and approved it, and only until
+it changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ProjectFile(NamedTuple):
 
 
 def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> ProjectFile | None:
-    """The project's file in the working folder, None if there is none that can be read."""
+    """The project's file in the working folder, None without one that can be read."""
     for name in PROJECT_FILES:
         path = cwd / name
         try:
@@ -42,14 +42,14 @@ def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> Pr
 
 
 def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> None:
-    """Remember that this content of this file may be used. Raises `ConfigFileError`."""
+    """Approve this content of this file. Raises `ConfigFileError`."""
     _change(str(project.path.resolve()), _digest(project.data), environ)
 
 
 def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Forget an approval; whether there was one. Raises `ConfigFileError`."""
+    """Revoke the approval of a file; whether it had one. Raises `ConfigFileError`."""
     if not approvals_file(environ).exists():
-        return False  # Nor need its folder be made for that.
+        return False  # Its folder need not be made.
     return _change(str(path.resolve()), None, environ)
 
 
@@ -75,7 +75,7 @@ def _approvals_in(document: dict[str, Any], path: Path) -> dict[str, str]:
     approved = document.get("approved", {})
     if not isinstance(approved, dict):
         raise ConfigFileError(
-            path, "'approved' is not an object", hint="delete the file; projects must be approved anew"
+            path, "'approved' is not an object", hint="delete the file, and approve the projects again"
         )
     return {key: value for key, value in approved.items() if isinstance(value, str)}
 

@@ -22,7 +22,7 @@ HEADERS_KEYS = ("headers", "http_headers")
 TYPE_KEYS = ("type", "transport")
 OURS = ("command", "args", "env", "cwd", "url", "headers", "type", "disabled", "timeout")
 
-# Every key by which some host means what ours mean: what is not among them belongs to the host alone.
+# Every key of a host that has a counterpart of ours; any other belongs to the host alone.
 MEANT = frozenset(
     (*COMMAND_KEYS, *ARGS_KEYS, *ENV_KEYS, *NAMES_KEYS, *URL_KEYS, *HEADERS_KEYS, *TYPE_KEYS, *OURS, "enabled",
      "env_http_headers", "bearer_token_env_var", "tool_timeout_sec", "name", "source")
@@ -40,7 +40,7 @@ class NotCarriedError(ValueError):
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a host writes an entry. What is None or empty it has no key for.
+    """How a host writes an entry. It has no key for a member that is None or empty.
 
     `command` "[]" is one list of program and arguments. `url` is the key for HTTP, `url_means` what `url` alone is
     taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says the opposite. `timeout` is the

@@ -1,4 +1,4 @@
-"""The servers in a host's text: read, or one of them put there, whatever the format.
+"""The servers in a host's text, in any format: all are read, or one is put there.
 
 Pure: text in, text out. Every text that is made here has been read again, and differs in that one server alone.
 """
@@ -38,11 +38,11 @@ def with_server(text: str, layout: Layout, name: str, entry: Mapping[str, Any]) 
         before = _parsed(text, layout.format)
         _servers_in(before, layout)
         new = _spliced(text, layout, name, dict(entry))
-        # What a person may write is richer than what we know how to change: nothing is taken on trust.
+        # A text may have forms that we do not know how to change, so each result is read again.
         try:
             new.encode()
         except UnicodeEncodeError as cause:
-            raise TextProblemError(f"{name!r} holds half a character, which no file can hold") from cause
+            raise TextProblemError(f"{name!r} holds half a surrogate pair, which has no UTF-8") from cause
         try:
             done = _parsed(new, layout.format) == _expected(before, layout, name, dict(entry))
         except TextProblemError:
@@ -115,7 +115,7 @@ def _servers_in(document: Any, layout: Layout) -> dict[str, Any]:
 
 
 def _object(value: Any, trail: tuple[str, ...]) -> dict[str, Any]:
-    """`value`, which stands at the end of `trail`, if it is an object that says everything once."""
+    """`value`, found at `trail`, if it is an object that repeats no key."""
     if not isinstance(value, dict):
         raise TextProblemError(f"{'.'.join(trail)!r} is not an object" if trail else "does not hold an object")
     if isinstance(value, Repeated):
@@ -124,7 +124,7 @@ def _object(value: Any, trail: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _expected(document: Any, layout: Layout, name: str, entry: dict[str, Any]) -> Any:
-    """What the changed text has to mean."""
+    """The value that the changed text must have."""
     if not layout.root:
         return {**document, name: entry}
     key, *rest = layout.root

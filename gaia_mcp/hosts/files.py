@@ -1,4 +1,4 @@
-"""A host's file: read whole, and changed in one step, with its mode, links, byte order mark and line ends kept."""
+"""A host's file: read, and changed in one step, with its mode, links, byte order mark and line ends kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def read_document(path: Path, kind: str, title: str = "") -> Any:
-    """Whatever stands in a file, as a plain value. Raises `ConfigFileError`."""
+    """The content of a file as a plain value. Raises `ConfigFileError`."""
     return _told(path, title, lambda: parsed(_text(path, title), kind))
 
 
@@ -35,14 +35,14 @@ def servers_of(path: Path, layout: Layout, title: str = "") -> dict[str, Any]:
 def change_servers(
     path: Path, layout: Layout, title: str, change: Callable[[dict[str, Any]], dict[str, dict[str, Any]]]
 ) -> None:
-    """Put entries into a host's file, which is made if it is not there. `change` is told the entries that are there,
-    while nobody else can write, and returns those to be put.
+    """Put entries into a host's file, which is made if it does not exist. `change` is called with the entries in it,
+    under the lock for writing, and returns those to put.
 
-    Raises `ConfigFileError`, and what `change` raises; the file is then as it was.
+    Raises `ConfigFileError`, and as `change` does; the file is then as it was.
     """
     with locked(path):
         if path.exists():
-            _text(path, title)  # An enormous file, or a pipe, is refused before it is read whole.
+            _text(path, title)  # A huge file, or a pipe, is refused before it is read completely.
         standing = standing_file(path)
         text, mark = _decoded(path, title, standing.data)
 
@@ -60,7 +60,7 @@ def change_servers(
 def _text(path: Path, title: str) -> str:
     try:
         if not path.is_file():
-            problem = "is not there" if not path.exists() else "is no file"
+            problem = "is not there" if not path.exists() else "is not a regular file"
             raise ConfigFileError(path, f"{problem}{_of(title)}", case="host-file-missing")
         size = path.stat().st_size
         if size > MAX_BYTES:
@@ -69,12 +69,12 @@ def _text(path: Path, title: str) -> str:
         data = path.read_bytes()
     except OSError as cause:
         problem = f"cannot be read{_of(title)}: {cause.strerror}"
-        raise ConfigFileError(path, problem, hint="check what it is and its rights") from cause
+        raise ConfigFileError(path, problem, hint="check that it is a file, and its permissions") from cause
     return _decoded(path, title, data)[0]
 
 
 def _decoded(path: Path, title: str, data: bytes) -> tuple[str, bytes]:
-    """The text, and the mark that stood before it."""
+    """The text, and the byte order mark before it."""
     mark = _MARK if data.startswith(_MARK) else b""
     try:
         return data[len(mark) :].decode(), mark

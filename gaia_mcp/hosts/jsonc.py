@@ -54,7 +54,7 @@ def parse(text: str) -> Any:
 def with_member(text: str, path: tuple[str, ...], value: Any) -> str:
     """`text` with `value` at `path`, in place of what is there, else behind what is there.
 
-    Raises `TextProblemError`, also where something on the way is no object.
+    Raises `TextProblemError`, also for a value along `path` that is not an object.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
@@ -219,5 +219,5 @@ class _Reader:
 
     def _unexpected(self, at: int, wanted: str) -> TextProblemError:
         if at >= len(self.text):
-            return TextProblemError("ends too early, as if it had been cut off", at=at)
+            return TextProblemError("ends too early", at=at)
         return TextProblemError(f"not JSON: here should be {wanted}", at=at)

@@ -159,7 +159,7 @@ HOSTS = {
     )
 }  # fmt: skip
 
-# What a file that is nobody's we know may hold, by the key that leads to its servers.
+# The host whose format a file of an unknown host probably has, by the key that leads to its servers.
 BY_KEY = {
     "mcpServers": "claude-code", "servers": "vscode", "mcp_servers": "codex", "context_servers": "zed",
     "extensions": "goose", "mcp": "opencode", "amp.mcpServers": "amp",

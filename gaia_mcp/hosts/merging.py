@@ -1,4 +1,4 @@
-"""What an import would do: which servers are new, which are here already, and which cannot both be right. Pure."""
+"""The plan of an import: which servers are new, which exist already, and which are in conflict. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from gaia_mcp.hosts.places import Place
 
-# What two entries of one server have to agree in: not whether it is switched on, nor how patient its user is.
+# The members in which two entries of one server must agree: not whether it is enabled, nor its timeout.
 _COMPARED = ("command", "args", "cwd", "url", "type")
 _COMPARED_INSIDE = ("env", "headers")
-# What says how a server is reached, and goes when that is replaced.
+# The members that decide how a server is reached, which are replaced together.
 _REACHED = frozenset((*_COMPARED, *_COMPARED_INSIDE, "handler", "agent"))
 
 
 class Found(NamedTuple):
-    """An entry of a host's, ours by now; or, with `reason`, one that cannot be. `theirs` is its name there."""
+    """An entry of a host, in our format; or, with `reason`, one that has none. `theirs` is its name there."""
 
     name: str
     theirs: str
@@ -62,8 +62,8 @@ def plan(
     which: Callable[[str], str | None] = lambda _: None,
     as_held_by: Callable[[Place, Any], Any] = lambda _, entry: entry,
 ) -> list[Step]:
-    """A step for each name, in the order found. With `force` the first that was found goes over all others; what ours
-    says besides how the server is reached stays, unless the new one says it too.
+    """A step for each name, in the order found. With `force` the first that was found replaces the others; members of
+    ours that do not decide how the server is reached stay, unless the new entry has them too.
 
     `ours` are the entries of `path`; `which` finds a program, so that `npx` and its full path are the same;
     `as_held_by` is an entry of ours as a host would hold it: what it has no place for is no difference.

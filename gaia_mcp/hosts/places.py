@@ -1,4 +1,4 @@
-"""Where the hosts' files are on this machine, and whose a file is that somebody names."""
+"""Where the hosts' files are on this machine, and to which host a given file belongs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 def places(host: HostProgram, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
-    """The files in which `host` keeps a person's own servers, the usual one first, whether they are there or not."""
+    """The files in which `host` keeps a person's own servers, the usual one first, whether they exist or not."""
     found = []
     for template in host.user:
         path = _filled(template, environ, home, platform)
@@ -56,7 +56,7 @@ def folder_of(place: Place, here: Path | None) -> Path | None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file, as far as can be seen: what we may not look at is for its reader to tell."""
+    """Whether such a file exists. A file that we may not look at counts, for its reader reports the error."""
     try:
         return path.exists()
     except OSError:

@@ -1,4 +1,4 @@
-"""What can be wrong with a host's text, said without knowing of which file."""
+"""Problems in a host's text, without the file that it is from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TextProblemError(ValueError):
 
 
 class Repeated(dict[str, Any]):
-    """An object that says the same thing twice; which of the two holds is anybody's guess."""
+    """An object that has `key` twice; it is not known which of the two the host uses."""
 
     key = ""
 

@@ -37,7 +37,7 @@ def entry_from(raw: Any, dialect: Dialect, *, folder: str | None = None) -> tupl
 class _Reading:
     def __init__(self, raw: Any, dialect: Dialect, folder: str | None) -> None:
         if not isinstance(raw, dict):
-            raise NotCarriedError("is no object")
+            raise NotCarriedError("is not an object")
         self.raw = {str(key): value for key, value in raw.items()}
         self.dialect = dialect
         self.folder = folder
@@ -63,7 +63,7 @@ class _Reading:
         seconds = self._timeout()
         if seconds is not None:
             entry["timeout"] = seconds
-        self._tell_of_the_rest()
+        self._remark_on_the_rest()
         return entry, self.remarks
 
     def _started(self, command: Any) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class _Reading:
         if held is None:
             return {}
         if not isinstance(held, dict):
-            raise NotCarriedError(f"its {field} is no object")
+            raise NotCarriedError(f"its {field} is not an object")
         pairs = {}
         for key, value in ((str(key), value) for key, value in held.items()):
             if not isinstance(value, (str, int, float)):
@@ -173,14 +173,14 @@ class _Reading:
             self.dialect.notation_of(field),
             key=key if field == "env" else "",
             folder=self.folder,
-            tell=lambda news: self.remarks.append(f"{where}: {news}"),
+            remark=lambda text: self.remarks.append(f"{where}: {text}"),
         )
 
     def _first(self, keys: tuple[str, ...]) -> Any:
         self.read |= set(keys)
         return next((self.raw[key] for key in keys if self.raw.get(key) is not None), None)
 
-    def _tell_of_the_rest(self) -> None:
+    def _remark_on_the_rest(self) -> None:
         left = []
         for key, value in self.raw.items():
             if key in self.read or key in _SILENT or value in (None, False, "", [], {}, ["*"]):

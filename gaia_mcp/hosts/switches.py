@@ -1,4 +1,4 @@
-"""Servers that a host keeps, but has been told elsewhere not to use."""
+"""Servers that a host keeps, but does not use: they are switched off in another place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _document(path: Path) -> Any:
     try:
         return read_document(path, "json")
     except ConfigFileError:
-        return None  # Whoever reads its servers says so.
+        return None  # Reading its servers reports the error.
 
 
 def _names(document: Any, keys: tuple[str, ...]) -> set[str]:

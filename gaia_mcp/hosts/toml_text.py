@@ -35,8 +35,8 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
-    """`text` with the table `value` at `path`, in place of what is there, else behind everything. Whether that has
-    worked is for the caller to see, by reading it again.
+    """`text` with the table `value` at `path`, in place of what is there, else behind everything. The caller checks
+    the result by reading it again.
     """
     import tomli_w
 
@@ -48,7 +48,7 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
     if not spans:
         gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
         return f"{text}{gap}{lines}{newline}"
-    # Where parts of an entry stand apart, what is between them is somebody else's, and the new ones go to the first.
+    # Parts of an entry may stand apart, with tables of others between them: the new ones go to the first.
     for start, end in reversed(spans[1:]):
         text = text[:start] + text[end:]
     start, end = spans[0]
@@ -64,7 +64,7 @@ def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _last_line_end(text: str, start: int, end: int) -> int:
-    """Where what a table says ends: blank lines and comments above the next table are about that, and stay with it."""
+    """Where the content of a table ends: blank lines and comments above the next table belong to that one."""
     while end > start:
         line = max(start, text.rfind("\n", start, end - 1) + 1)
         if (words := text[line:end].strip()) and not words.startswith("#"):

@@ -1,6 +1,6 @@
 """References to variables, in each host's notation. Ours is `${NAME}` and `${NAME:-default}`.
 
-Pure: nothing is looked up here. What has no counterpart is reported to `tell`, never copied as if it meant the same.
+Pure: nothing is looked up here. What has no counterpart is reported by `remark`, never copied as if it meant the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _SHELL = rf"\$\{{(?P<shell>{_NAME})(?::-(?P<default>[^}}]*))?\}}"
 _BARE = rf"\$(?P<bare>{_NAME})"
-# What no notation of a host is, but looks like one to whoever wrote it.
+# Text that looks like a reference, but is one in no host's notation.
 _LOOK_ALIKE = re.compile(rf"%{_NAME}%|^\${_NAME}$")
 _EDITOR = rf"\$\{{env:(?P<editor>{_NAME})\}}|\$\{{input:(?P<input>[^}}]+)\}}"
 _VARIABLE = re.compile(_NAME)
@@ -58,7 +58,7 @@ class UntranslatableError(ValueError):
 
 
 def to_ours(
-    text: str, notation: Notation, *, key: str = "", folder: str | None = None, tell: Callable[[str], None]
+    text: str, notation: Notation, *, key: str = "", folder: str | None = None, remark: Callable[[str], None]
 ) -> str:
     """`text` of a host in our notation. `key` is the variable that it is the value of; `folder` the project's.
 
@@ -72,7 +72,7 @@ def to_ours(
         if kind == "input":
             # A value that is asked for becomes the variable that it is for, or one of the same name.
             name = key if match.group() == text and _VARIABLE.fullmatch(key) else _variable_name(held)
-            tell(f"{match.group()} is asked for there; here it is the variable {name}")
+            remark(f"{match.group()} is asked for there; here it is the variable {name}")
             return f"${{{name}}}"
         if kind == "place":
             return _place(held, match.group(), folder)
@@ -83,14 +83,15 @@ def to_ours(
     pattern = notation.pattern
     rest = pattern.sub("", text) if pattern is not None else text
     for match in OURS.finditer(rest):
-        tell(f"{match.group()} is only text there, but a variable here")
+        remark(f"{match.group()} is only text there, but a variable here")
     for match in _LOOK_ALIKE.finditer(rest):
-        tell(f"{match.group()} is only text; a variable is written as ${{{match.group().strip('$%')}}}")
+        remark(f"{match.group()} is only text; a variable is written as ${{{match.group().strip('$%')}}}")
     return pattern.sub(ours, text) if pattern is not None else text
 
 
 def to_theirs(text: str, notation: Notation, *, value: Value = lambda _name, _default: None) -> str:
-    """Our `text` in a host's notation. `value`, told a name and its default, may say what is to stand there instead.
+    """Our `text` in a host's notation. `value` is called with the name and the default of a variable, and returns the
+    text to write in its place, or None.
 
     Raises `UntranslatableError`.
     """
@@ -124,5 +125,5 @@ def _place(name: str, whole: str, folder: str | None) -> str:
     if name.startswith("workspaceFolder") and folder is not None:
         return folder if name == "workspaceFolder" else folder.rstrip("/").rpartition("/")[2]
     if name.startswith("workspaceFolder"):
-        raise UntranslatableError(whole, "is whatever folder is open there, which is not known here")
+        raise UntranslatableError(whole, "is the folder that is open there, which is not known here")
     raise UntranslatableError(whole, "has no counterpart here")

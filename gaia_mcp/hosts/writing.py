@@ -26,8 +26,8 @@ def entry_for(
     value: Value = lambda _name, _default: None,
 ) -> tuple[dict[str, Any], list[str]]:
     """The host's entry for ours, and the remarks. Of `old`, which it replaces, what is the host's alone is kept, and
-    what ours is silent about: whether it is switched on, and its timeout. `value` tells what is to be written in place
-    of a variable that the host does not look up.
+    what ours is silent about: whether it is switched on, and its timeout. `value` returns the text to write in
+    place of a variable that the host does not look up.
 
     Raises `NotCarriedError`.
     """
@@ -64,7 +64,7 @@ class _Writing:
         return new | kept, self.remarks
 
     def _kept_of(self, old: dict[str, Any]) -> dict[str, Any]:
-        """What only the host knows, and what ours says nothing about."""
+        """The members that the host alone has, and those that ours does not have."""
         silent = [self.dialect.disabled] if "disabled" not in self.entry else []
         if self.dialect.timeout is not None and "timeout" not in self.entry:
             silent.append(self.dialect.timeout[0])
@@ -104,7 +104,7 @@ class _Writing:
             raise NotCarriedError(f"its type {entry.get('type')!r} is not known there")
         word = dialect.types[1 if kind == "http" else 2]
         if kind == "sse" and dialect.url_means != "sse" and word in ("", dialect.types[1]):
-            self.remarks.append("it is an SSE server, which cannot be said there: the host may take it for HTTP")
+            self.remarks.append("it is an SSE server, for which the host has no word: it may take it for HTTP")
         new: dict[str, Any] = {"type": word} if word else {}
         key = "url" if kind == "sse" and dialect.url_means == "sse" else dialect.url
         new[key] = self._text(entry["url"], "url")
@@ -132,7 +132,7 @@ class _Writing:
         return True
 
     def _optional(self, held: Any, field: str, key: str) -> str | None:
-        """A value that the entry can do without, if the host can be told it."""
+        """A value in the host's notation; None, with a remark, for one that the entry can do without."""
         where = f"{'env' if field == 'env' else 'header'} {key}"
         if not isinstance(held, str):
             self.remarks.append(f"{where} is kept in the keyring, and is left out")

@@ -1,6 +1,6 @@
 """YAML: read, and changed in one item, every other character kept.
 
-The reader tells where the items stand; the lines of one are replaced. An item that is written within braces is refused.
+The reader knows where the items are, and the lines of one are replaced. An item within braces is refused.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def parse(text: str) -> Any:
     from ruamel.yaml import YAML
 
     if "*" in text:
-        _composed(text)  # Only an alias leads in a circle, and a value that does would hang whoever compares it.
+        _composed(text)  # Only an alias can make a circle, and comparing a circular value would not end.
     return _guarded(YAML(typ="safe", pure=True).load, text)
 
 
 def with_item(text: str, root: str, name: str, value: dict[str, Any], *, listed: bool) -> str:
     """`text` with `value` as the item `name` of `root`, in place of the one that is there, else behind the others.
-    Whether that has worked is for the caller to see, by reading it again.
+    The caller checks the result by reading it again.
 
-    With `listed`, `root` is a list whose items say their names. Raises `TextProblemError`.
+    With `listed`, `root` is a list whose items have their names as a member. Raises `TextProblemError`.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
 

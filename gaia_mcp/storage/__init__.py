@@ -1,1 +1,4 @@
-"""What is kept on disk: files replaced in one step, JSON files, caches, the lock file, run logs."""
+"""Files of ours on disk: atomic replacement, JSON files, the server cache, the lock file, run logs.
+
+Nothing here knows what a configuration means: names, values and identities are arguments.
+"""

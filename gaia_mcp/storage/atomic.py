@@ -1,6 +1,6 @@
-"""Files that are read whole, and replaced as a whole or left as they are, whatever happens meanwhile.
+"""Atomic files: each is read completely, and is either replaced completely or left as it was.
 
-Writing is lock, temporary file in the same folder, fsync, rename. Knows nothing of what stands in a file.
+Writing is lock, temporary file in the same folder, fsync, rename. Knows nothing of the content of a file.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 # Another program holds the lock for milliseconds; one that holds it longer has hung.
 LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
-# Nobody's file has come near this, though some hosts keep a history in it; a device never ends.
+# Far more than any configuration file, although some hosts keep a history in theirs; a device never ends.
 MAX_BYTES = 64 << 20
 
 
 class Standing(NamedTuple):
-    """What is there before a file is written: where it really lies, what it holds, its mode, and whether it is there
-    at all.
-    """
+    """A file before it is written: its path behind any symlinks, its content, its mode, and whether it exists."""
 
     target: Path
     data: bytes
@@ -36,14 +34,14 @@ class Standing(NamedTuple):
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes | None:
-    """What a file holds, None if there is no such file. Raises `ConfigFileError`, also for more than `most` bytes."""
+    """The content of a file, None if it does not exist. Raises `ConfigFileError`, also for more than `most` bytes."""
     try:
         with path.open("rb") as file:
             data = file.read(most + 1)
     except FileNotFoundError:
         return None
     except OSError as cause:
-        hint = "check what it is and its rights"
+        hint = "check that it is a file, and its permissions"
         raise ConfigFileError(path, f"cannot be read: {cause.strerror}", hint=hint) from cause
     if len(data) > most:
         raise ConfigFileError(path, f"is larger than {most >> 20} MB", hint="name another file")
@@ -51,14 +49,13 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes | None:
 
 
 def standing_file(path: Path) -> Standing:
-    """The file that would be replaced, behind any symlinks; empty and private if there is none.
+    """The file that would be replaced, behind any symlinks; empty and private if it does not exist.
 
-    Raises `ConfigFileError` for one that cannot be read, or that its owner has made read-only: a rename would get past
-    that.
+    Raises `ConfigFileError` for a file that cannot be read, or is read-only, which a rename would not respect.
     """
     target = Path(os.path.realpath(path))
     if target.is_symlink():
-        raise ConfigFileError(path, "is a link that leads back to itself", hint="remove the link")
+        raise ConfigFileError(path, "is a symbolic link to itself", hint="remove the link")
     data = read_bytes(path)
     if data is None:
         return Standing(target, b"", 0o600, exists=False)
@@ -70,10 +67,10 @@ def standing_file(path: Path) -> Standing:
 
 @contextlib.contextmanager
 def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Keep every other writer of `path` out, by a lock on its folder, which leaves no file behind. Behind a symlink
-    that is the folder of what it points at.
+    """Hold the lock for writing `path`: a lock on its folder, which leaves no file behind. For a symlink it is the
+    folder of its target.
 
-    Makes the folder if it is not there. Raises `ConfigFileError` when the lock cannot be had within `seconds`.
+    Makes the folder if it does not exist. Raises `ConfigFileError` if the lock is not free within `seconds`.
     """
     folder = Path(os.path.realpath(path)).parent
     try:
@@ -109,10 +106,10 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
 
 
 def write_bytes(path: Path, standing: Standing, data: bytes, mode: int) -> None:
-    """Put `data` in place of what is `standing` there, in one step, with `mode` and the owner that is there. Only if it
-    still is what is there: other programs know nothing of our lock.
+    """Replace the file `standing` by `data`, in one step, with `mode` and the owner that it has.
 
-    Raises `ConfigFileError` about `path`.
+    Raises `ConfigFileError` about `path`, also if the content has changed since it was read: other programs do not know
+    our lock.
     """
     import tempfile
 
@@ -132,7 +129,7 @@ def write_bytes(path: Path, standing: Standing, data: bytes, mode: int) -> None:
         _sync_folder(target.parent)
     except OSError as cause:
         raise ConfigFileError(
-            path, f"cannot be written: {cause.strerror}", hint="check its rights and the disk"
+            path, f"cannot be written: {cause.strerror}", hint="check its permissions and the disk"
         ) from cause
     finally:
         if temporary:
@@ -141,7 +138,7 @@ def write_bytes(path: Path, standing: Standing, data: bytes, mode: int) -> None:
 
 
 def _owned_alike(temporary: str, target: Path, mode: int) -> int:
-    """Give a new file the owner and the group of the old one; the mode that it may then have."""
+    """Give a new file the owner and the group of the old one. Returns the mode that it may then have."""
     if not target.exists():
         return mode
     new, there = Path(temporary).stat(), target.stat()
@@ -151,7 +148,7 @@ def _owned_alike(temporary: str, target: Path, mode: int) -> int:
         try:
             os.chown(temporary, -1, there.st_gid)
         except PermissionError:
-            return mode & ~0o070  # What its group was allowed is not for ours.
+            return mode & ~0o070  # The permissions were for another group than ours.
     return mode
 
 
@@ -167,7 +164,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked_on_windows(path: Path, seconds: float) -> Iterator[None]:
-    """Folders cannot be locked there: a file beside, which stays."""
+    """On Windows folders cannot be locked, so a file beside `path` is, which stays."""
     import importlib
 
     msvcrt: Any = importlib.import_module("msvcrt")

@@ -1,4 +1,4 @@
-"""JSON files that people also edit: read with exact complaints, written so that nothing is ever lost.
+"""JSON files that people also edit: read with the place of each mistake, written without losing anything.
 
 A file that cannot be read is never written.
 """
@@ -31,7 +31,7 @@ def read_object(path: Path) -> dict[str, Any] | None:
 
 
 def parse_object(data: bytes, path: Path) -> dict[str, Any]:
-    """The JSON object in `data`, which stands in the file `path`. Raises as `read_object` does."""
+    """The JSON object in `data`, the content of the file `path`. Raises as `read_object` does."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as cause:
@@ -49,8 +49,8 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def write_object(path: Path, value: dict[str, Any], standing: Standing, *, private: bool = True) -> None:
-    """Replace what is `standing` there as a whole, keeping its indentation and, unless `private`, its mode. A symlink
-    stays one: what it points at is replaced.
+    """Replace the file `standing`, keeping its indentation and, unless `private`, its mode. A symlink stays a symlink,
+    and its target is replaced.
 
     Raises `ConfigFileError`, also when another program has written meanwhile; the file is then as it was.
     """
@@ -66,7 +66,7 @@ def write_object(path: Path, value: dict[str, Any], standing: Standing, *, priva
 
 def _explained(path: Path, text: str, error: JSONTextError) -> ConfigFileError:
     if isinstance(error, RepeatedKeyError):
-        return ConfigFileError(path, error.problem, hint="only one of them would survive: remove the other")
+        return ConfigFileError(path, error.problem, hint="remove one of them")
     if isinstance(error, DepthError):
         return ConfigFileError(path, error.problem)
     if error.at < 0:
@@ -78,10 +78,10 @@ def _explained(path: Path, text: str, error: JSONTextError) -> ConfigFileError:
             "comments are not allowed in JSON",
             line=error.line,
             column=error.column,
-            hint='remove the comment; notes may go into a key such as "_note"',
+            hint='remove the comment; a note can be a key such as "_note"',
         )
     if error.at >= len(text.rstrip()):
-        return ConfigFileError(path, "ends too early, as if it had been cut off", line=error.line, column=error.column)
+        return ConfigFileError(path, "ends too early", line=error.line, column=error.column)
     return ConfigFileError(path, f"not JSON: {error.problem}", line=error.line, column=error.column)
 
 

@@ -1,7 +1,7 @@
-"""The lock file `mcp.lock.json`: what the tools of chosen servers were when somebody approved them.
+"""The lock file `mcp.lock.json`: the tools of chosen servers as the user approved them.
 
-Made to be kept in version control: sorted, one member a line, the same on every machine, what does not show written
-out. A file that is not as it was written, by hand or by an accident, is an error, and never overwritten.
+Made for version control: sorted, one member on each line, the same on every machine, invisible characters as escapes. A
+file that was changed by hand or damaged is an error, and never overwritten.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 LOCK_FILE = "mcp.lock.json"
 VERSION = 1
-# As of any file in a project; what it holds is no secret.
+# As of any file in a project; it holds no secret.
 NEW_MODE = 0o644
-# Whoever reviews a change of the file has to see all of it; and half of a surrogate pair has no UTF-8.
+# A reviewer of a change of the file must see all of it; and half of a surrogate pair has no UTF-8.
 _UNSEEN = re.compile(f"{UNUSUAL.pattern}|[\ud800-\udfff]")
 
 
 class LockedServer(NamedTuple):
-    """A server as it was locked: what its entry was, without secrets, and its contract."""
+    """A server as it was locked: its entry without secrets, and its contract."""
 
     entry: dict[str, Any]
     contract: Contract
@@ -39,11 +39,11 @@ class LockedServer(NamedTuple):
 def read_lock(path: Path) -> dict[str, LockedServer] | None:
     """The locked servers by name, None if there is no such file.
 
-    Raises `ConfigFileError` for one that cannot be read, is from a newer version, or was changed by hand.
+    Raises `ConfigFileError` for a file that cannot be read, is of a newer version, or was changed by hand.
     """
     if path.is_fifo():
-        # It lies where anybody may have put it, and nobody may ever write to it.
-        raise ConfigFileError(path, "is no file", case="lock-file")
+        # In a project's folder it may be of any origin, and its reader would wait for ever.
+        raise ConfigFileError(path, "is not a regular file", case="lock-file")
     data = read_bytes(path)
     if data is None:
         return None
@@ -61,12 +61,12 @@ def _parsed(path: Path, data: bytes) -> dict[str, LockedServer]:
         problem = f"is of version {version}, and this program knows versions up to {VERSION}"
         raise ConfigFileError(path, problem, hint="update gaia-mcp")
     if version is True or version != VERSION or not isinstance(servers, dict):
-        raise ConfigFileError(path, 'is no lock file: "version" or "servers" is missing', case="lock-file")
+        raise ConfigFileError(path, 'is not a lock file: "version" or "servers" is missing', case="lock-file")
     return {name: _read_server(name, server, path, data) for name, server in servers.items()}
 
 
 def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
-    """Write these servers into the file; the others in it stay. Raises `ConfigFileError`, and the file is as it was."""
+    """Write these servers into the file; the others in it stay. Raises `ConfigFileError`, with the file as it was."""
     with locked(path):
         standing = standing_file(path)
         servers = {**(_parsed(path, standing.data) if standing.exists else {}), **changed}
@@ -87,7 +87,7 @@ def _as_object(server: LockedServer) -> dict[str, Any]:
 def _read_server(name: str, server: Any, path: Path, data: bytes) -> LockedServer:
     tools = server.get("tools") if isinstance(server, dict) else None
     if not isinstance(tools, dict):
-        raise ConfigFileError(path, f"server {name!r} has no tools, not even none", case="lock-file")
+        raise ConfigFileError(path, f"server {name!r} has no member 'tools'", case="lock-file")
     contract: Contract = {}
     for tool, kept in tools.items():
         definition = kept.get("definition") if isinstance(kept, dict) else None
@@ -98,7 +98,7 @@ def _read_server(name: str, server: Any, path: Path, data: bytes) -> LockedServe
         except Undefinable as cause:
             raise ConfigFileError(path, f"tool {tool!r} of {name!r} is {cause}", case="lock-file") from cause
         if fingerprint(contract[tool]) != kept["hash"]:
-            problem = f"tool {tool!r} of {name!r} was changed by hand: its hash does not fit its definition"
+            problem = f"tool {tool!r} of {name!r} was changed by hand: its hash does not match its definition"
             line = data.partition(json.dumps(kept["hash"]).encode())[0].count(b"\n") + 1
             raise ConfigFileError(path, problem, line=line, column=1, case="lock-file")
     entry = server.get("entry")

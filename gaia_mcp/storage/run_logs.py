@@ -1,8 +1,8 @@
-"""What servers wrote to stderr, kept after they have ended: one file for each run of a server that wrote anything.
+"""The stderr of servers, kept after they have ended: one file for each run of a server that wrote anything.
 
-A run is one server in one command. Its file's name says when that began, which command and process it was, and how the
-server ended; in it stands nothing but the log, without secrets and control characters. Nothing here is ever fatal: what
-cannot be written is not kept.
+A run is one server in one command. The name of its file has the time of its begin, the command, the process id and the
+server's exit status; its content is the log alone, without secrets and control characters. Nothing here is ever fatal:
+a log that cannot be written is not kept.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from gaia_mcp.safetext import RedactedLines, clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# What somebody tried today, several times perhaps, and not what happened last year.
+# The attempts of today, not the runs of last year.
 KEPT_RUNS = 10
-# Of a run that writes more only the end is kept, where the reason stands. A whole day of ordinary logging fits.
+# Of a longer log the end is kept, where the reason of a failure is. A day of ordinary logging fits.
 KEPT_BYTES = 1_000_000
 
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)(?:\.(?P<status>-?\d+))?\.log")
@@ -35,7 +35,7 @@ _CUT_BYTES = 64
 
 
 class Run(NamedTuple):
-    """One run of a server, as its file's name tells. `status` is None while it runs, and if nobody saw it end."""
+    """One run of a server, by the name of its file. `status` is None while it runs, and if its end was not seen."""
 
     path: Path
     began: datetime
@@ -48,7 +48,7 @@ class Run(NamedTuple):
         with self.path.open("rb") as file:
             cut = _CUT.match(file.readline(_CUT_BYTES))
             begin = cut.end() if cut else 0
-            # A file that somebody else has blown up is as long as it likes.
+            # Another program may have made the file longer than we would.
             start = max(begin, file.seek(0, os.SEEK_END) - KEPT_BYTES)
             file.seek(start)
             return (int(cut[1]) if cut else 0) + start - begin, file.read(KEPT_BYTES)
@@ -58,14 +58,14 @@ class RunLogs:
     """The kept logs of the server `name` that is configured in the file `source`, under `folder`."""
 
     def __init__(self, folder: Path, name: str, source: Path | None) -> None:
-        # Two projects may each have a server of that name. Names are as long as file systems allow, whatever they hold.
+        # Two projects may each have a server of this name. A long name is cut to what file systems allow.
         import hashlib
 
         origin = hashlib.sha256(os.fsencode(source.absolute() if source is not None else "")).hexdigest()[:8]
         self.folder = folder / f"{quote(name, safe='')[:200]}-{origin}"
 
     def runs(self) -> list[Run]:
-        """The runs that are kept, the newest last. What is no file is none: a pipe would keep its reader waiting."""
+        """The runs that are kept, the newest last. Only regular files: a pipe would keep its reader waiting."""
         try:
             found = [_run(path) for path in sorted(self.folder.iterdir()) if path.is_file()]
         except OSError:
@@ -73,7 +73,7 @@ class RunLogs:
         return [run for run in found if run is not None]
 
     def clear(self) -> int:
-        """Forget all runs; how many there were. Raises `ConfigFileError` for what is left, when the rest is gone."""
+        """Remove all runs; how many there were. Raises `ConfigFileError` for a file that cannot be removed."""
         count = len(self.runs())
         left: OSError | None = None
         try:
@@ -93,19 +93,19 @@ class RunLogs:
         return count
 
     def move_to(self, other: RunLogs) -> None:
-        """Be those of a server with another name from now on, if that is possible."""
+        """Make these the logs of a server that has been renamed, if that is possible."""
         with contextlib.suppress(OSError):
             self.folder.rename(other.folder)
 
 
 def _run(path: Path) -> Run | None:
-    """The run whose file has this name, None if it is that of none."""
+    """The run whose file has this name, None for any other file."""
     match = _NAME.fullmatch(path.name)
     if match is None:
         return None
     try:
         began = datetime.strptime(match["began"], _BEGAN).replace(tzinfo=UTC)
-    except ValueError:  # Digits that are no date.
+    except ValueError:  # Digits, but not a date.
         return None
     status = int(match["status"]) if match["status"] else None
     return Run(path, began, int(match["pid"]), match["command"], status)
@@ -165,7 +165,7 @@ class RunLog:
             if self._size > KEPT_BYTES:
                 self._shorten(path)
         except (OSError, MCPError):
-            self._is_over = True  # A full disk, or a folder that is not ours: the server has other worries.
+            self._is_over = True  # A full disk, or a folder of another user: the server runs on.
 
     def _append(self, data: bytes) -> Path:
         path = self._path or self._begin()

@@ -59,7 +59,7 @@ def test_a_secret_is_fetched_when_the_entry_is_used() -> None:
 @pytest.mark.usefixtures("keyring")
 def test_a_secret_that_is_not_there_is_an_error() -> None:
     """Ours: it names the account, which is no secret."""
-    with pytest.raises(EntryError, match="nothing for 'github:OTHER'"):
+    with pytest.raises(EntryError, match="has no entry 'github:OTHER'"):
         secret_from_keyring("gh", "OTHER", "gaia.connections:github:OTHER")
 
 

@@ -134,5 +134,5 @@ def test_a_form_in_which_one_server_cannot_be_changed_alone_is_refused(text: str
 @pytest.mark.parametrize("layout", [JSON, TOML], ids=lambda layout: layout.format)
 def test_a_name_that_no_file_can_hold_is_refused(layout: Layout) -> None:
     """Ours: half of a surrogate pair has no UTF-8."""
-    with pytest.raises(TextProblemError, match="half a character"):
+    with pytest.raises(TextProblemError, match="half a surrogate pair"):
         with_server("", layout, "\ud800", ENTRY)

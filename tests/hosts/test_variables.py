@@ -43,7 +43,7 @@ from tests.protocol_support import steady
 )
 def test_every_notation_becomes_ours(notation: Notation, theirs: str, ours: str) -> None:
     """Ours."""
-    assert to_ours(theirs, notation, folder="/projects/p", tell=lambda _: None) == ours
+    assert to_ours(theirs, notation, folder="/projects/p", remark=lambda _: None) == ours
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_every_notation_becomes_ours(notation: Notation, theirs: str, ours: str)
 def test_what_has_no_counterpart_is_refused(notation: Notation, text: str, words: str) -> None:
     """Ours: never copied as if it meant the same."""
     with pytest.raises(UntranslatableError, match=words):
-        to_ours(text, notation, tell=lambda _: None)
+        to_ours(text, notation, remark=lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_has_no_counterpart_is_refused(notation: Notation, text: str, words
 def test_what_only_looks_like_a_reference_is_told(notation: Notation, text: str, ours: str, words: str) -> None:
     """Ours."""
     told: list[str] = []
-    assert to_ours(text, notation, tell=told.append) == ours
+    assert to_ours(text, notation, remark=told.append) == ours
     assert words in told[0]
     assert len(told) == 1
 
@@ -82,8 +82,8 @@ def test_what_only_looks_like_a_reference_is_told(notation: Notation, text: str,
 def test_a_value_that_is_asked_for_becomes_a_variable() -> None:
     """Ours: named after the variable that it is for, else after the question."""
     told: list[str] = []
-    assert to_ours("${input:my-key}", EDITOR, key="API_KEY", tell=told.append) == "${API_KEY}"
-    assert to_ours("Bearer ${input:my-key}", EDITOR, key="Authorization", tell=told.append) == "Bearer ${MY_KEY}"
+    assert to_ours("${input:my-key}", EDITOR, key="API_KEY", remark=told.append) == "${API_KEY}"
+    assert to_ours("Bearer ${input:my-key}", EDITOR, key="Authorization", remark=told.append) == "Bearer ${MY_KEY}"
     assert ["API_KEY" in told[0], "MY_KEY" in told[1]] == [True, True]
 
 
@@ -93,7 +93,7 @@ def test_a_value_that_is_asked_for_becomes_a_variable() -> None:
 )
 def test_what_is_asked_for_gets_a_name_that_a_variable_can_have(asked: str, key: str, ours: str) -> None:
     """Ours: anything else would be text."""
-    assert to_ours(f"${{input:{asked}}}", EDITOR, key=key, tell=lambda _: None) == ours
+    assert to_ours(f"${{input:{asked}}}", EDITOR, key=key, remark=lambda _: None) == ours
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_is_asked_for_gets_a_name_that_a_variable_can_have(asked: str, key:
 def test_ours_becomes_every_notation(notation: Notation, theirs: str) -> None:
     """Ours: and comes back as it was."""
     assert to_theirs("a ${X}", notation) == theirs
-    assert to_ours(theirs, notation, tell=lambda _: None) == "a ${X}"
+    assert to_ours(theirs, notation, remark=lambda _: None) == "a ${X}"
 
 
 def test_a_default_goes_only_where_there_are_defaults() -> None:
@@ -134,7 +134,7 @@ def test_where_none_is_looked_up_only_a_value_can_stand() -> None:
 @given(text=st.text(), notation=st.sampled_from([SHELL, GEMINI, EDITOR, CLINE, KIRO, QWEN, BRACES, SECRETS, NONE]))
 def test_no_text_is_too_odd(text: str, notation: Notation) -> None:
     """Ours: it is translated or refused."""
-    for translate in (lambda: to_ours(text, notation, tell=lambda _: None), lambda: to_theirs(text, notation)):
+    for translate in (lambda: to_ours(text, notation, remark=lambda _: None), lambda: to_theirs(text, notation)):
         try:
             assert isinstance(translate(), str)
         except UntranslatableError:

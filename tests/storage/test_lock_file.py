@@ -120,12 +120,12 @@ def test_a_file_keeps_its_rights(path: Path) -> None:
     [
         ("", "is empty"),
         ("[]", "holds a list"),
-        ('{"version": 1,\n', "cut off"),
-        ('{"version": 1}', "is no lock file"),
-        ('{"servers": {}}', "is no lock file"),
-        ('{"version": true, "servers": {}}', "is no lock file"),
+        ('{"version": 1,\n', "ends too early"),
+        ('{"version": 1}', "is not a lock file"),
+        ('{"servers": {}}', "is not a lock file"),
+        ('{"version": true, "servers": {}}', "is not a lock file"),
         ('{"version": 2, "servers": {}}', "of version 2"),
-        ('{"version": 1, "servers": {"a": 7}}', "has no tools"),
+        ('{"version": 1, "servers": {"a": 7}}', "has no member 'tools'"),
         ('{"version": 1, "servers": {"a": {"tools": {"t": 7}}}}', "has no definition"),
         ('{"version": 1, "servers": {"a": {"tools": {"t": {"definition": {"name": "t"}}}}}}', "has no definition"),
         (

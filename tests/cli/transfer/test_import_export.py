@@ -534,9 +534,9 @@ class TestExport:
             (
                 ["half", "--as", "cursor", "--show-secrets"],
                 3,
-                "'half' cannot be given to Cursor: 'half' holds half a character",
+                "'half' cannot be given to Cursor: 'half' holds half a surrogate pair",
             ),
-            (["half", "--to", "vscode"], 3, "half a character"),
+            (["half", "--to", "vscode"], 3, "half a surrogate pair"),
             (["a", "--to", "kiro"], 3, "Kiro"),
             (["a", "--to", "junie"], 3, "read-only"),
             (["a", "--to", "codex"], 3, "cannot be changed alone"),
