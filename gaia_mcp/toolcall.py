@@ -1,7 +1,7 @@
-"""The call that is running: how a tool tells its caller how far it has got, and learns that nobody waits any more.
+"""The running call: a tool reports progress and logs through it, and learns that its client has cancelled it.
 
-A front that serves an agent enters a call before it runs the agent's code; outside of one, everything here does
-nothing, so the same tool runs in a test or a script.
+A provider enters a call before it runs a tool's code. Outside of a call everything here does nothing, so the same tool
+runs in a test or a script.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 class CallCancelledError(Exception):
-    """Nobody waits for this call's result any more."""
+    """The client has cancelled this call. Nothing is sent about it any more."""
 
 
-# Held to make what somebody pauses on, so that two who pause have the same.
-_making = threading.Lock()
+# Held to create a call's event, so that all threads that wait on it have the same one.
+_creating = threading.Lock()
 
 
 class ToolCall:
-    """One running call. Safe to use from several threads. `is_cancelled`: nobody waits for the result any more."""
+    """One running call. Safe to use from several threads. `is_cancelled`: the client has cancelled it."""
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
         self._on_progress = on_progress
         self._on_log = on_log
         self.is_cancelled = False
-        # Made by the first who pauses: most calls never do.
+        # Created by the first `wait`: most calls never wait.
         self._cancelled: threading.Event | None = None
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Say how far it has got; `done` only ever grows. Raises `CallCancelledError` if nobody waits any more."""
+        """Report progress; `done` only ever grows. Raises `CallCancelledError` if the call is cancelled."""
         self.raise_if_cancelled()
         if self._on_progress is not None:
             self._on_progress(done, total, text)
@@ -48,21 +48,21 @@ class ToolCall:
             self._on_log(level, data)
 
     def raise_if_cancelled(self) -> None:
-        """Raises `CallCancelledError` if nobody waits any more."""
+        """Raises `CallCancelledError` if the call is cancelled."""
         if self.is_cancelled:
             raise CallCancelledError
 
     def wait(self, seconds: float) -> None:
-        """Pause, but not beyond a cancellation. Raises `CallCancelledError` then."""
-        with _making:
+        """Pause for `seconds`. Raises `CallCancelledError` as soon as the call is cancelled."""
+        with _creating:
             cancelled = self._cancelled = self._cancelled or threading.Event()
-        # Looked at only after it is there for `cancel()` to be set.
+        # Read only now that `cancel()` finds the event to set.
         if not self.is_cancelled:
             cancelled.wait(seconds)
         self.raise_if_cancelled()
 
     def cancel(self) -> None:
-        """For the front: nobody waits any more."""
+        """For the server: the client has cancelled the call."""
         self.is_cancelled = True
         if self._cancelled is not None:
             self._cancelled.set()
@@ -72,10 +72,10 @@ _CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default
 
 
 def current_call() -> ToolCall:
-    """The call that this code runs for; one that does nothing when there is none."""
+    """The call that this code runs for; outside of a call, one that does nothing."""
     return _CURRENT.get() or ToolCall()
 
 
 def enter_call(call: ToolCall | None) -> None:
-    """For the front: what runs in this thread from here on runs for `call`."""
+    """For a provider: the code that runs in this thread from now on runs for `call`."""
     _CURRENT.set(call)

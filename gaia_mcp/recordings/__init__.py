@@ -1,1 +1,1 @@
-"""Recorded conversations: written as a transcript, taken apart into requests and responses, and replayed. Pure."""
+"""Recorded conversations: written as a transcript, divided into requests with their responses, and replayed. Pure."""

@@ -1,7 +1,7 @@
-"""A recorded conversation taken apart: how each request and notification of the client was answered, step by step.
+"""A recorded conversation divided into exchanges: each request or notification of the client, with the server's part.
 
-The server's messages are put to the request that they name, by id, token or subscription, and else to the last one that
-was open when they came.
+A message of the server belongs to the request that it names, by id, progress token or subscription, and otherwise to
+the latest request that was open when it was sent.
 """
 
 from __future__ import annotations
@@ -17,105 +17,105 @@ from gaia_mcp.recordings.transcript import CLIENT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gaia_mcp.recordings.transcript import Said
+    from gaia_mcp.recordings.transcript import TranscriptLine
 
 
-class Say(NamedTuple):
-    """The server says this; as it stands in the recording."""
+class Send(NamedTuple):
+    """The server sends this message as it was recorded, or the `text` of a line that was not JSON."""
 
     message: Any
     text: str | None = None
 
 
-class Wait(NamedTuple):
-    """The server goes on after the answer to its question, which had this id."""
+class AwaitResponse(NamedTuple):
+    """The server continues after the response to its own request, which had this id."""
 
-    asked: RequestId
+    request_id: RequestId
 
 
 class Exchange:
-    """What a client said, and all that the server did about it."""
+    """A message of the client, and the steps that the server took because of it."""
 
-    def __init__(self, opening: Request | Notification | None) -> None:
-        self.id = opening.id if isinstance(opening, Request) else None
-        self.method = opening.method if opening is not None else ""
-        self.params = opening.params if opening is not None else {}
+    def __init__(self, first: Request | Notification | None) -> None:
+        self.id = first.id if isinstance(first, Request) else None
+        self.method = first.method if first is not None else ""
+        self.params = first.params if first is not None else {}
         self.token = progress_token(meta_of(self.params))
-        self.steps: list[Say | Wait] = []
+        self.steps: list[Send | AwaitResponse] = []
         self.is_answered = False
         self.is_cancelled = False
 
 
-class Conversation:
-    """One recorded conversation: its exchanges in the order in which they began, and what preceded them."""
+class RecordedConversation:
+    """One conversation: its exchanges in the order in which they began, and the messages before the first of them."""
 
-    def __init__(self, said: Iterable[Said]) -> None:
-        # What the server said before it was asked anything.
+    def __init__(self, lines: Iterable[TranscriptLine]) -> None:
+        # The server's messages before the client's first.
         self.prologue = Exchange(None)
         self.exchanges: list[Exchange] = []
         self._open: dict[RequestId, Exchange] = {}
-        self._asked: dict[RequestId, Exchange] = {}
+        self._server_requests: dict[RequestId, Exchange] = {}
         self._latest = self.prologue
-        for one in said:
-            take = self._client_said if one.sender == CLIENT else self._server_said
-            if one.text is not None:
-                if one.sender != CLIENT:
-                    self._about().steps.append(Say(None, one.text))
-            elif isinstance(one.message, list):
-                for message in one.message:
-                    take(message)
+        for line in lines:
+            add = self._add_client_message if line.sender == CLIENT else self._add_server_message
+            if line.text is not None:
+                if line.sender != CLIENT:
+                    self._latest_open().steps.append(Send(None, line.text))
+            elif isinstance(line.message, list):
+                for message in line.message:
+                    add(message)
             else:
-                take(one.message)
+                add(line.message)
 
-    def _about(self) -> Exchange:
-        """The exchange that something belongs to which does not say so: the last one that is open."""
+    def _latest_open(self) -> Exchange:
+        """The exchange of a message that names none: the latest that is open, or else the latest."""
         return next(reversed(self._open.values()), self._latest)
 
-    def _client_said(self, message: Any) -> None:
-        said = jsonrpc.classify(message)
-        if isinstance(said, (Result, Error)):
-            if said.id is not None and (asking := self._asked.pop(said.id, None)) is not None:
-                asking.steps.append(Wait(said.id))
-        elif isinstance(said, Notification) and said.method == "notifications/cancelled":
-            if jsonrpc.is_id(given_up := said.params.get("requestId")) and given_up in self._open:
-                self._open.pop(given_up).is_cancelled = True
-        elif isinstance(said, (Request, Notification)):
-            self._latest = exchange = Exchange(said)
+    def _add_client_message(self, value: Any) -> None:
+        message = jsonrpc.classify(value)
+        if isinstance(message, (Result, Error)):
+            if message.id is not None and (asking := self._server_requests.pop(message.id, None)) is not None:
+                asking.steps.append(AwaitResponse(message.id))
+        elif isinstance(message, Notification) and message.method == "notifications/cancelled":
+            if jsonrpc.is_id(cancelled := message.params.get("requestId")) and cancelled in self._open:
+                self._open.pop(cancelled).is_cancelled = True
+        elif isinstance(message, (Request, Notification)):
+            self._latest = exchange = Exchange(message)
             self.exchanges.append(exchange)
-            if isinstance(said, Request):
-                self._open[said.id] = exchange
+            if isinstance(message, Request):
+                self._open[message.id] = exchange
 
-    def _server_said(self, message: Any) -> None:
-        said = jsonrpc.classify(message)
-        last = self._about()
-        about: Exchange | None = last
-        if isinstance(said, (Result, Error)):
-            about = self._open.pop(said.id, None) if said.id is not None else last
-            if about is not None:
-                about.is_answered = True
-        elif isinstance(said, Request):
-            self._asked[said.id] = last
-        elif isinstance(said, Notification):
-            if said.method == "notifications/progress":
-                token = said.params.get("progressToken")
-                about = next((one for one in self._open.values() if token is not None and one.token == token), None)
-            elif jsonrpc.is_id(subscription := meta_of(said.params).get(SUBSCRIPTION_KEY)):
-                about = self._open.get(subscription)
-        # An answer to nothing, or progress of nothing that is open, is of no use to anybody.
-        if about is not None:
-            about.steps.append(Say(message))
+    def _add_server_message(self, value: Any) -> None:
+        message = jsonrpc.classify(value)
+        latest = self._latest_open()
+        exchange: Exchange | None = latest
+        if isinstance(message, (Result, Error)):
+            exchange = self._open.pop(message.id, None) if message.id is not None else latest
+            if exchange is not None:
+                exchange.is_answered = True
+        elif isinstance(message, Request):
+            self._server_requests[message.id] = latest
+        elif isinstance(message, Notification):
+            if message.method == "notifications/progress":
+                token = message.params.get("progressToken")
+                exchange = next((one for one in self._open.values() if token is not None and one.token == token), None)
+            elif jsonrpc.is_id(subscription := meta_of(message.params).get(SUBSCRIPTION_KEY)):
+                exchange = self._open.get(subscription)
+        # A response to an unknown request, or progress of one that is not open, is not replayed.
+        if exchange is not None:
+            exchange.steps.append(Send(value))
 
 
-def keys_of(method: str, params: dict[str, Any]) -> list[str]:
-    """Under what a message of the client is known, the most exact first."""
-    told = {key: value for key, value in params.items() if key != "_meta"}
+def request_keys(method: str, params: dict[str, Any]) -> list[str]:
+    """The keys under which a message of the client is found again, the most exact first."""
+    compared = {key: value for key, value in params.items() if key != "_meta"}
     if method == "initialize":
-        return [f"{method} {_canonical(told.get('protocolVersion'))}", method]
-    found = [f"{method} {_canonical(told)}"]
-    if "inputResponses" in told:
-        # Not what the same request is known by before anything was asked.
-        found.append(f"{method} answered {_canonical({**told, 'inputResponses': None})}")
-    return found
+        return [f"{method} {_canonical(compared.get('protocolVersion'))}", method]
+    keys = [f"{method} {_canonical(compared)}"]
+    if "inputResponses" in compared:
+        # A key of its own, which the same request without responses does not have.
+        keys.append(f"{method} answered {_canonical({**compared, 'inputResponses': None})}")
+    return keys
 
 
 def _canonical(value: Any) -> str:

@@ -1,6 +1,7 @@
-"""Recorded conversations: JSON lines, a header and below it each message with its sender and its time.
+"""The file format of recorded conversations: JSON Lines, a header and then each message with its sender and time.
 
-A file may hold several conversations, one after the other. Its last line may have been cut off with whoever wrote it.
+A file may hold several conversations, one after the other. Its last line may be cut off: its writer may have been
+killed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ VERSION = 1
 CLIENT, SERVER = "client", "server"
 
 
-class Said(NamedTuple):
-    """One line of a conversation: a JSON value, or `text` if it was none; `ms` milliseconds after its beginning."""
+class TranscriptLine(NamedTuple):
+    """One line that was sent: a JSON value, or its `text` if it was not JSON; `ms` milliseconds after the beginning."""
 
     sender: str
     message: Any
@@ -28,15 +29,15 @@ class Said(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """One conversation: with which server, when it began, and what was said."""
+    """One conversation: with which server, when it began, and the lines that were sent."""
 
     server: str
     date: str
-    said: list[Said]
+    lines: list[TranscriptLine]
 
 
 class TranscriptError(ValueError):
-    """What is no recorded conversation; `line` says where."""
+    """The file is not a recorded conversation; `line` is the number of the invalid line."""
 
     def __init__(self, problem: str, line: int) -> None:
         super().__init__(problem)
@@ -48,17 +49,17 @@ def header_line(server: str, date: str) -> bytes:
     return encode({"format": FORMAT, "version": VERSION, "server": server, "date": date})
 
 
-def said_line(sender: str, record: bytes, ms: int, mask: Callable[[Any], Any]) -> bytes:
-    """The line for what somebody has said; `mask` takes the secrets out of a JSON value."""
+def message_line(sender: str, record: bytes, ms: int, mask: Callable[[Any], Any]) -> bytes:
+    """The line for a record that was sent; `mask` takes the secrets out of a JSON value."""
     try:
         return encode({"from": sender, "message": mask(parse(record)), "ms": ms})
     except ValueError:
-        # No JSON, or what only Python takes for JSON, such as NaN; or nested so deeply that only we could not write it.
+        # Not JSON, or JSON only for Python, such as NaN; or nested too deeply to be written again.
         return encode({"from": sender, "text": mask(record.decode("utf-8", "replace")), "ms": ms})
 
 
 def read_transcripts(data: bytes) -> tuple[list[Transcript], bool]:
-    """The conversations of a file, and whether its last line was cut off, and left out.
+    """The conversations of a file, and whether its last line was cut off and is missing from them.
 
     Raises `TranscriptError`.
     """
@@ -76,9 +77,9 @@ def read_transcripts(data: bytes) -> tuple[list[Transcript], bool]:
         if "format" in row:
             found.append(_header(row, number))
         elif not found:
-            raise TranscriptError("no header of a recorded conversation", number)
+            raise TranscriptError("not the header of a recorded conversation", number)
         else:
-            found[-1].said.append(_said(row, number))
+            found[-1].lines.append(_line(row, number))
     if not found:
         raise TranscriptError("no recorded conversation", 1)
     return found, bool(last.strip())
@@ -87,14 +88,15 @@ def read_transcripts(data: bytes) -> tuple[list[Transcript], bool]:
 def _header(row: dict[str, Any], number: int) -> Transcript:
     version = row.get("version")
     if row["format"] != FORMAT or not isinstance(version, int):
-        raise TranscriptError("no header of a recorded conversation", number)
+        raise TranscriptError("not the header of a recorded conversation", number)
     if version > VERSION:
         raise TranscriptError(f"recorded by a newer version of this program: {json.dumps(version)}", number)
     return Transcript(str(row.get("server", "")), str(row.get("date", "")), [])
 
 
-def _said(row: dict[str, Any], number: int) -> Said:
+def _line(row: dict[str, Any], number: int) -> TranscriptLine:
     sender, text, ms = row.get("from"), row.get("text"), row.get("ms", 0)
     if sender not in (CLIENT, SERVER) or not ("message" in row or isinstance(text, str)):
         raise TranscriptError("neither a message nor a text of the client or the server", number)
-    return Said(sender, row.get("message"), None if "message" in row else text, ms if isinstance(ms, int) else 0)
+    ms = ms if isinstance(ms, int) else 0
+    return TranscriptLine(sender, row.get("message"), None if "message" in row else text, ms)

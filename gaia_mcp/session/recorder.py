@@ -19,7 +19,7 @@ from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS
 from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
-from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, read_transcripts, said_line
+from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, message_line, read_transcripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ class Recording:
         with self._lock:
             # Taken here, so that no line has an earlier time than the one above it.
             ms = int((time.monotonic() - self._began) * 1000)
-            self._write(said_line(sender, record, ms, self._mask))
+            self._write(message_line(sender, record, ms, self._mask))
 
     def fail(self, problem: str) -> None:
         """Record no more."""

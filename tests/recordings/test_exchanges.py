@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.recordings.exchanges import Conversation, Say, Wait, keys_of
-from gaia_mcp.recordings.transcript import CLIENT, SERVER, Said
+from gaia_mcp.recordings.exchanges import AwaitResponse, RecordedConversation, Send, request_keys
+from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptLine
 
 LOG = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
 
 
-def client(message: Any) -> Said:
-    return Said(CLIENT, message, None, 0)
+def client(message: Any) -> TranscriptLine:
+    return TranscriptLine(CLIENT, message, None, 0)
 
 
-def server(message: Any) -> Said:
-    return Said(SERVER, message, None, 0)
+def server(message: Any) -> TranscriptLine:
+    return TranscriptLine(SERVER, message, None, 0)
 
 
 def asked(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
@@ -32,10 +32,10 @@ def answered(request_id: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "result": {}}
 
 
-def steps_of(*said: Said) -> dict[str, list[Any]]:
-    """What the server said about each request and notification of the client's, by its method."""
-    exchanges = Conversation(said).exchanges
-    return {one.method: [step.message if isinstance(step, Say) else step for step in one.steps] for one in exchanges}
+def steps_of(*lines: TranscriptLine) -> dict[str, list[Any]]:
+    """What the server lines about each request and notification of the client's, by its method."""
+    exchanges = RecordedConversation(lines).exchanges
+    return {one.method: [step.message if isinstance(step, Send) else step for step in one.steps] for one in exchanges}
 
 
 def test_an_answer_belongs_to_the_request_that_it_names() -> None:
@@ -62,12 +62,14 @@ def test_what_names_no_request_belongs_to_the_last_that_is_open() -> None:
 def test_what_names_no_request_while_none_is_open_belongs_to_the_last_that_was() -> None:
     """Ours: also to a notification; before all of them it is the prologue."""
     change = told("notifications/tools/list_changed")
-    said = [server("odd"), Said(SERVER, None, "Listening", 0), client(asked(1, "a")), server(answered(1))]
+    lines = [server("odd"), TranscriptLine(SERVER, None, "Listening", 0), client(asked(1, "a")), server(answered(1))]
 
-    conversation = Conversation([*said, server(change), client(told("n")), Said(SERVER, None, "oops", 0)])
+    conversation = RecordedConversation(
+        [*lines, server(change), client(told("n")), TranscriptLine(SERVER, None, "oops", 0)]
+    )
 
-    assert conversation.prologue.steps == [Say("odd"), Say(None, "Listening")]
-    assert [one.steps for one in conversation.exchanges] == [[Say(answered(1)), Say(change)], [Say(None, "oops")]]
+    assert conversation.prologue.steps == [Send("odd"), Send(None, "Listening")]
+    assert [one.steps for one in conversation.exchanges] == [[Send(answered(1)), Send(change)], [Send(None, "oops")]]
 
 
 def test_progress_belongs_to_the_request_with_its_token() -> None:
@@ -98,12 +100,12 @@ def test_an_answer_to_the_server_is_waited_for_by_whoever_asked() -> None:
         client(asked(1, "a")), server(question), client(asked(2, "b")), client(answered("q")), client(answered("q"))
     )
 
-    assert found == {"a": [question, Wait("q")], "b": []}
+    assert found == {"a": [question, AwaitResponse("q")], "b": []}
 
 
 def test_a_request_that_was_given_up_is_open_no_more() -> None:
     """Spec, cancellation: what comes for it all the same is left out."""
-    conversation = Conversation([
+    conversation = RecordedConversation([
         client(asked(1, "a")), client(told("notifications/cancelled", requestId=1)), server(answered(1))
     ])  # fmt: skip
 
@@ -116,7 +118,7 @@ def test_giving_up_what_is_not_open_changes_nothing(given_up: Any) -> None:
     """Spec, cancellation: it may cross the answer."""
     cancelled = told("notifications/cancelled", requestId=given_up)
 
-    (found,) = Conversation([client(asked(1, "a")), server(answered(1)), client(cancelled)]).exchanges
+    (found,) = RecordedConversation([client(asked(1, "a")), server(answered(1)), client(cancelled)]).exchanges
 
     assert (found.is_cancelled, found.is_answered) == (False, True)
 
@@ -125,24 +127,26 @@ def test_an_error_for_nobody_answers_the_last_that_is_open() -> None:
     """Spec, JSON-RPC: its server could not read whose request it was."""
     lost = {"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}
 
-    (found,) = Conversation([client("odd"), Said(CLIENT, None, "{", 0), client(asked(1, "a")), server(lost)]).exchanges
+    (found,) = RecordedConversation(
+        [client("odd"), TranscriptLine(CLIENT, None, "{", 0), client(asked(1, "a")), server(lost)]
+    ).exchanges
 
-    assert (found.is_answered, found.steps) == (True, [Say(lost)])
+    assert (found.is_answered, found.steps) == (True, [Send(lost)])
 
 
 def test_a_message_is_known_by_what_it_asks_for() -> None:
     """Ours: not by `_meta`, the order of keys or how a number is written."""
-    (known,) = keys_of("a", {"x": {"b": 1, "c": 0.5}, "_meta": {}})
+    (known,) = request_keys("a", {"x": {"b": 1, "c": 0.5}, "_meta": {}})
 
-    assert keys_of("a", {"x": {"c": 0.5, "b": 1.0}}) == [known]
-    assert keys_of("a", {"x": {"b": 2, "c": 0.5}}) != [known]
-    assert keys_of("initialize", {"protocolVersion": "1", "clientInfo": {}}) == ['initialize "1"', "initialize"]
+    assert request_keys("a", {"x": {"c": 0.5, "b": 1.0}}) == [known]
+    assert request_keys("a", {"x": {"b": 2, "c": 0.5}}) != [known]
+    assert request_keys("initialize", {"protocolVersion": "1", "clientInfo": {}}) == ['initialize "1"', "initialize"]
 
 
 def test_an_answered_round_is_known_by_its_answers_and_by_having_some() -> None:
     """Spec 2026-07-28, input required: another answer is as good."""
     (first,), (oslo, one), (rome, other) = (
-        keys_of("a", {"x": 1, **more}) for more in ({}, {"inputResponses": "Oslo"}, {"inputResponses": "Rome"})
+        request_keys("a", {"x": 1, **more}) for more in ({}, {"inputResponses": "Oslo"}, {"inputResponses": "Rome"})
     )
 
     assert one == other
@@ -155,4 +159,4 @@ def test_params_that_are_nested_too_deeply_are_known_all_the_same() -> None:
     for _ in range(100_000):
         deep = [deep]
 
-    assert keys_of("a", {"x": deep}) == keys_of("a", {"x": [deep]})
+    assert request_keys("a", {"x": deep}) == request_keys("a", {"x": [deep]})

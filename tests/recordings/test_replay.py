@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from gaia_mcp.recordings.replay import Player
-from gaia_mcp.recordings.transcript import CLIENT, SERVER, Said, Transcript
+from gaia_mcp.recordings.transcript import CLIENT, SERVER, Transcript, TranscriptLine
 
 META = "io.modelcontextprotocol/"
 
@@ -37,12 +37,14 @@ class Recorded:
         self.transcript = Transcript("s", "", [])
 
     def client(self, *messages: Any) -> Recorded:
-        self.transcript.said.extend(Said(CLIENT, message, None, 0) for message in messages)
+        self.transcript.lines.extend(TranscriptLine(CLIENT, message, None, 0) for message in messages)
         return self
 
     def server(self, *messages: Any) -> Recorded:
-        self.transcript.said.extend(
-            Said(SERVER, None, message, 0) if isinstance(message, str) else Said(SERVER, message, None, 0)
+        self.transcript.lines.extend(
+            TranscriptLine(SERVER, None, message, 0)
+            if isinstance(message, str)
+            else TranscriptLine(SERVER, message, None, 0)
             for message in messages
         )
         return self
@@ -127,13 +129,13 @@ def test_what_names_no_request_comes_with_the_one_that_was_open() -> None:
     recorded = Recorded().server("Listening").client(asked(1, "a")).server(log, "oops", answered(1), change)
     player = player_of(recorded)
 
-    assert player.opening() == [b"Listening\n"]
+    assert player.prologue() == [b"Listening\n"]
     assert said_by(player, asked(2, "a")) == [log, "oops", answered(2), change]
 
 
 def test_a_text_that_no_pipe_can_carry_is_written_out() -> None:
     """Ours: whoever wrote the file by hand hears of it as it stands there."""
-    assert player_of(Recorded().server("a \ud800")).opening() == [b"a \\ud800\n"]
+    assert player_of(Recorded().server("a \ud800")).prologue() == [b"a \\ud800\n"]
 
 
 def test_a_question_of_the_server_is_asked_again_and_the_answer_waited_for() -> None:
@@ -292,7 +294,7 @@ def test_a_recording_that_ends_before_the_answer_says_so() -> None:
     _, found = said_by(player, asked(2, "a"))
 
     assert (found["id"], found["error"]["code"]) == (2, INTERNAL_ERROR)
-    assert "ends before the answer" in found["error"]["message"]
+    assert "ends before the response" in found["error"]["message"]
     assert said_by(player, answered("replay-1")) == []
 
 
@@ -315,7 +317,7 @@ def test_an_unknown_request_is_told_what_there_is() -> None:
     assert [params["name"] for params in same["error"]["data"]["recorded"]] == ["t0", "t1", "t2", "t3", "t4"]
     (empty,) = said_by(player_of(Recorded()), asked(1, "a"))
     assert empty["error"]["message"] == "the recording has no a; it has nothing"
-    assert Player([]).opening() == []
+    assert Player([]).prologue() == []
 
 
 def test_as_many_as_an_error_names_are_all_named() -> None:
@@ -363,7 +365,7 @@ def test_what_was_no_message_in_the_recording_comes_again_or_is_passed_over() ->
     """Ours: a server's rubbish is part of what it did; a client's is not."""
     odd, lost = {"id": 1, "result": {}}, {"jsonrpc": "2.0", "error": {"code": 1, "message": "who?"}}
     recorded = Recorded().client(7, {"id": 1}, answered("nobody"), asked(1, "a"), told("notifications/cancelled"))
-    recorded.transcript.said.append(Said(CLIENT, None, "rubbish", 0))
+    recorded.transcript.lines.append(TranscriptLine(CLIENT, None, "rubbish", 0))
     player = player_of(recorded.server(odd, answered(77), lost))
 
     assert said_by(player, asked(2, "a")) == [odd, lost]

@@ -12,12 +12,12 @@ from gaia_mcp.recordings.replay import Player
 from gaia_mcp.recordings.transcript import (
     CLIENT,
     SERVER,
-    Said,
     Transcript,
     TranscriptError,
+    TranscriptLine,
     header_line,
+    message_line,
     read_transcripts,
-    said_line,
 )
 
 HEADER = header_line("time", "2026-11-21T08:00:00+00:00")
@@ -30,10 +30,10 @@ def unmasked(value: Any) -> Any:
 def test_what_is_written_is_read_again() -> None:
     """Ours: messages, arrays of them, and what is none."""
     written = HEADER + b"".join([
-        said_line(CLIENT, b'{"id": 1, "x": "gr\xc3\xbc\xc3\x9f"}', 0, unmasked),
-        said_line(SERVER, b'[{"id":1}]', 5, unmasked),
-        said_line(SERVER, b"Listening \xff", 7, unmasked),
-        said_line(SERVER, b'{"a": NaN}', 8, unmasked),
+        message_line(CLIENT, b'{"id": 1, "x": "gr\xc3\xbc\xc3\x9f"}', 0, unmasked),
+        message_line(SERVER, b'[{"id":1}]', 5, unmasked),
+        message_line(SERVER, b"Listening \xff", 7, unmasked),
+        message_line(SERVER, b'{"a": NaN}', 8, unmasked),
     ])  # fmt: skip
 
     found, is_cut = read_transcripts(written)
@@ -44,10 +44,10 @@ def test_what_is_written_is_read_again() -> None:
             "time",
             "2026-11-21T08:00:00+00:00",
             [
-                Said(CLIENT, {"id": 1, "x": "grüß"}, None, 0),
-                Said(SERVER, [{"id": 1}], None, 5),
-                Said(SERVER, None, "Listening \ufffd", 7),
-                Said(SERVER, None, '{"a": NaN}', 8),
+                TranscriptLine(CLIENT, {"id": 1, "x": "grüß"}, None, 0),
+                TranscriptLine(SERVER, [{"id": 1}], None, 5),
+                TranscriptLine(SERVER, None, "Listening \ufffd", 7),
+                TranscriptLine(SERVER, None, '{"a": NaN}', 8),
             ],
         )
     ]
@@ -55,7 +55,7 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_each_line_is_one_json_object_in_ascii() -> None:
     """Ours: other programs read it, too."""
-    line = said_line(SERVER, '{"a": "\u2028ü"}'.encode(), 3, unmasked)
+    line = message_line(SERVER, '{"a": "\u2028ü"}'.encode(), 3, unmasked)
 
     assert line.count(b"\n") == 1
     assert line.isascii()
@@ -69,24 +69,24 @@ def test_secrets_are_taken_out_of_values_and_of_texts() -> None:
     def mask(value: Any) -> Any:
         return "masked " + type(value).__name__
 
-    assert json.loads(said_line(CLIENT, b'{"a": 1}', 0, mask))["message"] == "masked dict"
-    assert json.loads(said_line(CLIENT, b"{", 0, mask))["text"] == "masked str"
+    assert json.loads(message_line(CLIENT, b'{"a": 1}', 0, mask))["message"] == "masked dict"
+    assert json.loads(message_line(CLIENT, b"{", 0, mask))["text"] == "masked str"
 
 
 def test_a_file_may_hold_several_conversations() -> None:
     """Ours: one for each start of the server. Blank lines are nothing."""
-    said = said_line(CLIENT, b"{}", 0, unmasked)
+    said = message_line(CLIENT, b"{}", 0, unmasked)
 
     found, _ = read_transcripts(HEADER + said + b"\n" + HEADER + HEADER + said + said)
 
-    assert [len(one.said) for one in found] == [1, 0, 2]
+    assert [len(one.lines) for one in found] == [1, 0, 2]
 
 
 def test_a_last_line_that_was_cut_off_is_left_out() -> None:
     """Ours: whoever wrote it was killed."""
-    found, is_cut = read_transcripts(HEADER + said_line(CLIENT, b"{}", 0, unmasked)[:-3])
+    found, is_cut = read_transcripts(HEADER + message_line(CLIENT, b"{}", 0, unmasked)[:-3])
 
-    assert (found[0].said, is_cut) == ([], True)
+    assert (found[0].lines, is_cut) == ([], True)
 
 
 def test_blanks_at_the_end_are_no_line_that_was_cut_off() -> None:
@@ -98,7 +98,7 @@ def test_a_message_with_a_text_beside_it_is_a_message() -> None:
     """Ours: a text stands where there is none."""
     (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": {}, "text": "x"}\n')
 
-    assert found.said == [Said(CLIENT, {}, None, 0)]
+    assert found.lines == [TranscriptLine(CLIENT, {}, None, 0)]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_time_that_is_none_counts_as_the_beginning() -> None:
     """Ours: nothing depends on it."""
     (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": 1, "ms": "x"}\n')
 
-    assert found.said == [Said(CLIENT, 1, None, 0)]
+    assert found.lines == [TranscriptLine(CLIENT, 1, None, 0)]
 
 
 def test_what_is_nested_as_deeply_as_can_be_read_at_all_is_recorded_and_played() -> None:
@@ -140,7 +140,7 @@ def test_what_is_nested_as_deeply_as_can_be_read_at_all_is_recorded_and_played()
         for depth in range(900, 1100):
             record = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":%s}}' % (b"[" * depth + b"]" * depth)
             try:
-                (found,), _ = read_transcripts(HEADER + said_line(CLIENT, record, 1, unmasked))
+                (found,), _ = read_transcripts(HEADER + message_line(CLIENT, record, 1, unmasked))
             except TranscriptError:
                 continue
             Player([found]).receive(record)

@@ -48,7 +48,7 @@ def replay(file: FileArgument) -> None:
 
     pipes, player, lines = GuardedPipes(), Player(transcripts), LineBuffer()
     with suppress(BrokenPipeError):  # The client has gone.
-        pipes.write(b"".join(player.opening()))
+        pipes.write(b"".join(player.prologue()))
         while data := pipes.read():
             try:
                 records = lines.feed(data)

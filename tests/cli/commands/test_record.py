@@ -156,7 +156,7 @@ def test_stderr_is_passed_on_apart(double: Gaia) -> None:
     assert "told to die" in ran.errors[0]
     assert "told to die" not in (double.cwd / "r.jsonl").read_text()
     again = double("call", "rep", "die")
-    assert (again.code, "the recording ends before the answer" in again.errors[0]) == (6, True)
+    assert (again.code, "the recording ends before the response" in again.errors[0]) == (6, True)
 
 
 def test_stderr_is_passed_on_without_secrets_however_it_comes(gaia: Gaia) -> None:
