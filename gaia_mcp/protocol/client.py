@@ -211,8 +211,6 @@ class ClientConnection(Connection):
             self._events.append(response)
 
     def _match_without_id(self, error: Error) -> RequestId | None:
-        if self._about is not None:
-            return self._about
         # Servers read in order: this is about the probe, which was sent before all that is pending now.
         abandoned = self._probe_ids & self._abandoned.keys()
         return abandoned.pop() if abandoned else super()._match_without_id(error)

@@ -177,7 +177,7 @@ class Connection:
         request_id = response.id
         if request_id is None:
             assert isinstance(response, Error)  # noqa: S101 (a result always has an id)
-            request_id = self._match_without_id(response)
+            request_id = self._about if self._about is not None else self._match_without_id(response)
             if request_id is None:
                 self._discard(f"an error without an id: {response.message}", b"")
                 return
@@ -194,9 +194,7 @@ class Connection:
             self._fail_pending(None, f"answered id {request_id!r}, which was never sent")
 
     def _match_without_id(self, error: Error) -> RequestId | None:
-        """The request that an error without an id is about, if any."""
-        if self._about is not None:
-            return self._about
+        """The request that an error without an id is about, if any, on a channel that has one stream for everything."""
         # If it is about a request at all, then about the only one.
         return self._only_pending() if self._may_lack_id(error) else None
 

@@ -37,10 +37,9 @@ class Fixed(dict[str, Any]):
         self.text: str | None = None
 
     def written(self) -> str:
-        """As JSON. Raises as `encode` does."""
-        if self.text is None:
-            self.text = _written(self)
-        return self.text
+        """As JSON, also put into `text`. Raises as `encode` does."""
+        self.text = text = _written(self)
+        return text
 
 
 class Request(NamedTuple):

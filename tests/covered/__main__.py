@@ -40,9 +40,6 @@ INCOMPLETE = frozenset(
         "client/transports/stdio/command_line.py",
         "client/transports/stdio/process_groups.py",
         "client/transports/stdio/transport.py",
-        "protocol/client.py",
-        "protocol/connection.py",
-        "protocol/jsonrpc.py",
         # Runs in processes of its own, where nothing is measured.
         "server/stdio/process.py",
     }

@@ -52,6 +52,11 @@ def test_a_written_message_has_no_blanks_between_its_members() -> None:
     assert encode({"a": [1, 2], "b": "c d"}) == b'{"a":[1,2],"b":"c d"}\n'
 
 
+def test_a_batch_is_written_as_one_array() -> None:
+    """JSON-RPC: the responses to a batch are one message."""
+    assert encode([{"a": 1}, {"b": 2}]) == b'[{"a":1},{"b":2}]\n'
+
+
 @pytest.mark.parametrize("value", ["text", [1], {"_meta": "text"}, {}, None])
 def test_any_object_is_written_whatever_it_resembles(value: object) -> None:
     """Ours: what a tool logs may look like a message."""
