@@ -53,24 +53,20 @@ CONFIG = _option(
     metavar="PATH", help="Use this file of servers, and no project's.", show_default=False,
 )  # fmt: skip
 JSON = _option("as_json", bool, False, "--json", help="Print the answer as JSON.")
-QUIET = _option("quiet", bool, False, "--quiet", help="Say nothing but the answer and errors.")
+QUIET = _option("quiet", bool, False, "--quiet", help="Print nothing but the answer and errors.")
 DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and what servers write to stderr.")
-TIMEOUT = timeout_option(
-    "Ask for no longer than this, all steps together. Default: 30, or what the entry says, for each request."
-)
+TIMEOUT = timeout_option("Limit the time of all steps together. Default: 30, or the entry's, per request.")
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 ServersArgument = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[NAME...]", help="Servers; all that are not disabled by default.", autocompletion=server_names
-    ),
+    typer.Argument(metavar="[NAME...]", help="Servers. Default: all that are enabled.", autocompletion=server_names),
 ]
 OutputOption = Annotated[
     Path | None,
     typer.Option(
         "--output-dir",
         metavar="DIR",
-        help="Where images, sound and other files go. Default: the working folder.",
+        help="Save images, sound and other files here. Default: the working folder.",
         autocompletion=folder_names,
     ),
 ]
@@ -79,7 +75,7 @@ OutputOption = Annotated[
 LockFileOption = Annotated[
     Path | None,
     typer.Option(
-        "--lock-file", metavar="PATH", help="The file of locked tools. Default: mcp.lock.json in the working folder.",
+        "--lock-file", metavar="PATH", help="Use this lock file. Default: mcp.lock.json in the working folder.",
         show_default=False,
     ),
 ]  # fmt: skip

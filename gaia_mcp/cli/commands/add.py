@@ -1,4 +1,4 @@
-"""`gaia mcp add`: save a server, after it has proved that it works."""
+"""`gaia mcp add`: save a server, after connecting to it once."""
 
 from __future__ import annotations
 
@@ -38,17 +38,20 @@ class AddCommand(TyperCommand):
 
 SETTINGS = {"cls": AddCommand}
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call the server.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the new server.")]
 Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar='{"COMMAND LINE" | -- COMMAND [ARG...]}',
-        help="How to start it. No shell is involved.",
+        help="Command that starts it. No shell is involved.",
         show_default=False,
     ),
 ]
 EntryOption = Annotated[
-    str | None, typer.Option("--entry", metavar="JSON", help="The whole entry; also: --json '{…}'.", show_default=False)
+    str | None,
+    typer.Option(
+        "--entry", metavar="JSON", help="Take the whole entry as JSON; also: --json '{…}'.", show_default=False
+    ),
 ]
 DisabledOption = Annotated[bool, typer.Option("--disabled", help="Save it as disabled.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a server of the same name.")]

@@ -27,12 +27,14 @@ ArgsOption = Annotated[
     typer.Option(
         "--args",
         metavar="JSON",
-        help="All arguments as a JSON object, @FILE, or - for standard input.",
+        help="Take all arguments from a JSON object, @FILE, or - for stdin.",
         autocompletion=object_files,
     ),
 ]
-LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this tool is as it was locked.")]
-ReadOnlyOption = Annotated[bool, typer.Option("--read-only", help="Refuse unless the tool says that it only reads.")]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this tool matches the lock file.")]
+ReadOnlyOption = Annotated[
+    bool, typer.Option("--read-only", help="Refuse unless the tool declares that it only reads.")
+]
 
 
 class CallCommand(TyperCommand):
@@ -70,11 +72,11 @@ def call(
 ) -> None:
     """Call a tool and print what it returns.
 
-    Values become what the tool's schema says they are: numbers, booleans, lists, or text. Text goes to stdout as it is;
-    images, sound and other files are saved, and their paths printed.
+    Values are converted to the types of the tool's schema: numbers, booleans, lists, or text. Text is printed
+    unchanged; images, sound and other files are saved, and their paths printed.
 
-    With --locked the tool has to be what `gaia mcp lock` found; other tools of the server may have changed. With
-    --read-only its server has to mark it with readOnlyHint, which is a hint: only --locked makes sure that it stays.
+    With --locked the tool has to match the lock file of `gaia mcp lock`; other tools of the server may differ. With
+    --read-only the server has to set its readOnlyHint, which is a hint: only --locked makes sure that it stays.
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """

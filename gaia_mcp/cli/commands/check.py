@@ -1,4 +1,4 @@
-"""`gaia mcp test-client`: does a server work? A line for each check, for people and for builds."""
+"""`gaia mcp test-client`: test servers, with a line for each check, for people and for builds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Words = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-AllOption = Annotated[bool, typer.Option("--all", help="Every server that is not disabled, all at once.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Test every enabled server, all at once.")]
 CallToolOption = Annotated[
     str | None,
     typer.Option("--call", metavar="TOOL", help="Call this tool too.", show_default=False, autocompletion=check_tools),
 ]
-LockedOption = Annotated[bool, typer.Option("--locked", help="Fail unless all tools are as they were locked.")]
+LockedOption = Annotated[bool, typer.Option("--locked", help="Fail unless all tools match the lock file.")]
 JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
@@ -51,9 +51,9 @@ def check(
 ) -> None:
     """Test servers, step by step.
 
-    Start, negotiation, answer, tools and their schemas, prompts, resources, shutdown: ends with an error if any check
-    fails. Warns about names that may be taken for another server's, and texts that tell a model what to do or hide
-    something; with --locked, fails if the tools are not as `gaia mcp lock` found them.
+    Checks start, negotiation, answer, tools and their schemas, prompts, resources and shutdown, and fails if one of
+    these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
+    something. With --locked, fails if the tools do not match the lock file.
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """

@@ -20,8 +20,8 @@ ShellArgument = Annotated[
         autocompletion=shell_names,
     ),
 ]
-InstallOption = Annotated[bool, typer.Option("--install", help="Write it where that shell looks for it.")]
-UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Take all of that away again.")]
+InstallOption = Annotated[bool, typer.Option("--install", help="Install the script where that shell looks for it.")]
+UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Remove the script again.")]
 
 COMMON = (JSON,)
 
@@ -32,7 +32,7 @@ def completion(
     install: InstallOption = False,
     uninstall: UninstallOption = False,
 ) -> None:
-    """Have a TAB complete commands, servers, tools and arguments.
+    """Complete commands, servers, tools and arguments with TAB.
 
     Prints the script for a shell, or installs it for this user. A start file such as ~/.zshrc is changed only where
     the shell would not find the script otherwise, in one marked block.
@@ -62,14 +62,14 @@ def completion(
     else:
         changed = shellfiles.uninstall(there, shellfiles.start_files(chosen, there, os.environ))
         then, nothing = "", f"completion for {chosen} was not installed"
-    verb = "wrote" if install else "took it out of"
+    verb = "wrote" if install else "removed it from"
     said = f"{verb} {', '.join(shown(path) for path in changed)}" if changed else nothing
     facts = {"shell": chosen, "changed": [str(path) for path in changed]}
     done(said + then, **facts, **({"next": there.then} if install else {}))
 
 
 def _chosen(shell: str | None) -> str:
-    """The shell that is meant. Raises `UsageError` if that is none that we know."""
+    """The shell that is named, or that runs this. Raises `UsageError` for an unknown one."""
     from gaia_mcp.cli.completion.scripts import SHELLS
     from gaia_mcp.cli.status import UsageError
 
@@ -82,7 +82,7 @@ def _chosen(shell: str | None) -> str:
         except shellingham.ShellDetectionFailure:
             shell = os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119
             if not shell:
-                raise UsageError("it cannot be seen which shell this is", hint=hint) from None
+                raise UsageError("this shell could not be detected", hint=hint) from None
     shell = "powershell" if shell == "pwsh" else shell
     if shell not in SHELLS:
         raise UsageError(f"there is no completion for {shell!r}", hint=hint)

@@ -32,7 +32,7 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar='["COMMAND LINE" | -- COMMAND [ARG...]]',
-        help="How to start it from now on. No shell is involved.",
+        help="Command that starts it from now on. No shell is involved.",
         show_default=False,
     ),
 ]
@@ -41,12 +41,12 @@ UnsetOption = Annotated[
     typer.Option(
         "--unset",
         metavar="KEY",
-        help="Take this out of the entry: cwd, timeout, env.NAME, headers.NAME, …",
+        help="Remove this from the entry: cwd, timeout, env.NAME, headers.NAME, …",
         autocompletion=entry_keys,
     ),
 ]
 RenameOption = Annotated[
-    str | None, typer.Option("--rename", metavar="NAME", help="Call it so from now on.", show_default=False)
+    str | None, typer.Option("--rename", metavar="NAME", help="Rename the server.", show_default=False)
 ]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
@@ -67,8 +67,8 @@ def edit(
 ) -> None:
     """Change parts of a server's entry.
 
-    Everything that is not named stays as it is. The server has to work as changed, or nothing is saved. On a terminal,
-    without anything to change, the entry is opened in $VISUAL or $EDITOR.
+    What is not named stays as it is. If the changed server cannot be reached, nothing is saved. On a terminal, without
+    anything to change, the entry is opened in $VISUAL or $EDITOR.
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """

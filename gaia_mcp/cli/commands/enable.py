@@ -1,4 +1,4 @@
-"""`gaia mcp enable` and `gaia mcp disable`: which servers take part in commands about all of them."""
+"""`gaia mcp enable` and `gaia mcp disable`: which servers commands about all servers include."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ COMMON = (CONFIG, JSON)
 
 
 def enable(invocation: Invocation, names: Names) -> None:
-    """Have servers take part again in commands about all of them.
+    """Enable servers.
+
+    Commands about all servers include them again.
 
     Example: gaia mcp enable time
     """
@@ -24,9 +26,9 @@ def enable(invocation: Invocation, names: Names) -> None:
 
 
 def disable(invocation: Invocation, names: Names) -> None:
-    """Keep servers, but leave them out where nobody names them.
+    """Disable servers.
 
-    A server that is named is used all the same.
+    Commands about all servers leave them out. A command that names one still uses it.
 
     Example: gaia mcp disable time
     """

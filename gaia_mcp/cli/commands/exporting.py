@@ -1,4 +1,4 @@
-"""`gaia mcp export`: give servers to another host."""
+"""`gaia mcp export`: export servers to another host."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ AsOption = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-ProjectOption = Annotated[bool, typer.Option("--project", help="The host's file of the project in the working folder.")]
+ProjectOption = Annotated[
+    bool, typer.Option("--project", help="Use the host's file of the project in the working folder.")
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written, as a diff.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace servers of the same name that are different.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace servers of the same name that differ.")]
 ExpandOption = Annotated[
     bool, typer.Option("--expand", help="Write the values of variables that the host does not look up.")
 ]
@@ -48,9 +50,9 @@ def export(
     expand: ExpandOption = False,
     show_secrets: SecretsOption = False,
 ) -> None:
-    """Give servers to another host, in its own format.
+    """Export servers to another host, in its own format.
 
-    Only these entries of the host's file are touched. A variable that the host does not look up is left out, and said,
+    Only these entries of the host's file change. A variable that the host does not look up is left out with a note,
     unless --expand is given.
 
     Example: gaia mcp export time --to cursor

@@ -18,15 +18,15 @@ Folder = Annotated[
     Path | None,
     typer.Argument(metavar="[FOLDER]", help="The checkout. Default: the working folder.", show_default=False),
 ]
-CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; fail if a file is not as it would be.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Write nothing; fail if a file is out of date.")]
 
 COMMON = (JSON,)
 
 
 def generate(folder: Folder = None, check: CheckOption = False) -> None:
-    """Write the manual and the completion scripts of a checkout.
+    """Write the man pages, the completion scripts and the command table of a checkout.
 
-    They are made of the commands themselves, and always the same for the same commands.
+    They are made from the commands, and are always the same for the same commands.
 
     Example: gaia mcp generate --check
     """
@@ -34,19 +34,19 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
 
     root = folder or Path()
     if not (root / "gaia_mcp" / "cli").is_dir():
-        raise ConfigFileError(root.absolute(), "is no checkout of gaia-mcp", hint="name its folder")
+        raise ConfigFileError(root.absolute(), "is not a checkout of gaia-mcp", hint="name its folder")
     wanted = {name: text.encode() for name, text in generated().items()}
     differing = [name for name, data in wanted.items() if _held(root / name) != data]
     if check:
         if differing:
-            problem = f"not as the commands would have it: {', '.join(differing)}"
+            problem = f"out of date: {', '.join(differing)}"
             raise MCPError(problem, hint="write them with: gaia mcp generate")
-        done("all files are as they should be", checked=list(wanted))
+        done("all files are up to date", checked=list(wanted))
         return
     for name in differing:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(wanted[name])
-    done(f"wrote {', '.join(differing)}" if differing else "all files were as they should be", written=differing)
+    done(f"wrote {', '.join(differing)}" if differing else "all files were up to date", written=differing)
 
 
 def generated() -> dict[str, str]:

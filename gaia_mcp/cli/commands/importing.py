@@ -14,19 +14,19 @@ from gaia_mcp.cli.status import UsageError
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[{HOST | FILE}...]", help="Hosts such as cursor, or files of theirs.", autocompletion=host_names,
+        metavar="[{HOST | FILE}...]", help="Hosts such as cursor, or their files.", autocompletion=host_names,
         show_default=False,
     ),
 ]  # fmt: skip
 AllOption = Annotated[bool, typer.Option("--all", help="Import from every host that is found here.")]
 ServerOption = Annotated[
     list[str] | None,
-    typer.Option("--server", metavar="NAME", help="Only this server; may be repeated.", show_default=False),
+    typer.Option("--server", metavar="NAME", help="Import only this server; may be repeated.", show_default=False),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be saved, as a diff, and save nothing.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace servers of the same name that are different.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace servers of the same name that differ.")]
 ProjectOption = Annotated[
-    bool, typer.Option("--project", help="The hosts' files of the project in the working folder.")
+    bool, typer.Option("--project", help="Use the hosts' files of the project in the working folder.")
 ]
 
 COMMON = (CONFIG, JSON)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import EntryError, MCPError
 
-CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every server that is not disabled.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every enabled server.")]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -28,7 +28,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     """Show the configured servers.
 
-    Name, transport, state, and command or address. Never connects, unless told to. Secrets are not shown.
+    Prints name, transport, state, and command or URL. Connects only with --check. Secrets are not shown.
 
     Example: gaia mcp list --check
     """

@@ -1,4 +1,4 @@
-"""`gaia mcp lock`: approve the tools of servers as they are now, and write down what they are."""
+"""`gaia mcp lock`: approve the tools of servers as they are now, and record them in a lock file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="Servers.", autocompletion=server_names, show_default=False),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Every server that is not disabled, all at once.")]
-UpdateOption = Annotated[bool, typer.Option("--update", help="Approve what has changed, and show it.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Lock every enabled server, all at once.")]
+UpdateOption = Annotated[bool, typer.Option("--update", help="Approve the changes, and show them.")]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -28,10 +28,10 @@ def lock(
     lock_file: LockFileOption = None,
     update: UpdateOption = False,
 ) -> None:
-    """Write down what the tools of servers are, for --locked.
+    """Record the tools of servers in a lock file, for --locked.
 
-    A name, a title, a description, a schema or an annotation that changes afterwards is shown and refused, until
-    --update approves it. Other servers in the file stay as they are.
+    A name, title, description, schema or annotation that changes afterwards is shown and refused, until --update
+    approves it. Other servers in the file stay as they are.
 
     Example: gaia mcp lock time
     """

@@ -17,10 +17,16 @@ if TYPE_CHECKING:
 
 RunsOption = Annotated[
     int | None,
-    typer.Option("--runs", metavar="N", min=0, help="Only the last N runs. Default: all kept.", show_default=False),
+    typer.Option(
+        "--runs",
+        metavar="N",
+        min=0,
+        help="Show only the last N runs. Default: all that are stored.",
+        show_default=False,
+    ),
 ]
-FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written from now on.")]
-ClearOption = Annotated[bool, typer.Option("--clear", help="Forget what was kept.")]
+FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing what is written from now on.")]
+ClearOption = Annotated[bool, typer.Option("--clear", help="Delete the stored logs.")]
 
 # As fast as a person reads a new line, and too seldom to be felt by the machine.
 POLL_SECONDS = 0.2
@@ -37,8 +43,8 @@ def logs(
 ) -> None:
     """Show what a server wrote to stderr.
 
-    Of its last ten runs that wrote anything, the newest last; of each at most the last megabyte, without the server's
-    secrets. --follow ends with Ctrl-C, and with --json prints an object on each line.
+    Prints its last ten runs that wrote anything, the newest last; of each at most the last megabyte, without the
+    server's secrets. --follow ends with Ctrl-C, and with --json prints an object on each line.
 
     Example: gaia mcp logs time --runs 1
     """

@@ -23,8 +23,8 @@ def prompt(
 ) -> None:
     """Fill in a prompt and print it.
 
-    The text of its messages goes to stdout, each of several under the role that says it; images, sound and other files
-    are saved, and their paths printed.
+    Prints the text of its messages, each of several under its role. Images, sound and other files are saved, and their
+    paths printed.
 
     Example: gaia mcp prompt demo introduce name=Ada
     """

@@ -16,7 +16,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
     """Show the prompts of servers, with their arguments.
 
-    Arguments in brackets may be left out. Without a name, all servers are asked at once.
+    Arguments in brackets may be left out. Without a name, asks all enabled servers at once.
 
     Example: gaia mcp prompts demo
     """

@@ -36,8 +36,8 @@ def read(
 ) -> None:
     """Read a resource and print it.
 
-    Text goes to stdout as it is; images and other files are saved, and their paths printed. The arguments fill in a
-    template, as RFC 6570 says.
+    Text is printed unchanged; images and other files are saved, and their paths printed. The arguments are the values
+    of a template's variables (RFC 6570).
 
     Example: gaia mcp read demo demo://about
     """
@@ -65,7 +65,7 @@ def read(
 
 
 def _meant(entry: ServerEntry, uri: str) -> str:
-    """The resources that may have been meant, among those that were seen before."""
+    """A suggestion from the known resources of the server, empty if no URI is similar."""
     from gaia_mcp.names import did_you_mean
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache

@@ -1,4 +1,4 @@
-"""`gaia mcp record`: stand between a client and a server, and write down what they say to each other."""
+"""`gaia mcp record`: relay the messages between a client and a server, and record them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
-ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Write here, below what is recorded already.")]
+ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Append the recording to this file.")]
 
 COMMON = (CONFIG,)
 
 
 def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
-    """Record what a client and a server say to each other.
+    """Record the messages between a client and a server.
 
-    It is started in the server's place, by any client, starts the server itself, and passes everything on. Each time
-    it adds a conversation to FILE, for `gaia mcp replay`. The secrets in the server's own entry are left out; whatever
-    else is said is in the file, which only you can read.
+    Any client starts this command in place of the server. It starts the server itself, and relays every message. Each
+    run appends a conversation to FILE, for `gaia mcp replay`. The secrets in the server's entry are left out; all other
+    content is in the file, which only you can read.
 
     To record what `gaia mcp call` does: gaia mcp add recorded -- gaia mcp record time --to time.jsonl
 
@@ -38,7 +38,7 @@ def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
     entry = invocation.open_store().entry(name)
     recording = Recording(to, name, remark)
     if on_terminal(sys.stdin):
-        remark(f"recording {name} with whoever speaks MCP on standard input; Ctrl-C ends it")
+        remark(f"recording {name} for the MCP client on standard input; Ctrl-C ends it")
     pipes = GuardedPipes()
     with prestarted(entry, "record", _pass_stderr) as server:
         recording.secrets = server.secrets

@@ -1,4 +1,4 @@
-"""`gaia mcp remove`: forget servers."""
+"""`gaia mcp remove`: remove servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ COMMON = (CONFIG, JSON)
 
 
 def remove(invocation: Invocation, names: Names) -> None:
-    """Forget servers: all that are named, or none.
+    """Remove servers from the configuration.
+
+    If one of them does not exist, none is removed.
 
     Example: gaia mcp remove time
     """

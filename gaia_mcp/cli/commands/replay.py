@@ -17,10 +17,10 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `g
 def replay(file: FileArgument) -> None:
     """Serve a recorded conversation over stdio.
 
-    Every request is answered as it was answered then. It is known by its method and its arguments; the next recording
-    of it answers each time, the last one again and again; where FILE holds several conversations, the latest with such
-    a request counts. Progress, log messages and questions come as they came. To anything else the answer is an error
-    that names what there is.
+    Answers every request as it was answered then. A request is known by its method and its arguments; its recorded
+    responses are given in their order, and the last one is repeated. If FILE holds several conversations, the latest
+    with such a request counts. Progress, log messages and the server's requests come as recorded. The response to any
+    other request is an error that lists what was recorded.
 
     Example: gaia mcp replay time.jsonl
     """
@@ -42,9 +42,9 @@ def replay(file: FileArgument) -> None:
         hint = "record one with: gaia mcp record NAME --to FILE"
         raise ConfigFileError(file, str(cause), line=cause.line, column=1, hint=hint) from cause
     if is_cut:
-        remark(f"the last line of {file} was cut off, and is left out")
+        remark(f"the last line of {file} is incomplete, and is left out")
     if on_terminal(sys.stdin):
-        remark(f"replaying {transcripts[-1].server} to whoever speaks MCP on standard input; Ctrl-C ends it")
+        remark(f"replaying {transcripts[-1].server} to the MCP client on standard input; Ctrl-C ends it")
 
     pipes, player, lines = GuardedPipes(), Player(transcripts), LineBuffer()
     with suppress(BrokenPipeError):  # The client has gone.

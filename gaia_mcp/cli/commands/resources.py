@@ -16,7 +16,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def resources(invocation: Invocation, names: ServersArgument = None) -> None:
     """Show the resources of servers, and their templates.
 
-    Without a name, all servers are asked at once.
+    Without a name, asks all enabled servers at once.
 
     Example: gaia mcp resources demo
     """

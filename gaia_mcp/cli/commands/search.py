@@ -13,16 +13,18 @@ from gaia_mcp.cli.screen.output import remark, say, say_json
 if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
 
-Words = Annotated[list[str], typer.Argument(metavar="WORD...", help="What the tool is about; all of these occur.")]
+Words = Annotated[
+    list[str], typer.Argument(metavar="WORD...", help="Words to find; a tool has to contain all of them.")
+]
 
 COMMON = (CONFIG, JSON)
 
 
 def search(invocation: Invocation, words: Words) -> None:
-    """Find tools by words, among those of all servers.
+    """Search the tools of all servers.
 
-    Looks at names, descriptions and parameters, the best first. Never connects: it knows what add, tools and
-    test-client have seen. Exit code 7 if nothing is found.
+    Looks in names, descriptions and parameters, and prints the best match first. Never connects: it knows the tools
+    that add, tools and test-client have seen. Exit code 7 if no tool is found.
 
     Example: gaia mcp search issue create
     """

@@ -1,4 +1,4 @@
-"""`gaia mcp serve`: offer an agent as an MCP server over stdio."""
+"""`gaia mcp serve`: serve an agent as an MCP server over stdio."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Target = Annotated[
 KwargOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--kwarg", metavar="K=JSON", help="An argument for the class; text that is no JSON is taken as text.",
+        "--kwarg", metavar="K=JSON", help="Pass an argument to the class; what is not JSON is passed as text.",
     ),
 ]  # fmt: skip
 ReloadOption = Annotated[
-    bool, typer.Option("--reload", help="Load the agent anew when its files change; clients stay connected.")
+    bool, typer.Option("--reload", help="Reload the agent when its files change; clients stay connected.")
 ]
 
 PrintConfigOption = Annotated[
@@ -42,7 +42,7 @@ PrintConfigOption = Annotated[
     typer.Option(
         "--print-config",
         metavar="HOST",
-        help="Print the entry that makes a host such as cursor start this agent, and serve nothing.",
+        help="Print the entry for a host such as cursor, and serve nothing.",
         autocompletion=host_names,
         show_default=False,
     ),
@@ -55,7 +55,7 @@ def serve(
     reload: ReloadOption = False,
     print_config: PrintConfigOption = None,
 ) -> None:
-    """Offer an agent as an MCP server over stdin and stdout.
+    """Serve an agent as an MCP server over stdin and stdout.
 
     Any class with get_mcp_tool_definitions() and execute_mcp_tool() will do. What it prints goes to stderr.
 
@@ -77,7 +77,7 @@ def serve(
         print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
         return
     if on_terminal(sys.stdin):
-        remark(f"serving {target} to whoever speaks MCP on standard input; Ctrl-C ends it")
+        remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
 
     # The pipes are taken before anything of the agent's is imported.
     from gaia_mcp.server.stdio.process import StdioServer

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.session.session import Session
 
-CheckOption = Annotated[bool, typer.Option("--check", help="Connect to it, and show what it says about itself.")]
+CheckOption = Annotated[bool, typer.Option("--check", help="Connect to the server, and show how it describes itself.")]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
 def show(invocation: Invocation, name: ServerArgument, check: CheckOption = False) -> None:
-    """Show everything about one server.
+    """Show one server in full.
 
-    Its entry, with secrets hidden, and what is known of it. With --check also its version of MCP, what it offers, and
-    what it tells about its use.
+    Prints its entry, with secrets hidden, and the number of its tools, if known. With --check also its name, protocol
+    version, capabilities and instructions.
 
     Example: gaia mcp show demo --check
     """

@@ -1,4 +1,4 @@
-"""`gaia mcp tools`: what servers can do."""
+"""`gaia mcp tools`: the tools of servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.session.session import Session
 
-SchemaOption = Annotated[bool, typer.Option("--schema", help="Print each tool's whole input schema.")]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the whole input schema of each tool.")]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -21,7 +21,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def tools(invocation: Invocation, names: ServersArgument = None, schema: SchemaOption = False) -> None:
     """Show the tools of servers, as signatures.
 
-    Required parameters come first. Without a name, all servers are asked at once.
+    Required parameters come first. Without a name, asks all enabled servers at once.
 
     Example: gaia mcp tools time --schema
     """

@@ -1,4 +1,4 @@
-"""`gaia mcp trust` and `untrust`: say whether a project's own servers may be used."""
+"""`gaia mcp trust` and `untrust`: whether the servers of a project may be used."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ COMMON = (JSON,)
 
 
 def trust(invocation: Invocation, folder: Folder = None) -> None:
-    """Approve the servers that a project brings along.
+    """Approve the servers of a project.
 
-    They are shown as they are written now. A later change of the file has to be approved again.
+    Prints them as they are written now. When the file changes, it has to be approved again.
 
     Example: gaia mcp trust
     """
@@ -48,7 +48,7 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
     for name, entry in servers.items():
         read_entry(name, entry, project.path)
         if not invocation.as_json:
-            # Unmasked and uncut: whoever approves has to see all that would be run. As JSON it stays on its line.
+            # Unmasked and uncut: an approval is for all that would be run. As JSON it stays on its line.
             say(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
     approve(project)
     done(
@@ -59,7 +59,7 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
 
 
 def untrust(folder: Folder = None) -> None:
-    """Take the approval of a project's servers back.
+    """Revoke the approval of a project.
 
     Example: gaia mcp untrust
     """

@@ -1,4 +1,4 @@
-"""`gaia mcp watch`: what a server announces, line by line."""
+"""`gaia mcp watch`: the changes and log messages of a server, line by line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from gaia_mcp.cli.screen.output import remark
 
 Uris = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[URI...]", help="Resources to be told of.", show_default=False, autocompletion=resource_uris
-    ),
+    typer.Argument(metavar="[URI...]", help="Resources to watch.", show_default=False, autocompletion=resource_uris),
 ]
 ReadOption = Annotated[bool, typer.Option("--read", help="Also print the new text of a resource that has changed.")]
 LevelOption = Annotated[
@@ -22,7 +20,7 @@ LevelOption = Annotated[
     typer.Option(
         "--level",
         metavar="LEVEL",
-        help="The server's log messages from this level upwards.",
+        help="Print the server's log messages from this level upwards.",
         autocompletion=log_levels,
     ),
 ]
@@ -39,11 +37,11 @@ def watch(
     level: LevelOption = "info",
     restart: RestartOption = False,
 ) -> None:
-    """Print what a server announces, as it comes.
+    """Watch a server for changes and log messages.
 
-    It is held open, and each line is a change: of its tools, prompts or resources, with the names that came and went;
-    of the resources that are named; or a message for its log. Ends with Ctrl-C, with the server, or after --timeout.
-    With --json each line is an object.
+    Keeps the server open. Each line is a change of its tools, prompts or resources, with the names that were added and
+    removed; a change of a resource that is named; or a log message. Ends with Ctrl-C, with the server, or after
+    --timeout. With --json each line is an object.
 
     Example: gaia mcp watch demo --timeout 60
     """

@@ -12,19 +12,21 @@ from gaia_mcp.cli.options import a_number
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
 UrlOption = Annotated[
-    str | None, typer.Option("--url", metavar="URL", help="A server reached by HTTP.", show_default=False)
+    str | None, typer.Option("--url", metavar="URL", help="Connect to this URL over HTTP.", show_default=False)
 ]
 EnvOption = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="K[=V]", help="A variable for the server; K alone stores the reference ${K}."),
+    typer.Option("--env", metavar="K[=V]", help="Set a variable for the server; K alone stores the reference ${K}."),
 ]
-HeaderOption = Annotated[list[str] | None, typer.Option("--header", metavar="K:V", help="A header, with --url.")]
+HeaderOption = Annotated[
+    list[str] | None, typer.Option("--header", metavar="K:V", help="Send this header, with --url.")
+]
 CwdOption = Annotated[
     Path | None,
     typer.Option(
         "--cwd",
         metavar="DIR",
-        help="The folder in which it is started.",
+        help="Start the server in this folder.",
         show_default=False,
         autocompletion=folder_names,
     ),
@@ -33,7 +35,7 @@ RequestTimeoutOption = Annotated[
     float | None,
     typer.Option(
         "--request-timeout", metavar="SECONDS", min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS, callback=a_number,
-        help="Saved: the time for each of its requests.", show_default=False,
+        help="Save this time limit for each of its requests.", show_default=False,
     ),
 ]  # fmt: skip
 NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]

@@ -9,19 +9,19 @@ from gaia_mcp.cli.grammar.model import Argument, Command, Option
 
 VERSION = Option("version", ("--version",), "Print the version and leave.", is_eager=True)
 HELP = Option("help", ("--help",), "Show this message and exit.", is_eager=True)
-URL = Option("url", ("--url",), "A server reached by HTTP.", "URL")
-ENTRY = Option("entry", ("--entry",), "The whole entry; also: --json '{…}'.", "JSON")
+URL = Option("url", ("--url",), "Connect to this URL over HTTP.", "URL")
+ENTRY = Option("entry", ("--entry",), "Take the whole entry as JSON; also: --json '{…}'.", "JSON")
 ENV = Option(
-    "env", ("--env",), "A variable for the server; K alone stores the reference ${K}.", "K[=V]", is_repeatable=True
+    "env", ("--env",), "Set a variable for the server; K alone stores the reference ${K}.", "K[=V]", is_repeatable=True
 )
-HEADER = Option("header", ("--header",), "A header, with --url.", "K:V", is_repeatable=True)
+HEADER = Option("header", ("--header",), "Send this header, with --url.", "K:V", is_repeatable=True)
 CWD = Option(
-    "cwd", ("--cwd",), "The folder in which it is started.", "DIR", ("file_names.folder_names", "file_names.files")
+    "cwd", ("--cwd",), "Start the server in this folder.", "DIR", ("file_names.folder_names", "file_names.files")
 )
 REQUEST_TIMEOUT = Option(
     "request_timeout",
     ("--request-timeout",),
-    "Saved: the time for each of its requests.",
+    "Save this time limit for each of its requests.",
     "SECONDS",
     bounds=(0.01, 600),
 )
@@ -30,66 +30,66 @@ NO_CHECK = Option("no_check", ("--no-check",), "Save without connecting.")
 FORCE = Option("force", ("--force",), "Replace a server of the same name.")
 CONFIG = Option("config", ("--config",), "Use this file of servers, and no project's.", "PATH", ("file_names.files",))
 AS_JSON = Option("as_json", ("--json",), "Print the answer as JSON.")
-QUIET = Option("quiet", ("--quiet",), "Say nothing but the answer and errors.")
+QUIET = Option("quiet", ("--quiet",), "Print nothing but the answer and errors.")
 TIMEOUT = Option(
     "timeout",
     ("--timeout",),
-    "Ask for no longer than this, all steps together. Default: 30, or what the entry says, for each request.",
+    "Limit the time of all steps together. Default: 30, or the entry's, per request.",
     "SECONDS",
     bounds=(0.01, 86400.0),
 )
 DEBUG = Option("debug", ("--debug",), "Show tracebacks and what servers write to stderr.")
-CHECK = Option("check", ("--check",), "Connect to every server that is not disabled.")
-CHECK_2 = Option("check", ("--check",), "Connect to it, and show what it says about itself.")
+CHECK = Option("check", ("--check",), "Connect to every enabled server.")
+CHECK_2 = Option("check", ("--check",), "Connect to the server, and show how it describes itself.")
 UNSET = Option(
     "unset",
     ("--unset",),
-    "Take this out of the entry: cwd, timeout, env.NAME, headers.NAME, …",
+    "Remove this from the entry: cwd, timeout, env.NAME, headers.NAME, …",
     "KEY",
     ("sources.entry_keys",),
     is_repeatable=True,
 )
-RENAME = Option("rename", ("--rename",), "Call it so from now on.", "NAME")
+RENAME = Option("rename", ("--rename",), "Rename the server.", "NAME")
 EVERYTHING = Option("everything", ("--all",), "Import from every host that is found here.")
-SERVER = Option("server", ("--server",), "Only this server; may be repeated.", "NAME", is_repeatable=True)
+SERVER = Option("server", ("--server",), "Import only this server; may be repeated.", "NAME", is_repeatable=True)
 DRY_RUN = Option("dry_run", ("--dry-run",), "Show what would be saved, as a diff, and save nothing.")
-FORCE_2 = Option("force", ("--force",), "Replace servers of the same name that are different.")
-PROJECT = Option("project", ("--project",), "The hosts' files of the project in the working folder.")
+FORCE_2 = Option("force", ("--force",), "Replace servers of the same name that differ.")
+PROJECT = Option("project", ("--project",), "Use the hosts' files of the project in the working folder.")
 TO = Option(
     "to", ("--to",), "Write into this host's file.", "{HOST | FILE}", ("sources.host_names", "file_names.files")
 )
 AS_HOST = Option("as_host", ("--as",), "Print what to paste into this host's file.", "HOST", ("sources.host_names",))
-PROJECT_2 = Option("project", ("--project",), "The host's file of the project in the working folder.")
+PROJECT_2 = Option("project", ("--project",), "Use the host's file of the project in the working folder.")
 DRY_RUN_2 = Option("dry_run", ("--dry-run",), "Show what would be written, as a diff.")
 EXPAND = Option("expand", ("--expand",), "Write the values of variables that the host does not look up.")
 SHOW_SECRETS = Option("show_secrets", ("--show-secrets",), "With --as: print secrets rather than ****.")
-SCHEMA = Option("schema", ("--schema",), "Print each tool's whole input schema.")
+SCHEMA = Option("schema", ("--schema",), "Print the whole input schema of each tool.")
 ARGS = Option(
     "args",
     ("--args",),
-    "All arguments as a JSON object, @FILE, or - for standard input.",
+    "Take all arguments from a JSON object, @FILE, or - for stdin.",
     "JSON",
     ("file_names.object_files",),
 )
 OUTPUT_DIR = Option(
     "output_dir",
     ("--output-dir",),
-    "Where images, sound and other files go. Default: the working folder.",
+    "Save images, sound and other files here. Default: the working folder.",
     "DIR",
     ("file_names.folder_names", "file_names.files"),
 )
-LOCKED = Option("locked", ("--locked",), "Refuse unless this tool is as it was locked.")
+LOCKED = Option("locked", ("--locked",), "Refuse unless this tool matches the lock file.")
 LOCK_FILE = Option(
     "lock_file",
     ("--lock-file",),
-    "The file of locked tools. Default: mcp.lock.json in the working folder.",
+    "Use this lock file. Default: mcp.lock.json in the working folder.",
     "PATH",
     ("file_names.files",),
 )
-READ_ONLY = Option("read_only", ("--read-only",), "Refuse unless the tool says that it only reads.")
+READ_ONLY = Option("read_only", ("--read-only",), "Refuse unless the tool declares that it only reads.")
 READ = Option("read", ("--read",), "Also print the new text of a resource that has changed.")
 LEVEL = Option(
-    "level", ("--level",), "The server's log messages from this level upwards.", "LEVEL", ("sources.log_levels",)
+    "level", ("--level",), "Print the server's log messages from this level upwards.", "LEVEL", ("sources.log_levels",)
 )
 RESTART = Option("restart", ("--restart",), "Start the server again when it has ended.")
 TIMEOUT_2 = Option(
@@ -99,35 +99,34 @@ TIMEOUT_2 = Option(
     "SECONDS",
     bounds=(0.01, 86400.0),
 )
-RUNS = Option("runs", ("--runs",), "Only the last N runs. Default: all kept.", "N")
-FOLLOW = Option("follow", ("--follow", "-f"), "Go on with what is written from now on.")
-CLEAR = Option("clear", ("--clear",), "Forget what was kept.")
-EVERY = Option("every", ("--all",), "Every server that is not disabled, all at once.")
+RUNS = Option("runs", ("--runs",), "Show only the last N runs. Default: all that are stored.", "N")
+FOLLOW = Option("follow", ("--follow", "-f"), "Keep printing what is written from now on.")
+CLEAR = Option("clear", ("--clear",), "Delete the stored logs.")
+EVERY = Option("every", ("--all",), "Test every enabled server, all at once.")
 CALL_TOOL = Option("call_tool", ("--call",), "Call this tool too.", "TOOL", ("sources.check_tools",))
-LOCKED_2 = Option("locked", ("--locked",), "Fail unless all tools are as they were locked.")
+LOCKED_2 = Option("locked", ("--locked",), "Fail unless all tools match the lock file.")
 JUNIT = Option("junit", ("--junit",), "Write JUnit XML for a build server.", "FILE", ("file_names.files",))
-UPDATE = Option("update", ("--update",), "Approve what has changed, and show it.")
-TO_2 = Option(
-    "to", ("--to",), "Write here, below what is recorded already.", "FILE", ("file_names.files",), is_required=True
-)
+EVERY_2 = Option("every", ("--all",), "Lock every enabled server, all at once.")
+UPDATE = Option("update", ("--update",), "Approve the changes, and show them.")
+TO_2 = Option("to", ("--to",), "Append the recording to this file.", "FILE", ("file_names.files",), is_required=True)
 KWARG = Option(
     "kwarg",
     ("--kwarg",),
-    "An argument for the class; text that is no JSON is taken as text.",
+    "Pass an argument to the class; what is not JSON is passed as text.",
     "K=JSON",
     is_repeatable=True,
 )
-RELOAD = Option("reload", ("--reload",), "Load the agent anew when its files change; clients stay connected.")
+RELOAD = Option("reload", ("--reload",), "Reload the agent when its files change; clients stay connected.")
 PRINT_CONFIG = Option(
     "print_config",
     ("--print-config",),
-    "Print the entry that makes a host such as cursor start this agent, and serve nothing.",
+    "Print the entry for a host such as cursor, and serve nothing.",
     "HOST",
     ("sources.host_names",),
 )
-INSTALL = Option("install", ("--install",), "Write it where that shell looks for it.")
-UNINSTALL = Option("uninstall", ("--uninstall",), "Take all of that away again.")
-CHECK_3 = Option("check", ("--check",), "Write nothing; fail if a file is not as it would be.")
+INSTALL = Option("install", ("--install",), "Install the script where that shell looks for it.")
+UNINSTALL = Option("uninstall", ("--uninstall",), "Remove the script again.")
+CHECK_3 = Option("check", ("--check",), "Write nothing; fail if a file is out of date.")
 
 PROGRAM = Command(
     "Tools for MCP, the Model Context Protocol.",
@@ -162,7 +161,7 @@ PROGRAM = Command(
                     "Show the configured servers.", options=(CHECK, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP)
                 ),
                 "show": Command(
-                    "Show everything about one server.",
+                    "Show one server in full.",
                     (Argument("name", ("sources.server_names",), is_required=True),),
                     (CHECK_2, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP),
                 ),
@@ -190,17 +189,17 @@ PROGRAM = Command(
                     ),
                 ),
                 "enable": Command(
-                    "Have servers take part again in commands about all of them.",
+                    "Enable servers.",
                     (Argument("names", ("sources.server_names",), is_required=True, takes_many=True),),
                     (CONFIG, AS_JSON, QUIET, DEBUG, HELP),
                 ),
                 "disable": Command(
-                    "Keep servers, but leave them out where nobody names them.",
+                    "Disable servers.",
                     (Argument("names", ("sources.server_names",), is_required=True, takes_many=True),),
                     (CONFIG, AS_JSON, QUIET, DEBUG, HELP),
                 ),
                 "remove": Command(
-                    "Forget servers: all that are named, or none.",
+                    "Remove servers from the configuration.",
                     (Argument("names", ("sources.server_names",), is_required=True, takes_many=True),),
                     (CONFIG, AS_JSON, QUIET, DEBUG, HELP),
                 ),
@@ -210,7 +209,7 @@ PROGRAM = Command(
                     (EVERYTHING, SERVER, DRY_RUN, FORCE_2, PROJECT, CONFIG, AS_JSON, QUIET, DEBUG, HELP),
                 ),
                 "export": Command(
-                    "Give servers to another host, in its own format.",
+                    "Export servers to another host, in its own format.",
                     (Argument("names", ("sources.server_names",), is_required=True, takes_many=True),),
                     (
                         TO,
@@ -228,12 +227,12 @@ PROGRAM = Command(
                     ),
                 ),
                 "trust": Command(
-                    "Approve the servers that a project brings along.",
+                    "Approve the servers of a project.",
                     (Argument("folder", ("file_names.folder_names", "file_names.files")),),
                     (AS_JSON, QUIET, DEBUG, HELP),
                 ),
                 "untrust": Command(
-                    "Take the approval of a project's servers back.",
+                    "Revoke the approval of a project.",
                     (Argument("folder", ("file_names.folder_names", "file_names.files")),),
                     (AS_JSON, QUIET, DEBUG, HELP),
                 ),
@@ -243,7 +242,7 @@ PROGRAM = Command(
                     (SCHEMA, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP),
                 ),
                 "search": Command(
-                    "Find tools by words, among those of all servers.",
+                    "Search the tools of all servers.",
                     (Argument("words", is_required=True, takes_many=True),),
                     (CONFIG, AS_JSON, QUIET, DEBUG, HELP),
                 ),
@@ -284,7 +283,7 @@ PROGRAM = Command(
                     (OUTPUT_DIR, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP),
                 ),
                 "watch": Command(
-                    "Print what a server announces, as it comes.",
+                    "Watch a server for changes and log messages.",
                     (
                         Argument("name", ("sources.server_names",), is_required=True),
                         Argument("uris", ("sources.resource_uris",), takes_many=True),
@@ -302,12 +301,12 @@ PROGRAM = Command(
                     (EVERY, CALL_TOOL, LOCKED_2, LOCK_FILE, JUNIT, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP),
                 ),
                 "lock": Command(
-                    "Write down what the tools of servers are, for --locked.",
+                    "Record the tools of servers in a lock file, for --locked.",
                     (Argument("names", ("sources.server_names",), takes_many=True),),
-                    (EVERY, LOCK_FILE, UPDATE, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP),
+                    (EVERY_2, LOCK_FILE, UPDATE, CONFIG, AS_JSON, QUIET, TIMEOUT, DEBUG, HELP),
                 ),
                 "record": Command(
-                    "Record what a client and a server say to each other.",
+                    "Record the messages between a client and a server.",
                     (Argument("name", ("sources.server_names",), is_required=True),),
                     (TO_2, CONFIG, DEBUG, HELP),
                 ),
@@ -317,17 +316,17 @@ PROGRAM = Command(
                     (DEBUG, HELP),
                 ),
                 "serve": Command(
-                    "Offer an agent as an MCP server over stdin and stdout.",
+                    "Serve an agent as an MCP server over stdin and stdout.",
                     (Argument("target", ("sources.agent_names",), is_required=True),),
                     (KWARG, RELOAD, PRINT_CONFIG, DEBUG, HELP),
                 ),
                 "completion": Command(
-                    "Have a TAB complete commands, servers, tools and arguments.",
+                    "Complete commands, servers, tools and arguments with TAB.",
                     (Argument("shell", ("sources.shell_names",)),),
                     (INSTALL, UNINSTALL, AS_JSON, QUIET, DEBUG, HELP),
                 ),
                 "generate": Command(
-                    "Write the manual and the completion scripts of a checkout.",
+                    "Write the man pages, the completion scripts and the command table of a checkout.",
                     (Argument("folder", ("file_names.files",)),),
                     (CHECK_3, AS_JSON, QUIET, DEBUG, HELP),
                     is_listed=False,

@@ -69,7 +69,7 @@ def test_it_is_installed_once_and_taken_away_again(gaia: Gaia, shell: str) -> No
     assert "already" in again.stdout
     assert files_in(gaia.home) == installed
 
-    assert gaia("completion", shell, "--uninstall").stdout.startswith("took it out of ~/")
+    assert gaia("completion", shell, "--uninstall").stdout.startswith("removed it from ~/")
     assert files_in(gaia.home) == {}
     assert "not installed" in gaia("completion", shell, "--uninstall").stdout
 

@@ -47,7 +47,7 @@ def test_the_files_are_written_and_then_are_as_they_should_be(gaia: Gaia, checko
 
     assert (ran.code, ran.json) == (0, {"written": list(generated())})
     assert gaia("generate", "--check", "--json").json == {"checked": list(generated())}
-    assert gaia("generate").stdout == "all files were as they should be\n"
+    assert gaia("generate").stdout == "all files were up to date\n"
     assert gaia("generate", "--check").code == 0
 
 
@@ -61,7 +61,7 @@ def test_a_check_names_what_differs_and_writes_nothing(gaia: Gaia, checkout: Pat
 
     assert (ran.code, ran.stdout) == (1, "")
     assert ran.errors == [
-        "error: not as the commands would have it: man/gaia-mcp.1, man/gmcp.1",
+        "error: out of date: man/gaia-mcp.1, man/gmcp.1",
         "hint: write them with: gaia mcp generate",
     ]
     assert (checkout / "man" / "gaia-mcp.1").read_text() == "old"
@@ -73,7 +73,7 @@ def test_a_folder_that_is_no_checkout_is_left_alone(gaia: Gaia) -> None:
     ran = gaia("generate")
 
     assert ran.code == 3
-    assert f"{gaia.cwd}: is no checkout" in ran.errors[0]
+    assert f"{gaia.cwd}: is not a checkout" in ran.errors[0]
     assert list(gaia.cwd.iterdir()) == []
 
 

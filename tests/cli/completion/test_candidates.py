@@ -117,7 +117,7 @@ def test_the_word_mcp_may_be_left_out(known: None) -> None:
 
 def test_options_are_those_of_the_command_each_once(known: None) -> None:
     """Ours: with their help, the given ones left out unless they may be repeated."""
-    assert described("mcp", "list", "--ch") == {"--check": "Connect to every server that is not disabled."}
+    assert described("mcp", "list", "--ch") == {"--check": "Connect to every enabled server."}
     assert after("mcp", "list", "--check", "--ch") == []
     assert "--help" in after("mcp", "list", "")
     assert after("mcp", "serve", "demo", "--kwarg", "a=1", "--kw") == ["--kwarg"]

@@ -104,7 +104,7 @@ def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is(shown: Shown) -
     page = shown("gaia-mcp.1").partition("\nCOMMANDS\n")[2]
 
     assert page.count("Use this file of servers, and no project's.") == 0
-    assert page.count("Print each tool's whole input schema.") == 1
+    assert page.count("Print the whole input schema of each tool.") == 1
 
 
 def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
