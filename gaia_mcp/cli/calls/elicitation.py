@@ -1,4 +1,4 @@
-"""A server's questions, asked on the terminal; declined where there is nobody to ask."""
+"""Elicitation: the questions of a server to a person, asked on the terminal. Without a terminal they are declined."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 DECLINED = {"action": "decline"}
 CANCELLED = {"action": "cancel"}
 _TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
-# How soon a question notices that nobody waits for its answer any more.
+# How soon a question notices that its answer is no longer wanted.
 LOOK_SECONDS = 0.1
 
-# Shows a question and returns what somebody types.
+# Shows a question and returns what is typed.
 Ask = Callable[[str], str]
 
 
 def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """What answers the questions of `server`."""
+    """The function that answers the questions of `server`."""
 
     def ask(params: dict[str, Any]) -> dict[str, Any]:
         waiting.hide()
         message = one_line(str(params.get("message", "")), 1000)
         if not (on_terminal(sys.stdin) and on_terminal(sys.stderr)):
-            remark(f"server {server!r} asked, and nobody is there to answer: {message}")
+            remark(f"server {server!r} asked a question, and there is no terminal to answer it: {message}")
             return DECLINED
         typer.echo(f"server {server!r} asks: {message}", err=True)
         try:
@@ -46,7 +46,7 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
                 return _ask_to_open(str(params.get("url", "")), _asked_while(waiting))
             return _ask_form(params.get("requestedSchema"), _asked_while(waiting))
         except (EOFError, KeyboardInterrupt) as left:
-            # The terminal is still in the line of the question.
+            # The cursor is still in the line of the question.
             typer.echo(err=True)
             if isinstance(left, KeyboardInterrupt):
                 raise
@@ -57,7 +57,7 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
 
 def _asked_while(waiting: Waiting) -> Ask:
     def ask(question: str) -> str:
-        """Raises `EOFError` at Ctrl-D, and once the command is on its way out: what is typed then is for the shell."""
+        """Raises `EOFError` at Ctrl-D, and once the command is ending: what is typed then is for the shell."""
         typer.echo(f"{question}: ", nl=False, err=True)
         # Only Windows cannot wait for a terminal. We may be in a thread, which no signal reaches.
         while os.name != "nt" and not select.select([sys.stdin], [], [], LOOK_SECONDS)[0] and not waiting.is_leaving:
@@ -81,7 +81,7 @@ def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
 
 
 def _ask_to_open(url: str, ask: Ask) -> dict[str, Any]:
-    """Show the whole address. Whether and where to open it is the person's business."""
+    """Show the whole URL. The person opens it, or does not."""
     from urllib.parse import urlsplit
 
     typer.echo(f"  {clean(url)}", err=True)
@@ -89,7 +89,7 @@ def _ask_to_open(url: str, ask: Ask) -> dict[str, Any]:
         host = urlsplit(url).hostname
     except ValueError:
         host = None
-    typer.echo(f"  (on {host}; never enter there what you would not tell that site)", err=True)
+    typer.echo(f"  (on {host}; enter nothing there that you would not give to this site)", err=True)
     return {"action": "accept"} if _is_confirmed("Will you open it yourself?", ask, default=False) else DECLINED
 
 
@@ -122,7 +122,7 @@ def _ask_field(name: str, field: dict[str, Any], ask: Ask, *, is_required: bool)
             if not is_required:
                 return None
             if held is None:
-                typer.echo("  it wants an answer", err=True)
+                typer.echo("  an answer is required", err=True)
                 continue
         value = _read(text, field)
         try:

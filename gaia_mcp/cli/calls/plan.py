@@ -1,4 +1,4 @@
-"""What a call is before its server is there: whose, which tool, with what. Knows the command line and files."""
+"""A call as the command line gives it, before its server is started: the server, the tool, and the arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
 
 
 class Plan(NamedTuple):
-    """A call that makes sense so far; `base` is what `--args` gives, `assignments` go over it."""
+    """A call of a configured server. `base` is the object of `--args`, whose members `assignments` replace."""
 
     entry: ServerEntry
     tool: str
@@ -48,7 +48,7 @@ def assignment(word: str) -> Assignment:
 
 
 def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The arguments as a tool's schema wants them, over `base`; files are read. Raises `UsageError`."""
+    """The arguments in the types of a tool's schema, over `base`; files are read. Raises `UsageError`."""
     from gaia_mcp.toolspec.arguments import typed_arguments
 
     try:

@@ -1,4 +1,4 @@
-"""The promise that tools are still what somebody has approved: `--locked` of several commands, and its file."""
+"""Tools that must be as they were approved: `--locked` of several commands, and the lock file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LockedTools:
-    """What a lock file says about the tools of each server."""
+    """The tools of each server in a lock file."""
 
     def __init__(self, path: Path, servers: Mapping[str, LockedServer]) -> None:
         self.path = path
@@ -25,9 +25,9 @@ class LockedTools:
 
     @classmethod
     def wanted(cls, is_locked: bool, path: Path | None) -> LockedTools | None:
-        """What `--locked` and `--lock-file` ask for; naming a file means that it is to be kept to.
+        """The tools that `--locked` demands, and `--lock-file`, which implies it; None without these options.
 
-        Raises `ConfigFileError` for a file that is not there, or cannot be relied on.
+        Raises `ConfigFileError` for a file that does not exist, or is invalid.
         """
         if not is_locked and path is None:
             return None
@@ -57,8 +57,9 @@ class LockedTools:
             raise changed(server, changes, self.path)
 
     def check_tool(self, server: str, tool: MCPTool) -> None:
-        """Raises `ContractError` unless this tool is as it was locked, whatever has become of the others, and shows
-        how it differs on stderr.
+        """Raises `ContractError` unless this tool is as it was locked, and prints the difference to stderr.
+
+        Other tools of the server may have changed.
         """
         from gaia_mcp.cli.screen.output import to_stderr
         from gaia_mcp.toolspec.contract import as_lines, as_objects, tool_difference
@@ -101,7 +102,7 @@ def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractE
 
 
 def _named(path: Path) -> str:
-    """How the lock file is named on a command line, if it has to be."""
+    """The option that names the lock file, empty for the usual one."""
     import shlex
 
     return "" if path == lock_path(None) else f"--lock-file {shlex.quote(str(path))}"

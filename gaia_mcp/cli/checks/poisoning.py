@@ -1,4 +1,4 @@
-"""Two checks of `test-client` that look at tools with distrust: at what they say, and at whom their names resemble."""
+"""The checks of `test-client` for tool poisoning: in the texts of tools, and in names that resemble other names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The specification's own recommendation for a tool's name.
 MAX_NAME_CHARS = 128
-# Of tools that share a problem this many are named; who has more of them can look for the rest.
+# Of tools that share a problem this many are named; one line has no room for more.
 MAX_NAMED = 5
 
 
@@ -31,7 +31,7 @@ class Known(NamedTuple):
 
 
 def known_tools(store: ConfigStore) -> dict[str, list[Known]]:
-    """The tools of all configured servers that were seen before, by what remains of their names."""
+    """The tools of all configured servers as far as they are remembered, by their folded names."""
     found: dict[str, list[Known]] = {}
     for name, entry in store.entries().items():
         if isinstance(entry, EntryError):
@@ -42,7 +42,7 @@ def known_tools(store: ConfigStore) -> dict[str, list[Known]]:
 
 
 def texts_checked(tools: Sequence[MCPTool]) -> tuple[str, str]:
-    """Outcome and detail of the check on what the tools' definitions say."""
+    """Outcome and detail of the check on the texts in the tools' definitions."""
     found = [f"{visible(tool.name)!r}: {one}" for tool in tools for one in suspicions(tool.definition)]
     if not found:
         return OK, "nothing suspicious"
@@ -70,7 +70,7 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
 
 
 def _is_same(tool: MCPTool, other: Known) -> bool:
-    """Whether two servers have the very same tool, as two entries for one program have."""
+    """Whether two servers have the same tool, as two entries for one program have."""
     try:
         return canonical_tool(tool.definition) == canonical_tool(other.definition)
     except Undefinable:

@@ -60,19 +60,19 @@ class Report:
             return first.error
         count = len(self.failures)
         more = f" (and {count - 1} more)" if count > 1 else ""
-        # What a tool says of a call may be about the arguments.
+        # What a tool reports may be due to the arguments.
         by_hand = f"try it by hand: {to_type('call', self.server, more='TOOL')}"
         hint = by_hand if first.name == "call" else "tell its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
     def add(self, check: Check, on_check: Callable[[Check], None] | None = None) -> None:
-        """One more check, of which `on_check` hears."""
+        """Add a check, and call `on_check` with it."""
         self.checks.append(check)
         if on_check is not None:
             on_check(check)
 
     def as_object(self) -> dict[str, Any]:
-        """This as JSON shows it."""
+        """The report in its JSON form."""
         shown = []
         for check in self.checks:
             row: dict[str, Any] = {
@@ -88,7 +88,7 @@ class Report:
 
 
 def untried(error: MCPError) -> Check:
-    """The only check of a server that could not even be tried."""
+    """The only check of a server whose process could not be started."""
     return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)
 
 

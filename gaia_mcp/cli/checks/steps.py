@@ -1,4 +1,4 @@
-"""The checks of `test-client`: what is tried with a server, in order, and what came of it."""
+"""The checks of `test-client`, in their order: each step of a connection, then what the server offers, then its end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.session import Session
 
-# Many servers that end at once on a busy machine hold each other up, and none of them is to blame.
+# Many servers that end at once on a busy machine delay each other, through no fault of their own.
 LEAVING_SECONDS = 3.0
 
 
@@ -50,7 +50,7 @@ class CallWanted(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What is to be tried beside what always is: a call, a contract; `known` are the tools of all servers by name."""
+    """The checks on request: a call, the locked tools. `known` are the tools of all servers, by name."""
 
     call: CallWanted | None
     locked_tools: LockedTools | None
@@ -66,7 +66,7 @@ class _Checker:
         self._on_check = on_check
 
     def run(self, wanted: Wanted) -> None:
-        """All of them. What makes the following ones senseless ends them."""
+        """Do all checks, up to a failure that makes the following ones pointless."""
         if not self._try("start", self._start) or not self._try("negotiation", self._negotiate):
             return
         self._try("answer", self._answer)
@@ -86,21 +86,22 @@ class _Checker:
         if "resources" in self.session.capabilities:
             self._try("resources", lambda: self._listed("resources/list", "uri"))
             self._try("templates", self._templates)
-        # A tool that nobody has approved is not called.
+        # A tool that is not as it was approved is not called.
         if (call := wanted.call) is not None and is_as_locked:
             self._try("call", lambda: self._call(call, tools))
 
     def end(self) -> None:
-        """Stop the server, and say how that went and what it wrote beside the protocol."""
+        """Stop the server; check how it ended, and what it wrote to stdout that is not MCP."""
         began = time.monotonic()
         was_open = self.session.peer is not None
         in_trouble = self._is_silent()
         stopped = self.session.close(IMPATIENT_GRACE_SECONDS if in_trouble else LEAVING_SECONDS)
         if stopped is not None:
             outcome, detail = OK, f"{stopped.how}, status {stopped.returncode}"
-            # Of a group that has got our signal, some are gone sooner than others; only who left in peace left them.
+            # After a signal to the group, some processes end later than others. They count as left behind only by a
+            # server that ended by itself.
             if stopped.how in ("on SIGTERM", "on SIGKILL"):
-                outcome, detail = WARN, f"it stayed after its input had ended, and was stopped {stopped.how}"
+                outcome, detail = WARN, f"it did not end with its input, and was stopped {stopped.how}"
             elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
             self._add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
@@ -110,7 +111,7 @@ class _Checker:
             self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
 
     def _is_silent(self) -> bool:
-        """Whether the server has left something without an answer, so that it is not waited for again."""
+        """Whether the server has left a request without a response, so that it is not waited for again."""
         return any(isinstance(check.error, (DeadlineError, ConnectError)) for check in self.report.checks)
 
     def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
@@ -188,7 +189,7 @@ class _Checker:
             suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
             raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
         arguments = typed(wanted.arguments, tool.input_schema)
-        # Of a schema that cannot be used its own check tells; as with `call`, the tool is called all the same.
+        # A schema that cannot be used fails its own check; as with `call`, the tool is called all the same.
         with suppress(SchemaError):
             check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments)
         result = self.session.call(tool.name, arguments)

@@ -1,4 +1,4 @@
-"""What several servers have, side by side: asked at once, shown one after the other."""
+"""The tools, prompts or resources of several servers: asked for at once, printed one server after the other."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INDENT = 2
 
 
 class Inventory(NamedTuple):
-    """What one server has, and what was odd about its answer, in words."""
+    """The items of one server, and the problems of its lists, in words."""
 
     items: Sequence[Any]
     problems: Sequence[str]
@@ -121,7 +121,7 @@ def signature_lines(text: str) -> list[str]:
 
 
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
-    """A description under its name: to a person scanning a list the first line, to a pipe, or `whole`, all of it."""
+    """A description under its name: on a terminal the first line, in a pipe or with `whole` all of it."""
     import sys
 
     from gaia_mcp.cli.screen.terminal import fitted, on_terminal

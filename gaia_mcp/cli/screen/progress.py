@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from gaia_mcp.protocol.events import Progressed
 
-# Whoever is answered within this time does not want to see a line flash by.
+# A line that flashes by disturbs; most answers come within this time.
 QUIET_SECONDS = 0.7
-# From here on somebody asks what takes so long: the server's log may know.
+# From here on a person wonders what takes so long: the server's log may tell.
 LONG_SECONDS = 2.0
 REDRAW_SECONDS = 0.125
 # Room for the ^C that a terminal echoes; on a full line it would push ours out of our reach.
@@ -54,7 +54,7 @@ class Waiting:
         self._done = 0.0
         self._total: float | None = None
         self._text = ""
-        # Whom it waits for, and how the last line of each one's log is asked for.
+        # The servers that it waits for, each with the function that returns the last line of its log.
         self._servers: dict[str, Callable[[], str]] = {}
 
     def __enter__(self) -> Self:
@@ -85,12 +85,12 @@ class Waiting:
         self.rename(what)
 
     def progressed(self, progress: Progressed) -> None:
-        """A server says how far it has got."""
+        """A server has reported its progress."""
         with self._lock:
             self._done, self._total, self._text = progress.progress, progress.total, progress.text
 
     def begin(self, server: str, last_line: Callable[[], str]) -> None:
-        """It waits for `server` too, the end of whose log `last_line` tells."""
+        """It waits for `server` too; `last_line` returns the end of its log."""
         with self._lock:
             self._servers[server] = last_line
 
@@ -170,4 +170,4 @@ def _write(text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
     except (OSError, ValueError):
-        return  # Nobody looks any more.
+        return  # The terminal has gone.

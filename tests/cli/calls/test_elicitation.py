@@ -176,7 +176,7 @@ def test_what_is_typed_becomes_what_the_field_wants(
 def test_only_what_is_not_required_may_be_left_empty(gaia: Gaia, terminal: tuple[Person, int]) -> None:
     """Spec, elicitation: the schema says which fields are required. Ours: one that is left empty is asked for again."""
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
-    steps = [("a [string]", b"\n"), ("b [string]", b"\n"), ("wants an answer", b""), ("b [string]", b"x\n")]
+    steps = [("a [string]", b"\n"), ("b [string]", b"\n"), ("an answer is required", b""), ("b [string]", b"x\n")]
 
     assert filled_in(gaia, terminal, schema, steps) == {"b": "x"}
 

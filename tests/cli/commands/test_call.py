@@ -268,7 +268,7 @@ def test_a_question_is_declined_where_nobody_is_there(gaia: Gaia) -> None:
 
         assert ran.code == 0, ran
         assert "decline" in ran.stdout
-        assert "nobody is there to answer" in ran.stderr
+        assert "there is no terminal to answer it" in ran.stderr
 
 
 def test_an_unset_variable_is_named(gaia: Gaia) -> None:
