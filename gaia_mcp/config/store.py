@@ -14,7 +14,7 @@ from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
 from gaia_mcp.paths import config_folder, home_expanded, servers_file
-from gaia_mcp.storage.atomic import locked, standing_file
+from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
 if TYPE_CHECKING:
@@ -196,14 +196,14 @@ class ConfigStore:
 
     def _update(self, change: Callable[[dict[str, Any]], None]) -> None:
         with locked(self.path):
-            standing = standing_file(self.path)
-            document = parse_object(standing.data, self.path) if standing.exists else {SERVER_KEYS[0]: {}}
+            before = snapshot_of(self.path)
+            document = parse_object(before.data, self.path) if before.exists else {SERVER_KEYS[0]: {}}
             servers = servers_in(document, self.path)
             key = next((key for key in SERVER_KEYS if key in document), SERVER_KEYS[0])
             document[key] = servers
             change(servers)
             # The user's own folder is private; a file elsewhere keeps the rights that its owner chose.
-            write_object(self.path, document, standing, private=self.path.parent == config_folder(self._environ))
+            write_object(self.path, document, before, private=self.path.parent == config_folder(self._environ))
 
     def _project_servers(self) -> dict[str, Any]:
         if self.project is None or not self.project.approved:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
-from gaia_mcp.storage.atomic import locked, standing_file
+from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> N
     _change(str(project.path.resolve()), _digest(project.data), environ)
 
 
-def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
+def revoke(path: Path, environ: Mapping[str, str] | None = None) -> bool:
     """Revoke the approval of a file; whether it had one. Raises `ConfigFileError`."""
     if not approvals_file(environ).exists():
         return False  # Its folder need not be made.
@@ -56,13 +56,13 @@ def withdraw(path: Path, environ: Mapping[str, str] | None = None) -> bool:
 def _change(project: str, digest: str | None, environ: Mapping[str, str] | None) -> bool:
     path = approvals_file(environ)
     with locked(path):
-        standing = standing_file(path)
-        document = parse_object(standing.data, path) if standing.exists else {}
+        before = snapshot_of(path)
+        document = parse_object(before.data, path) if before.exists else {}
         approvals = _approvals_in(document, path)
         had = approvals.pop(project, None) is not None
         if digest is not None:
             approvals[project] = digest
-        write_object(path, {**document, "approved": approvals}, standing)
+        write_object(path, {**document, "approved": approvals}, before)
     return had
 
 

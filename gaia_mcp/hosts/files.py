@@ -8,7 +8,7 @@ from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.jsontext import place_in
-from gaia_mcp.storage.atomic import MAX_BYTES, locked, standing_file, write_bytes
+from gaia_mcp.storage.atomic import MAX_BYTES, locked, snapshot_of, write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +43,8 @@ def change_servers(
     with locked(path):
         if path.exists():
             _text(path, title)  # A huge file, or a pipe, is refused before it is read completely.
-        standing = standing_file(path)
-        text, mark = _decoded(path, title, standing.data)
+        before = snapshot_of(path)
+        text, mark = _decoded(path, title, before.data)
 
         def changed() -> str:
             new = text
@@ -54,7 +54,7 @@ def change_servers(
 
         new = _told(path, title, changed)
         if new != text:
-            write_bytes(path, standing, mark + new.encode(), standing.mode)
+            write_bytes(path, before, mark + new.encode(), before.mode)
 
 
 def _text(path: Path, title: str) -> str:

@@ -2,6 +2,10 @@
 
 A table that is written as `[root.NAME]` with its lines below can be replaced; one that is written within another, as
 `NAME = {…}`, is refused.
+
+The library tomlkit edits TOML in place, but it cannot keep every character: with a table that is replaced it drops the
+comments above the next one, it puts a new table between such a comment and its table, and it moves the tables of an
+array together.
 """
 
 from __future__ import annotations

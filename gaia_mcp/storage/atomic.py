@@ -24,7 +24,7 @@ LOCK_POLL_SECONDS = 0.01
 MAX_BYTES = 64 << 20
 
 
-class Standing(NamedTuple):
+class Snapshot(NamedTuple):
     """A file before it is written: its path behind any symlinks, its content, its mode, and whether it exists."""
 
     target: Path
@@ -48,7 +48,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes | None:
     return data
 
 
-def standing_file(path: Path) -> Standing:
+def snapshot_of(path: Path) -> Snapshot:
     """The file that would be replaced, behind any symlinks; empty and private if it does not exist.
 
     Raises `ConfigFileError` for a file that cannot be read, or is read-only, which a rename would not respect.
@@ -58,11 +58,11 @@ def standing_file(path: Path) -> Standing:
         raise ConfigFileError(path, "is a symbolic link to itself", hint="remove the link")
     data = read_bytes(path)
     if data is None:
-        return Standing(target, b"", 0o600, exists=False)
+        return Snapshot(target, b"", 0o600, exists=False)
     mode = stat.S_IMODE(target.stat().st_mode)
     if not mode & 0o222:
         raise ConfigFileError(path, "is read-only", case="read-only-file")
-    return Standing(target, data, mode, exists=True)
+    return Snapshot(target, data, mode, exists=True)
 
 
 @contextlib.contextmanager
@@ -105,15 +105,15 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         os.close(handle)
 
 
-def write_bytes(path: Path, standing: Standing, data: bytes, mode: int) -> None:
-    """Replace the file `standing` by `data`, in one step, with `mode` and the owner that it has.
+def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
+    """Replace the file that `before` is the snapshot of, in one step, by `data` with `mode`; the owner stays.
 
     Raises `ConfigFileError` about `path`, also if the content has changed since it was read: other programs do not know
     our lock.
     """
     import tempfile
 
-    target, temporary = standing.target, ""
+    target, temporary = before.target, ""
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
@@ -121,7 +121,7 @@ def write_bytes(path: Path, standing: Standing, data: bytes, mode: int) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _owned_alike(temporary, target, mode))  # noqa: PTH101
-        if (target.read_bytes() if target.exists() else b"") != standing.data:
+        if (target.read_bytes() if target.exists() else b"") != before.data:
             hint = "nothing was written; do it again"
             raise ConfigFileError(path, "has been changed by another program meanwhile", hint=hint)
         os.replace(temporary, target)  # noqa: PTH105

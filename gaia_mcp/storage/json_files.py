@@ -16,7 +16,7 @@ from gaia_mcp.storage.atomic import read_bytes, write_bytes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.storage.atomic import Standing
+    from gaia_mcp.storage.atomic import Snapshot
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -48,20 +48,20 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-def write_object(path: Path, value: dict[str, Any], standing: Standing, *, private: bool = True) -> None:
-    """Replace the file `standing`, keeping its indentation and, unless `private`, its mode. A symlink stays a symlink,
-    and its target is replaced.
+def write_object(path: Path, value: dict[str, Any], before: Snapshot, *, private: bool = True) -> None:
+    """Replace the file that `before` is the snapshot of, keeping its indentation and, unless `private`, its mode. A
+    symlink stays a symlink, and its target is replaced.
 
     Raises `ConfigFileError`, also when another program has written meanwhile; the file is then as it was.
     """
     try:
-        text = json.dumps(value, indent=_indent_of(standing.data), ensure_ascii=False) + "\n"
+        text = json.dumps(value, indent=_indent_of(before.data), ensure_ascii=False) + "\n"
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply to be written") from cause
     # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
     data = escaped(text, _SURROGATE).encode()
-    mode = standing.mode & 0o700 if private else standing.mode
-    write_bytes(path, standing, data, mode)
+    mode = before.mode & 0o700 if private else before.mode
+    write_bytes(path, before, data, mode)
 
 
 def _explained(path: Path, text: str, error: JSONTextError) -> ConfigFileError:

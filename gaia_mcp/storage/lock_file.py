@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.jsontext import escaped
-from gaia_mcp.storage.atomic import locked, read_bytes, standing_file, write_bytes
+from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
 from gaia_mcp.storage.json_files import parse_object
 from gaia_mcp.toolspec.contract import Contract, Undefinable, canonical_tool, fingerprint
 from gaia_mcp.toolspec.poisoning import UNUSUAL
@@ -68,15 +68,15 @@ def _parsed(path: Path, data: bytes) -> dict[str, LockedServer]:
 def update_lock(path: Path, changed: Mapping[str, LockedServer]) -> None:
     """Write these servers into the file; the others in it stay. Raises `ConfigFileError`, with the file as it was."""
     with locked(path):
-        standing = standing_file(path)
-        servers = {**(_parsed(path, standing.data) if standing.exists else {}), **changed}
+        before = snapshot_of(path)
+        servers = {**(_parsed(path, before.data) if before.exists else {}), **changed}
         document = {
             "version": VERSION,
             "servers": {name: _as_object(server) for name, server in sorted(servers.items())},
         }
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         data = escaped(text, _UNSEEN).encode()
-        write_bytes(path, standing, data, standing.mode if standing.exists else NEW_MODE)
+        write_bytes(path, before, data, before.mode if before.exists else NEW_MODE)
 
 
 def _as_object(server: LockedServer) -> dict[str, Any]:

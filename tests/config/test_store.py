@@ -13,7 +13,7 @@ import pytest
 
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore, check_server_name, servers_in
-from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, withdraw
+from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, revoke
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 
 ENTRY: dict[str, Any] = {"command": "npx", "args": ["-y", "server"]}
@@ -445,7 +445,7 @@ class TestLocate:
 
         path.write_text(content)
         assert ConfigStore.locate(environ=environ, cwd=project).names() == ["mine", "fs", "db"]
-        withdraw(path, environ)
+        revoke(path, environ)
         assert ConfigStore.locate(environ=environ, cwd=project).names() == ["mine", "fs"]
 
     def test_what_was_approved_is_what_is_used(self, user: Path, project: Path, environ: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.config.trust import approve, find_project_file, withdraw
+from gaia_mcp.config.trust import approve, find_project_file, revoke
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import approvals_file
 
@@ -103,18 +103,18 @@ def test_a_link_to_the_folder_is_the_same_folder(project: Path, tmp_path: Path, 
     assert is_approved(tmp_path / "link", environ)
 
 
-def test_an_approval_can_be_withdrawn(project: Path, environ: dict[str, str]) -> None:
+def test_an_approval_can_be_revoked(project: Path, environ: dict[str, str]) -> None:
     """Ours: `gaia mcp untrust`; also when the file has gone."""
     path = project / "mcp_servers.json"
-    assert not withdraw(path, environ)
+    assert not revoke(path, environ)
     assert not approvals_file(environ).parent.exists()
     found = find_project_file(project, environ)
     assert found is not None
     approve(found, environ)
     path.unlink()
 
-    assert withdraw(path, environ)
-    assert not withdraw(path, environ)
+    assert revoke(path, environ)
+    assert not revoke(path, environ)
     path.write_text(CONTENT)
     assert not is_approved(project, environ)
 
@@ -166,7 +166,7 @@ def test_other_approvals_and_unknown_keys_are_kept(project: Path, environ: dict[
     assert kept["version"] == 2
     assert kept["approved"]["/other/mcp_servers.json"] == "abc"
     assert len(kept["approved"]) == 2
-    withdraw(found.path, environ)
+    revoke(found.path, environ)
     assert json.loads(path.read_text()) == {"version": 2, "approved": {"/other/mcp_servers.json": "abc"}}
 
 
@@ -182,7 +182,7 @@ def test_approvals_that_cannot_be_read_are_an_error_and_stay(
         find_project_file(project, environ)
     assert caught.value.path == path
     with pytest.raises(ConfigFileError):
-        withdraw(project / "mcp_servers.json", environ)
+        revoke(project / "mcp_servers.json", environ)
     assert path.read_text() == content
 
 
@@ -203,4 +203,4 @@ def test_without_an_environment_the_process_s_own_is_used(
     assert found is not None
     approve(found)
     assert (tmp_path / "mine" / "trusted_projects.json").exists()
-    assert withdraw(found.path)
+    assert revoke(found.path)

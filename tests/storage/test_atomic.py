@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.storage.atomic import Standing, locked, read_bytes, standing_file, write_bytes
+from gaia_mcp.storage.atomic import Snapshot, locked, read_bytes, snapshot_of, write_bytes
 
 
 @pytest.fixture
@@ -35,10 +35,10 @@ def test_what_stands_there_is_found_behind_links(tmp_path: Path, path: Path) -> 
     """Ours: its place, its content, its mode; empty and private where nothing is yet."""
     real = tmp_path.resolve() / "real.json"
     path.symlink_to("real.json")
-    assert standing_file(path) == Standing(real, b"", 0o600, exists=False)
+    assert snapshot_of(path) == Snapshot(real, b"", 0o600, exists=False)
     real.write_bytes(b"{}")
     real.chmod(0o640)
-    assert standing_file(path) == Standing(real, b"{}", 0o640, exists=True)
+    assert snapshot_of(path) == Snapshot(real, b"{}", 0o640, exists=True)
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a link to itself", "read-only"])
@@ -52,14 +52,14 @@ def test_what_must_not_be_replaced_is_refused(path: Path, kind: str) -> None:
         path.write_text("{}")
         path.chmod(0o444)
     with pytest.raises(ConfigFileError) as caught:
-        standing_file(path)
+        snapshot_of(path)
     assert caught.value.path == path
 
 
 def test_a_file_is_replaced_with_content_and_mode(path: Path) -> None:
     """Ours: and nothing else is left in its folder."""
     path.write_bytes(b"old")
-    write_bytes(path, standing_file(path), b"new", 0o640)
+    write_bytes(path, snapshot_of(path), b"new", 0o640)
     assert (path.read_bytes(), mode_of(path)) == (b"new", 0o640)
     assert list(path.parent.iterdir()) == [path]
 
@@ -69,7 +69,7 @@ def test_a_file_keeps_its_owner(path: Path) -> None:
     owner = (4321, 1234) if os.getuid() == 0 else (os.getuid(), os.getgid())
     path.write_bytes(b"old")
     os.chown(path, *owner)
-    write_bytes(path, standing_file(path), b"new", 0o640)
+    write_bytes(path, snapshot_of(path), b"new", 0o640)
     assert (path.stat().st_uid, path.stat().st_gid, mode_of(path)) == (*owner, 0o640)
 
 
@@ -78,9 +78,9 @@ def test_a_group_that_cannot_be_kept_passes_its_rights_to_no_other() -> None:
     """Ours: here as a person who is not in the file's group. Without rights there is only the one group."""
     program = (
         "import os\nimport tempfile\nfrom pathlib import Path\n"
-        "from gaia_mcp.storage.atomic import standing_file, write_bytes\n"
+        "from gaia_mcp.storage.atomic import snapshot_of, write_bytes\n"
         "if os.getuid() == 0:\n    os.setgroups([])\n    os.setgid(1234)\n    os.setuid(4321)\n"
-        "write_bytes(Path('x'), standing_file(Path('x')), b'new', 0o664)\n"
+        "write_bytes(Path('x'), snapshot_of(Path('x')), b'new', 0o664)\n"
     )
     is_root = os.getuid() == 0
     with tempfile.TemporaryDirectory() as folder:
@@ -97,12 +97,12 @@ def test_what_another_program_writes_meanwhile_is_not_overwritten(path: Path) ->
     """Ours: it knows nothing of our lock."""
     for there in (b"theirs", None):
         path.write_bytes(b"old")
-        standing = standing_file(path)
+        before = snapshot_of(path)
         path.unlink()
         if there is not None:
             path.write_bytes(there)
         with pytest.raises(ConfigFileError, match="changed by another program"):
-            write_bytes(path, standing, b"ours", 0o600)
+            write_bytes(path, before, b"ours", 0o600)
         assert [file.read_bytes() for file in path.parent.iterdir()] == [there] * (there is not None)
 
 
@@ -111,7 +111,7 @@ def test_a_failed_rename_takes_its_temporary_file_along(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     (taken / "inside").mkdir(parents=True)
     with pytest.raises(ConfigFileError, match="cannot be written"):
-        write_bytes(taken, Standing(taken, b"", 0o600, exists=True), b"{}", 0o600)
+        write_bytes(taken, Snapshot(taken, b"", 0o600, exists=True), b"{}", 0o600)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["taken"]
 
 

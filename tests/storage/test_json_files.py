@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.storage.atomic import Standing, locked, standing_file
+from gaia_mcp.storage.atomic import Snapshot, locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 from tests.protocol_support import steady
 
@@ -154,7 +154,7 @@ class TestWriting:
         before = os.umask(0)
         try:
             for private in (True, False):
-                write_object(path, {"a": 1}, standing_file(path), private=private)
+                write_object(path, {"a": 1}, snapshot_of(path), private=private)
                 assert mode_of(path) == 0o600
                 path.unlink()
         finally:
@@ -170,7 +170,7 @@ class TestWriting:
         for content in ("{}", ""):
             path.write_text(content)
             path.chmod(before)
-            write_object(path, {"a": 1}, standing_file(path), private=private)
+            write_object(path, {"a": 1}, snapshot_of(path), private=private)
             assert mode_of(path) == after
 
     @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ class TestWriting:
     def test_the_indentation_survives(self, path: Path, old: str, indent: str) -> None:
         """Ours: a change of one server is one change in a diff."""
         path.write_bytes(old.encode())
-        write_object(path, {"a": {"b": 1}}, standing_file(path))
+        write_object(path, {"a": {"b": 1}}, snapshot_of(path))
         assert path.read_text() == f'{{\n{indent}"a": {{\n{indent}{indent}"b": 1\n{indent}}}\n}}\n'
 
     def test_letters_are_written_as_letters(self, path: Path) -> None:
         """Ours: people read the file."""
-        write_object(path, {"é": "漢 👩‍💻"}, standing_file(path))
+        write_object(path, {"é": "漢 👩‍💻"}, snapshot_of(path))
         assert '"é": "漢 👩‍💻"' in path.read_text(encoding="utf-8")
 
     @steady
@@ -202,7 +202,7 @@ class TestWriting:
     ) -> None:
         """Ours: also lone surrogates, which JSON's escapes can carry and UTF-8 cannot."""
         path = tmp_path_factory.getbasetemp() / "round.json"
-        write_object(path, value, standing_file(path))
+        write_object(path, value, snapshot_of(path))
         # By way of JSON's escapes, in which two halves that stand side by side are one character.
         assert read_object(path) == json.loads(json.dumps(value))
 
@@ -215,7 +215,7 @@ class TestWriting:
         middle.symlink_to(real)
         path.symlink_to("middle.json")
 
-        write_object(path, {"a": 1}, standing_file(path))
+        write_object(path, {"a": 1}, snapshot_of(path))
 
         assert path.is_symlink()
         assert middle.is_symlink()
@@ -225,7 +225,7 @@ class TestWriting:
     def test_a_link_to_what_is_not_there_yet_is_followed(self, tmp_path: Path, path: Path) -> None:
         """Ours: the file is made where the link says."""
         path.symlink_to("real.json")
-        write_object(path, {"a": 1}, standing_file(path))
+        write_object(path, {"a": 1}, snapshot_of(path))
         assert path.is_symlink()
         assert read_object(tmp_path / "real.json") == {"a": 1}
 
@@ -236,7 +236,7 @@ class TestWriting:
             path.write_text(content)
             path.chmod(mode)
             with pytest.raises(ConfigFileError, match="read-only") as caught:
-                write_object(path, {}, standing_file(path))
+                write_object(path, {}, snapshot_of(path))
             assert (caught.value.path, caught.value.case) == (path, "read-only-file")
             assert (path.read_text(), mode_of(path)) == (content, mode)
             path.chmod(0o600)
@@ -244,10 +244,10 @@ class TestWriting:
     def test_what_has_been_written_since_it_was_read_is_not_lost(self, path: Path) -> None:
         """Ours: editors know nothing of our lock."""
         path.write_text('{"a": 1}')
-        standing = standing_file(path)
+        before = snapshot_of(path)
         path.write_text('{"b": 2}')
         with pytest.raises(ConfigFileError, match="changed by another program") as caught:
-            write_object(path, {"a": 3}, standing)
+            write_object(path, {"a": 3}, before)
         assert caught.value.hint == "nothing was written; do it again"
         assert path.read_text() == '{"b": 2}'
 
@@ -258,32 +258,32 @@ class TestWriting:
             deep = {"a": deep}
         path.write_text('{"a": 1}')
         with pytest.raises(ConfigFileError, match="nested too deeply"):
-            write_object(path, deep, standing_file(path))
+            write_object(path, deep, snapshot_of(path))
         assert path.read_text() == '{"a": 1}'
 
         folder = tmp_path / "folder"
         (folder / "inside").mkdir(parents=True)
         with pytest.raises(ConfigFileError, match="cannot be written"):
-            write_object(folder, {}, Standing(folder, b"", 0o600, exists=False))
+            write_object(folder, {}, Snapshot(folder, b"", 0o600, exists=False))
         with pytest.raises(ConfigFileError, match="cannot be written"):
-            write_object(tmp_path / "missing" / "x.json", {}, standing_file(tmp_path / "missing" / "x.json"))
+            write_object(tmp_path / "missing" / "x.json", {}, snapshot_of(tmp_path / "missing" / "x.json"))
         assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "servers.json"]
 
     def test_success_leaves_nothing_else_either(self, tmp_path: Path, path: Path) -> None:
         """Ours."""
         with locked(path):
-            write_object(path, {"a": 1}, standing_file(path))
+            write_object(path, {"a": 1}, snapshot_of(path))
         assert [entry.name for entry in tmp_path.iterdir()] == ["servers.json"]
 
     def test_a_reader_sees_the_old_or_the_new_file_and_nothing_between(self, path: Path) -> None:
         """Ours: one rename."""
         values = [{"a": ["x" * 50_000]}, {"a": ["y" * 100_000]}]
-        write_object(path, values[0], standing_file(path))
+        write_object(path, values[0], snapshot_of(path))
         ended = threading.Event()
 
         def write() -> None:
             for number in range(60):
-                write_object(path, values[number % 2], standing_file(path))
+                write_object(path, values[number % 2], snapshot_of(path))
             ended.set()
 
         thread = threading.Thread(target=write)
@@ -297,10 +297,10 @@ class TestWriting:
         """Ours: also after a crash."""
         script = (
             "import sys\nfrom pathlib import Path\nfrom gaia_mcp.storage.json_files import write_object\n"
-            "from gaia_mcp.storage.atomic import standing_file\n"
+            "from gaia_mcp.storage.atomic import snapshot_of\n"
             "path = Path(sys.argv[1])\n"
             "for number in range(100000):\n"
-            "    write_object(path, {'number': number, 'filling': ['x' * 1000] * 300}, standing_file(path))\n"
+            "    write_object(path, {'number': number, 'filling': ['x' * 1000] * 300}, snapshot_of(path))\n"
             "    print(number, flush=True)\n"
         )
         for lines in (1, 2, 5):

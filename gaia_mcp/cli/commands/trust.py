@@ -63,14 +63,14 @@ def untrust(folder: Folder = None) -> None:
 
     Example: gaia mcp untrust
     """
-    from gaia_mcp.config.trust import withdraw
+    from gaia_mcp.config.trust import revoke
     from gaia_mcp.paths import PROJECT_FILES, shown
 
     place = (folder or Path.cwd()).absolute()
     files = [place] if place.is_file() else [place / name for name in PROJECT_FILES]
-    withdrawn = [str(path) for path in files if withdraw(path)]
-    if withdrawn:
-        done(f"no longer trusted: {', '.join(shown(Path(path)) for path in withdrawn)}", untrusted=withdrawn)
+    revoked = [str(path) for path in files if revoke(path)]
+    if revoked:
+        done(f"no longer trusted: {', '.join(shown(Path(path)) for path in revoked)}", untrusted=revoked)
     else:
         done(f"nothing in {shown(place)} was trusted", untrusted=[])
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.cli.completion.scripts import script
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.storage.atomic import locked, standing_file, write_bytes
+from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ def install(shell: str, there: Places) -> list[Path]:
     changed = [path for path in there.scripts if _put(path, data, new_mode=0o644)]
     if there.start_file is not None:
         with locked(there.start_file):
-            standing = standing_file(there.start_file)
+            standing = snapshot_of(there.start_file)
             rest = _without_block(there.start_file, standing.data)
             gap = b"" if not rest or rest.endswith(b"\n") else b"\n"
             wanted = rest + gap + BEGIN + there.lines.encode() + END
@@ -105,7 +105,7 @@ def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
         if not path.exists():
             continue
         with locked(path):
-            standing = standing_file(path)
+            standing = snapshot_of(path)
             rest = _without_block(path, standing.data)
             if rest != standing.data:
                 write_bytes(path, standing, rest, standing.mode)
@@ -135,7 +135,7 @@ def start_files(shell: str, there: Places, environ: Mapping[str, str]) -> list[P
 def _put(path: Path, data: bytes, *, new_mode: int) -> bool:
     """Have `path` hold `data`; whether it did not before."""
     with locked(path):
-        standing = standing_file(path)
+        standing = snapshot_of(path)
         if standing.data == data:
             return False
         write_bytes(path, standing, data, standing.mode if standing.exists else new_mode)
