@@ -19,22 +19,22 @@ def test_outside_of_a_call_everything_does_nothing() -> None:
     assert not call.is_cancelled
 
 
-def test_progress_and_logs_reach_whoever_asked_for_them() -> None:
-    """Ours: in the order in which the tool says them."""
-    said: list[object] = []
-    call = ToolCall(lambda *progress: said.append(progress), lambda *log: said.append(log))
+def test_progress_and_logs_are_passed_on_in_order() -> None:
+    """Ours: the order is the tool's."""
+    sent: list[object] = []
+    call = ToolCall(lambda *progress: sent.append(progress), lambda *log: sent.append(log))
 
     call.progress(1)
     call.progress(2.5, 10, "reading")
     call.log("warning", {"path": "x"})
 
-    assert said == [(1, None, ""), (2.5, 10, "reading"), ("warning", {"path": "x"})]
+    assert sent == [(1, None, ""), (2.5, 10, "reading"), ("warning", {"path": "x"})]
 
 
-def test_a_tool_that_nobody_waits_for_is_told_at_its_next_step() -> None:
-    """Ours: cancellation is a request; the tool stops where it looks."""
-    said: list[object] = []
-    call = ToolCall(lambda *progress: said.append(progress))
+def test_a_cancelled_tool_stops_at_its_next_step() -> None:
+    """Ours: a thread cannot be stopped from outside; the tool stops where it uses its call."""
+    sent: list[object] = []
+    call = ToolCall(lambda *progress: sent.append(progress))
     call.cancel()
     call.cancel()
 
@@ -42,10 +42,10 @@ def test_a_tool_that_nobody_waits_for_is_told_at_its_next_step() -> None:
     for step in (call.raise_if_cancelled, lambda: call.progress(1), lambda: call.wait(60)):
         with pytest.raises(CallCancelledError):
             step()
-    assert said == []
+    assert sent == []
 
 
-def test_a_pause_ends_with_the_call() -> None:
+def test_a_wait_ends_when_the_call_is_cancelled() -> None:
     """Ours: a tool that polls does not outlive its caller."""
     call = ToolCall()
     ended = threading.Event()
@@ -63,7 +63,7 @@ def test_a_pause_ends_with_the_call() -> None:
 
 
 def test_a_call_belongs_to_the_thread_that_entered_it() -> None:
-    """Ours: two calls at once do not hear of each other."""
+    """Ours: two calls at once do not meet."""
     call = ToolCall()
     seen: list[ToolCall] = []
 

@@ -1,1 +1,1 @@
-"""Agents: the base classes that people subclass, the built-in ones, and how one is found and made."""
+"""Agents: the base classes to subclass, the built-in agents, and loading one by its name."""

@@ -1,4 +1,4 @@
-"""The built-in agent `demo`: a handful of tools that show everything a tool can do."""
+"""The built-in agent `demo`: a few tools that show every kind of content, progress, and a failure."""
 
 from __future__ import annotations
 

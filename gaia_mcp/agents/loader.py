@@ -1,4 +1,4 @@
-"""From `package.module:Class`, `path/to/file.py:Class` or a built-in name to a living agent."""
+"""Loading an agent by `package.module:Class`, `path/to/file.py:Class` or a built-in name."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 BUILT_IN = {"demo": "gaia_mcp.agents.demo:DemoAgent"}
 
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
-# AMD's agents print banners and look for a model server unless told otherwise; other classes know none of this.
+# AMD's agents print banners and look for a model server without these; other classes do not have such parameters.
 _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": True}, {"silent_mode": True}, {})
 
 
 def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
-    """The agent that `target` names, made with `keywords`.
+    """The agent that `target` names, created with `keywords`.
 
-    Raises `AgentError` saying which step failed.
+    Raises `AgentError` with the step that failed.
     """
     found = _find(target)
     if not isinstance(found, type) and all(callable(getattr(found, name, None)) for name in _METHODS):
         if keywords:
-            raise AgentError(target, "is an object already, and takes no keyword arguments")
+            raise AgentError(target, "is already an object, and takes no keyword arguments")
         return found
     if not callable(found):
         raise AgentError(target, f"is a {type(found).__name__}, not a class")
-    # Of an abstract class no object can be made, whatever it is given.
+    # An abstract class cannot be instantiated.
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     agent = None if missing else _make(target, found, keywords or {})
     missing = missing or [name for name in _METHODS if not callable(getattr(agent, name, None))]
@@ -43,7 +43,7 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
 
 
 def source_folder(target: str) -> Path | None:
-    """The folder whose Python files make up the agent, None for a built-in one. For watching; loads nothing."""
+    """The folder with the agent's Python files, to be watched; None for a built-in agent. Imports nothing of it."""
     if target in BUILT_IN:
         return None
     place, _, _ = _split(target)
@@ -57,8 +57,8 @@ def source_folder(target: str) -> Path | None:
 
 
 def forget_modules(folder: Path) -> None:
-    """Drop the imported modules that came from `folder`, so that they are read anew. What is installed stays, also
-    where the environment lies in the folder, and so do we.
+    """Remove the imported modules of `folder`, so that they are imported again. Installed packages stay, also those of
+    an environment inside the folder, and so does this package.
     """
     importlib.invalidate_caches()
     ours = Path(__file__).parents[1]
@@ -81,7 +81,7 @@ def _find(target: str) -> Any:
     else:
         raise AgentError(
             target,
-            "is neither a built-in agent nor a place in a module",
+            "is neither a built-in agent nor module:Class",
             hint=did_you_mean(target, BUILT_IN) or "write package.module:Class or path/to/file.py:Class",
         )
     if not name:
@@ -91,7 +91,7 @@ def _find(target: str) -> Any:
         if not hasattr(found, part):
             raise AgentError(
                 target,
-                f"is not there: no {part!r} in {place}",
+                f"does not exist: {place} has no {part!r}",
                 hint=did_you_mean(part, dir(found)) or "check the name",
             )
         found = getattr(found, part)
@@ -117,7 +117,7 @@ def _only_agent(target: str, module: ModuleType) -> Any:
         and not getattr(value, "__abstractmethods__", None)
     ]
     if len(candidates) != 1:
-        what = "holds no agent class" if not candidates else f"holds several agents: {', '.join(candidates)}"
+        what = "contains no agent class" if not candidates else f"contains several agents: {', '.join(candidates)}"
         raise AgentError(
             target, what, hint=f"name one: {target.rstrip(':')}:{candidates[0] if candidates else 'Class'}"
         )
@@ -125,11 +125,11 @@ def _only_agent(target: str, module: ModuleType) -> Any:
 
 
 def _import_module(target: str, name: str) -> ModuleType:
-    # As `python -m` does: what is named explicitly may lie in the working folder.
+    # As `python -m` does: a module that is named explicitly may be in the working folder.
     try:
         here = str(Path.cwd())
     except OSError:
-        here = ""  # That folder is gone; the module may lie elsewhere.
+        here = ""  # That folder was deleted; the module may be elsewhere.
     if here and here not in sys.path:
         sys.path.insert(0, here)
     return _imported(target, lambda: importlib.import_module(name))
@@ -137,11 +137,11 @@ def _import_module(target: str, name: str) -> ModuleType:
 
 def _import_file(target: str, path: Path) -> ModuleType:
     if not path.is_file():
-        raise AgentError(target, f"is not there: no file {str(path)!r}", hint="check the path")
+        raise AgentError(target, f"does not exist: there is no file {str(path)!r}", hint="check the path")
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    # Under its own name, as it would import itself, unless that would hide another module.
+    # Under its own name, so that its own imports find it, unless that would hide another module.
     name = path.stem if path.stem not in sys.modules and path.stem not in sys.stdlib_module_names else f"_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path.absolute())
     if spec is None or spec.loader is None:
@@ -165,7 +165,7 @@ def _imported(target: str, run: Any) -> ModuleType:
     try:
         module: ModuleType = run()
     except (Exception, SystemExit) as cause:  # an agent's own code may do anything while it is imported
-        raise AgentError(target, f"cannot be imported: {_in_words(cause)}", case="agent-failed") from cause
+        raise AgentError(target, f"cannot be imported: {_text_of(cause)}", case="agent-failed") from cause
     return module
 
 
@@ -176,19 +176,19 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
         except TypeError as cause:
             if quiet and _is_about_call(cause, quiet):
                 continue
-            raise AgentError(target, f"cannot be made: {_in_words(cause)}", case="agent-arguments") from cause
+            raise AgentError(target, f"cannot be created: {_text_of(cause)}", case="agent-arguments") from cause
         except (Exception, SystemExit) as cause:
-            raise AgentError(target, f"cannot be made: {_in_words(cause)}", case="agent-failed") from cause
+            raise AgentError(target, f"cannot be created: {_text_of(cause)}", case="agent-failed") from cause
     raise AssertionError("the last attempt returns or raises")
 
 
 def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
-    """Whether our own keywords were the trouble, and not something inside the agent."""
+    """Whether the agent refused our own keywords, instead of failing inside."""
     refused = any(repr(name) in str(error) for name in quiet) or "takes no arguments" in str(error)
     in_our_frame = error.__traceback__ is None or error.__traceback__.tb_next is None
-    # `object.__init__` names nobody: a class that passes all its keywords up ends there.
+    # `object.__init__` names no keyword: a class that passes all its keywords up ends there.
     return refused or in_our_frame or "takes exactly one argument" in str(error)
 
 
-def _in_words(error: BaseException) -> str:
+def _text_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -145,7 +145,7 @@ def test_a_function_may_make_the_agent(write: Write) -> None:
         ("gaia_mcp.agents.demo:DemoAgnet", "no 'DemoAgnet'"),
         ("gaia_mcp.agents.demo:DemoAgent.nope", "no 'nope'"),
         ("gaia_mcp.agents.demo:TOOLS", "is a list, not a class"),
-        ("json:dumps", "cannot be made"),
+        ("json:dumps", "cannot be created"),
         ("collections:OrderedDict", "has no get_mcp_tool_definitions() and no execute_mcp_tool()"),
         ("C:\\nowhere.py", "no file"),
         ("C:/nowhere.py:Agent", "no file"),
@@ -202,7 +202,7 @@ def test_a_file_that_is_no_agent_or_holds_several_asks_for_a_name(write: Write) 
     write("none.py", "x = 1\n")
     write("two.py", AGENT + f"class Second:{METHODS}")
 
-    assert "holds no agent class" in str(_problem("none.py"))
+    assert "contains no agent class" in str(_problem("none.py"))
     several = _problem("two.py")
     assert "Agent, Second" in str(several)
     assert several.hint == "name one: two.py:Agent"
@@ -285,7 +285,7 @@ def test_a_class_that_does_not_take_what_it_is_given_says_so(write: Write, keywo
 
     problem = _problem("strict.py:Agent", keywords)
 
-    assert "cannot be made: TypeError" in str(problem)
+    assert "cannot be created: TypeError" in str(problem)
     assert problem.case == "agent-arguments"
 
 
@@ -307,7 +307,7 @@ def test_an_agent_that_refuses_to_be_made_is_an_agent_error(write: Write, text: 
     """Ours."""
     write("refusing.py", AGENT + f"    def __init__(self): {text}\n")
 
-    assert "cannot be made" in str(_problem("refusing.py:Agent"))
+    assert "cannot be created" in str(_problem("refusing.py:Agent"))
     assert "no model" in str(_problem("refusing.py:Agent"))
 
 

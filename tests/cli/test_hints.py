@@ -77,7 +77,7 @@ def spawn(command: str, case: str) -> SpawnError:
 
 
 CASE_BY_CASE: list[tuple[MCPError, str]] = [
-    (AgentError("demo", "cannot be made", case="agent-arguments"), "give arguments with --kwarg"),
+    (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg"),
     (AgentError("demo", "cannot be imported", case="agent-failed"), "see the traceback with --debug"),
     (AgentError("demo", "has no x()", case="agent-incomplete"), "see what makes an agent: gaia mcp serve --help"),
     (

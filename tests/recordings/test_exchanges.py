@@ -1,4 +1,4 @@
-"""A recorded conversation taken apart: which message belongs to which request."""
+"""A recorded conversation divided into exchanges: which message belongs to which request."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def answered(request_id: Any) -> dict[str, Any]:
 
 
 def steps_of(*lines: TranscriptLine) -> dict[str, list[Any]]:
-    """What the server lines about each request and notification of the client's, by its method."""
+    """The steps of the server for each request and notification of the client, by method."""
     exchanges = RecordedConversation(lines).exchanges
     return {one.method: [step.message if isinstance(step, Send) else step for step in one.steps] for one in exchanges}
 
 
 def test_an_answer_belongs_to_the_request_that_it_names() -> None:
-    """Spec, JSON-RPC: by the id, in whatever order they come; one that names nothing open is left out."""
+    """Spec, JSON-RPC: by its id, in any order; a response to a request that is not open is left out."""
     asking = client([asked(1, "a"), asked(2, "b")])
 
     found = steps_of(asking, server([answered(2), answered(1)]), server(answered(2)))
@@ -47,8 +47,8 @@ def test_an_answer_belongs_to_the_request_that_it_names() -> None:
     assert found == {"a": [answered(1)], "b": [answered(2)]}
 
 
-def test_what_names_no_request_belongs_to_the_last_that_is_open() -> None:
-    """Ours: a tool that is called last is the likeliest to speak."""
+def test_a_message_without_a_request_belongs_to_the_latest_that_is_open() -> None:
+    """Ours: the tool that was called last is the likeliest to have sent it."""
     asking = [client(asked(1, "a")), client(asked(2, "b"))]
 
     assert steps_of(*asking, server(LOG), server(answered(2)), server(answered(1))) == {
@@ -59,8 +59,8 @@ def test_what_names_no_request_belongs_to_the_last_that_is_open() -> None:
     }  # fmt: skip
 
 
-def test_what_names_no_request_while_none_is_open_belongs_to_the_last_that_was() -> None:
-    """Ours: also to a notification; before all of them it is the prologue."""
+def test_a_message_while_no_request_is_open_belongs_to_the_latest() -> None:
+    """Ours: also to a notification; before the first of them it is the prologue."""
     change = told("notifications/tools/list_changed")
     lines = [server("odd"), TranscriptLine(SERVER, None, "Listening", 0), client(asked(1, "a")), server(answered(1))]
 
@@ -73,7 +73,7 @@ def test_what_names_no_request_while_none_is_open_belongs_to_the_last_that_was()
 
 
 def test_progress_belongs_to_the_request_with_its_token() -> None:
-    """Spec, progress: without a token, or with one of nothing open, it is of no use to anybody."""
+    """Spec, progress: without a token, or with that of a request that is not open, it is left out."""
     asking = [client(asked(1, "a", _meta={"progressToken": "t"})), client(asked(2, "b"))]
     mine, nobodys = (told("notifications/progress", progressToken=token, progress=1) for token in ("t", "old"))
 
@@ -83,7 +83,7 @@ def test_progress_belongs_to_the_request_with_its_token() -> None:
 
 
 def test_a_message_of_a_subscription_belongs_to_it() -> None:
-    """Spec 2026-07-28, subscriptions: every one names it."""
+    """Spec 2026-07-28, subscriptions: every message has the id of its subscription."""
     meta = {"io.modelcontextprotocol/subscriptionId": "s"}
     change = told("notifications/tools/list_changed", _meta=meta)
 
@@ -92,8 +92,8 @@ def test_a_message_of_a_subscription_belongs_to_it() -> None:
     assert found == {"subscriptions/listen": [change], "b": []}
 
 
-def test_an_answer_to_the_server_is_waited_for_by_whoever_asked() -> None:
-    """Ours: that is where the server went on, also when another request has begun meanwhile."""
+def test_a_response_to_the_server_continues_the_exchange_that_asked() -> None:
+    """Ours: also when another request has begun meanwhile."""
     question = asked("q", "roots/list")
 
     found = steps_of(
@@ -103,8 +103,8 @@ def test_an_answer_to_the_server_is_waited_for_by_whoever_asked() -> None:
     assert found == {"a": [question, AwaitResponse("q")], "b": []}
 
 
-def test_a_request_that_was_given_up_is_open_no_more() -> None:
-    """Spec, cancellation: what comes for it all the same is left out."""
+def test_a_cancelled_request_is_not_open_any_more() -> None:
+    """Spec, cancellation: a response that was sent all the same is left out."""
     conversation = RecordedConversation([
         client(asked(1, "a")), client(told("notifications/cancelled", requestId=1)), server(answered(1))
     ])  # fmt: skip
@@ -114,8 +114,8 @@ def test_a_request_that_was_given_up_is_open_no_more() -> None:
 
 
 @pytest.mark.parametrize("given_up", [1, 99, None, [1]])
-def test_giving_up_what_is_not_open_changes_nothing(given_up: Any) -> None:
-    """Spec, cancellation: it may cross the answer."""
+def test_a_cancellation_of_a_request_that_is_not_open_changes_nothing(given_up: Any) -> None:
+    """Spec, cancellation: it may cross the response."""
     cancelled = told("notifications/cancelled", requestId=given_up)
 
     (found,) = RecordedConversation([client(asked(1, "a")), server(answered(1)), client(cancelled)]).exchanges
@@ -123,7 +123,7 @@ def test_giving_up_what_is_not_open_changes_nothing(given_up: Any) -> None:
     assert (found.is_cancelled, found.is_answered) == (False, True)
 
 
-def test_an_error_for_nobody_answers_the_last_that_is_open() -> None:
+def test_an_error_without_an_id_answers_the_latest_request_that_is_open() -> None:
     """Spec, JSON-RPC: its server could not read whose request it was."""
     lost = {"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}
 
@@ -134,7 +134,7 @@ def test_an_error_for_nobody_answers_the_last_that_is_open() -> None:
     assert (found.is_answered, found.steps) == (True, [Send(lost)])
 
 
-def test_a_message_is_known_by_what_it_asks_for() -> None:
+def test_a_message_is_recognised_by_its_method_and_params() -> None:
     """Ours: not by `_meta`, the order of keys or how a number is written."""
     (known,) = request_keys("a", {"x": {"b": 1, "c": 0.5}, "_meta": {}})
 
@@ -143,8 +143,8 @@ def test_a_message_is_known_by_what_it_asks_for() -> None:
     assert request_keys("initialize", {"protocolVersion": "1", "clientInfo": {}}) == ['initialize "1"', "initialize"]
 
 
-def test_an_answered_round_is_known_by_its_answers_and_by_having_some() -> None:
-    """Spec 2026-07-28, input required: another answer is as good."""
+def test_a_request_with_input_responses_is_recognised_by_them_and_by_having_some() -> None:
+    """Spec 2026-07-28, input required: other responses will do too."""
     (first,), (oslo, one), (rome, other) = (
         request_keys("a", {"x": 1, **more}) for more in ({}, {"inputResponses": "Oslo"}, {"inputResponses": "Rome"})
     )
@@ -153,8 +153,8 @@ def test_an_answered_round_is_known_by_its_answers_and_by_having_some() -> None:
     assert len({first, oslo, rome, one}) == 4
 
 
-def test_params_that_are_nested_too_deeply_are_known_all_the_same() -> None:
-    """Ours: they end no conversation; one such value is as good as another."""
+def test_params_that_are_nested_too_deeply_have_a_key_too() -> None:
+    """Ours: they must not end the conversation; all such values have the same key."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]

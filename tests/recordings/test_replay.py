@@ -1,4 +1,4 @@
-"""Recorded conversations, taken apart and played back."""
+"""Recorded conversations, replayed as a server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def progress(token: Any, number: int) -> dict[str, Any]:
 
 
 class Recorded:
-    """A conversation, written down message by message."""
+    """A conversation, recorded message by message."""
 
     def __init__(self) -> None:
         self.transcript = Transcript("s", "", [])
@@ -51,7 +51,7 @@ class Recorded:
 
 
 def said_by(player: Player, *messages: Any) -> list[Any]:
-    """What the player says to each of these."""
+    """The lines that the player sends in response to each of these."""
     lines = [line for message in messages for line in player.receive(json.dumps(message).encode())]
     assert all(line.endswith(b"\n") for line in lines)
     return [json.loads(line) if line.startswith((b"{", b"[")) else line.decode().rstrip() for line in lines]
@@ -61,8 +61,8 @@ def player_of(*recorded: Recorded) -> Player:
     return Player([one.transcript for one in recorded])
 
 
-def test_a_request_is_answered_as_it_was_with_the_id_of_now() -> None:
-    """Ours: whatever stands in _meta, in whatever order; 1 and 1.0 are one number."""
+def test_a_request_gets_its_recorded_response_with_its_new_id() -> None:
+    """Ours: with any `_meta`, in any order of keys; 1 and 1.0 are one number."""
     recorded = Recorded().client(asked(7, "tools/call", name="add", arguments={"a": 1, "b": 2}, _meta={"x": 1}))
     player = player_of(recorded.server(answered(7, sum=3)))
 
@@ -71,7 +71,7 @@ def test_a_request_is_answered_as_it_was_with_the_id_of_now() -> None:
     assert said_by(player, question) == [answered("q", sum=3)]
 
 
-def test_errors_are_answers_too() -> None:
+def test_errors_are_responses_too() -> None:
     """Ours."""
     failure = {"code": -32000, "message": "no", "data": [1]}
     recorded = Recorded().client(asked(1, "x")).server({"jsonrpc": "2.0", "id": 1, "error": failure})
@@ -90,8 +90,8 @@ def test_several_recordings_are_answered_in_order_and_the_last_again_and_again()
     assert [one["result"]["n"] for one in found] == [0, 1, 2, 2, 2]
 
 
-def test_a_later_conversation_comes_instead_of_an_earlier_one() -> None:
-    """Ours: so a request is recorded anew by asking it again; what was not asked again is still there."""
+def test_a_later_conversation_replaces_an_earlier_one() -> None:
+    """Ours: a request that is recorded again replaces the earlier recording; other requests are kept."""
     first = Recorded().client(asked(1, "a")).server(answered(1, n=1)).client(asked(2, "b")).server(answered(2, n=2))
     second = Recorded().client(asked(1, "a")).server(answered(1, n=3))
 
@@ -100,15 +100,15 @@ def test_a_later_conversation_comes_instead_of_an_earlier_one() -> None:
     assert [one["result"]["n"] for one in found] == [3, 2]
 
 
-def test_answers_that_came_out_of_order_belong_to_their_requests() -> None:
-    """Spec, JSON-RPC: an answer names its request."""
+def test_responses_in_another_order_belong_to_their_requests() -> None:
+    """Spec, JSON-RPC: a response has the id of its request."""
     recorded = Recorded().client(asked(1, "a"), asked(2, "b")).server(answered(2, n=2), answered(1, n=1))
 
     assert said_by(player_of(recorded), asked(5, "a"), asked(6, "b")) == [answered(5, n=1), answered(6, n=2)]
 
 
-def test_progress_comes_again_under_the_askers_token() -> None:
-    """Spec, progress: only to who has asked for it, under the token given."""
+def test_progress_is_replayed_with_the_new_token() -> None:
+    """Spec, progress: only for a request with a token, and with that token."""
     recorded = Recorded().client(
         asked(1, "a", _meta={"progressToken": "t1"}), asked(2, "b", _meta={"progressToken": "t2"})
     )
@@ -123,8 +123,8 @@ def test_progress_comes_again_under_the_askers_token() -> None:
     assert said_by(player, asked(9, "b")) == [answered(9)]
 
 
-def test_what_names_no_request_comes_with_the_one_that_was_open() -> None:
-    """Ours: log messages, changes of lists, and rubbish on stdout; before the answer or behind it."""
+def test_a_message_without_a_request_is_replayed_with_the_one_that_was_open() -> None:
+    """Ours: log messages, list changes, and lines that are not JSON; before the response or after it."""
     log, change = told("notifications/message", level="info", data="x"), told("notifications/tools/list_changed")
     recorded = Recorded().server("Listening").client(asked(1, "a")).server(log, "oops", answered(1), change)
     player = player_of(recorded)
@@ -133,13 +133,13 @@ def test_what_names_no_request_comes_with_the_one_that_was_open() -> None:
     assert said_by(player, asked(2, "a")) == [log, "oops", answered(2), change]
 
 
-def test_a_text_that_no_pipe_can_carry_is_written_out() -> None:
-    """Ours: whoever wrote the file by hand hears of it as it stands there."""
+def test_a_text_that_cannot_be_encoded_is_escaped() -> None:
+    """Ours: a file that was edited by hand may hold one."""
     assert player_of(Recorded().server("a \ud800")).prologue() == [b"a \\ud800\n"]
 
 
-def test_a_question_of_the_server_is_asked_again_and_the_answer_waited_for() -> None:
-    """Spec 2025-11-25, elicitation: the ids are the server's own; the answer may be another one."""
+def test_a_request_of_the_server_is_sent_again_and_its_response_awaited() -> None:
+    """Spec 2025-11-25, elicitation: the ids are the server's own; the response may differ."""
     recorded = Recorded().client(asked(1, "a")).server(asked(1, "elicitation/create", message="City?"))
     recorded.client(answered(1, action="accept")).server(answered(1, done=True))
     player = player_of(recorded)
@@ -155,7 +155,7 @@ def test_a_question_of_the_server_is_asked_again_and_the_answer_waited_for() -> 
     assert said_by(player, answered("replay-1"), answered("never")) == []
 
 
-def test_several_questions_are_waited_for_whatever_comes_first() -> None:
+def test_several_responses_are_awaited_in_any_order() -> None:
     """Ours."""
     recorded = Recorded().client(asked(1, "a")).server(asked("x", "roots/list"), asked("y", "roots/list"))
     recorded.client(answered("x"), answered("y")).server(answered(1))
@@ -167,8 +167,8 @@ def test_several_questions_are_waited_for_whatever_comes_first() -> None:
     assert said_by(player, answered("replay-1")) == [answered(5)]
 
 
-def test_a_question_whose_answer_came_late_holds_nobody_up() -> None:
-    """Ours: it was not waited for then."""
+def test_a_response_that_the_server_did_not_await_delays_nothing() -> None:
+    """Ours: the server had continued before it."""
     recorded = Recorded().client(told("notifications/initialized")).client(asked(1, "tools/list"))
     recorded.server(asked(0, "roots/list"), answered(1)).client(answered(0))
     player = player_of(recorded)
@@ -184,8 +184,8 @@ def test_a_question_whose_answer_came_late_holds_nobody_up() -> None:
     assert said_by(player, answered("replay-1")) == []
 
 
-def test_what_the_server_did_about_a_notification_is_done_again() -> None:
-    """Spec 2025-11-25, lifecycle: `initialized` is when a server begins to ask."""
+def test_the_messages_after_a_notification_are_replayed_too() -> None:
+    """Spec 2025-11-25, lifecycle: after `initialized` a server may send requests."""
     recorded = Recorded().client(told("notifications/initialized")).server(asked(0, "roots/list"))
 
     assert said_by(player_of(recorded), told("notifications/initialized"), told("notifications/other")) == [
@@ -193,8 +193,8 @@ def test_what_the_server_did_about_a_notification_is_done_again() -> None:
     ]
 
 
-def test_the_server_may_take_a_question_back() -> None:
-    """Spec, cancellation: by the id that it has now."""
+def test_the_server_may_cancel_its_request() -> None:
+    """Spec, cancellation: with the new id."""
     recorded = Recorded().client(asked(1, "a")).server(asked("x", "roots/list"))
     recorded.server(told("notifications/cancelled", requestId="x"), answered(1))
 
@@ -205,15 +205,15 @@ def test_the_server_may_take_a_question_back() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, [1], {}, 77])
-def test_a_question_taken_back_that_was_never_asked_comes_as_it_is(odd: Any) -> None:
-    """Ours: a server's mistake is part of what it did."""
+def test_a_cancellation_of_an_unknown_request_is_replayed_unchanged(odd: Any) -> None:
+    """Ours: a mistake of the server is part of the recording."""
     taken_back = told("notifications/cancelled", requestId=odd)
     recorded = Recorded().client(asked(1, "a")).server(taken_back, answered(1))
 
     assert said_by(player_of(recorded), asked(2, "a")) == [taken_back, answered(2)]
 
 
-def test_initialize_is_known_by_its_version_or_at_all() -> None:
+def test_initialize_is_recognised_by_its_version_or_else_by_its_method() -> None:
     """Ours: another client has another name and other capabilities, and may propose another version."""
     recorded = Recorded()
     for number, version in enumerate(("2025-11-25", "2025-06-18")):
@@ -226,8 +226,8 @@ def test_initialize_is_known_by_its_version_or_at_all() -> None:
         assert found["result"]["protocolVersion"] == expected
 
 
-def test_a_stateless_conversation_is_played_by_whatever_client() -> None:
-    """Spec 2026-07-28: who asks, and at which level it wants logs, stands in `_meta` of every request."""
+def test_a_stateless_conversation_is_replayed_for_any_client() -> None:
+    """Spec 2026-07-28: the client's name and log level are in the `_meta` of every request."""
     mine, yours = ({f"{META}protocolVersion": "2026-07-28", f"{META}clientInfo": {"name": name}} for name in "ab")
     recorded = Recorded().client(asked("discover-1", "server/discover", _meta=mine))
     recorded.server(answered("discover-1", supportedVersions=["2026-07-28"]))
@@ -237,8 +237,8 @@ def test_a_stateless_conversation_is_played_by_whatever_client() -> None:
     assert found == [answered(1, supportedVersions=["2026-07-28"])]
 
 
-def test_another_answer_to_a_round_is_as_good_and_the_same_one_better() -> None:
-    """Spec 2026-07-28, input required: the request comes again with what was asked for."""
+def test_other_input_responses_will_do_but_the_recorded_ones_fit_best() -> None:
+    """Spec 2026-07-28, input required: the request is sent again with the responses."""
     recorded = Recorded().client(asked(1, "a", x=1)).server(answered(1, resultType="input_required"))
     for number, city in enumerate(("Oslo", "Rome"), 2):
         recorded.client(asked(number, "a", x=1, inputResponses={"q": city})).server(answered(number, city=city))
@@ -249,8 +249,8 @@ def test_another_answer_to_a_round_is_as_good_and_the_same_one_better() -> None:
         assert found == [answered(5, resultType="input_required"), answered(6, city=expected)]
 
 
-def test_a_subscription_has_the_id_of_now() -> None:
-    """Spec 2026-07-28, subscriptions: every message of one names it. Without an end it stays open."""
+def test_a_subscription_has_its_new_id() -> None:
+    """Spec 2026-07-28, subscriptions: every message has the id of its subscription, which may stay open."""
 
     def of(subscription: Any) -> dict[str, Any]:
         return {"_meta": {f"{META}subscriptionId": subscription}}
@@ -269,8 +269,8 @@ def test_a_subscription_has_the_id_of_now() -> None:
     assert said_by(ended, asked(9, "subscriptions/listen", notifications={}))[-1] == answered(9, **of(9))
 
 
-def test_what_was_given_up_is_left_open_again() -> None:
-    """Spec, cancellation: no answer is expected; one that came all the same is not given again."""
+def test_a_request_that_was_cancelled_gets_no_response() -> None:
+    """Spec, cancellation: a response that was sent all the same is not replayed."""
     recorded = Recorded().client(asked(1, "a", _meta={"progressToken": 1})).server(progress(1, 1))
     recorded.client(told("notifications/cancelled", requestId=1)).server(answered(1))
     player = player_of(recorded)
@@ -278,7 +278,7 @@ def test_what_was_given_up_is_left_open_again() -> None:
     assert said_by(player, asked(2, "a", _meta={"progressToken": 3})) == [progress(3, 1)]
 
 
-def test_a_request_that_is_given_up_now_is_not_gone_on_with() -> None:
+def test_the_replay_of_a_request_ends_when_it_is_cancelled() -> None:
     """Spec, cancellation."""
     recorded = Recorded().client(asked(1, "a")).server(asked(5, "roots/list")).client(answered(5)).server(answered(1))
     player = player_of(recorded)
@@ -287,8 +287,8 @@ def test_a_request_that_is_given_up_now_is_not_gone_on_with() -> None:
     assert said_by(player, told("notifications/cancelled", requestId=2), answered("replay-1")) == []
 
 
-def test_a_recording_that_ends_before_the_answer_says_so() -> None:
-    """Ours: nobody is to wait for what never comes. It is said once."""
+def test_a_recording_that_ends_before_the_response_is_an_error() -> None:
+    """Ours: the client must not wait for a response that never comes. One error is sent."""
     player = player_of(Recorded().client(asked(1, "a")).server(asked(5, "roots/list")))
 
     _, found = said_by(player, asked(2, "a"))
@@ -298,7 +298,7 @@ def test_a_recording_that_ends_before_the_answer_says_so() -> None:
     assert said_by(player, answered("replay-1")) == []
 
 
-def test_an_unknown_request_is_told_what_there_is() -> None:
+def test_an_unknown_request_is_refused_with_the_recorded_ones() -> None:
     """Ours: the methods, or the params of those of its method, a few and shortened."""
     recorded = Recorded()
     for number in range(7):
@@ -320,8 +320,8 @@ def test_an_unknown_request_is_told_what_there_is() -> None:
     assert Player([]).prologue() == []
 
 
-def test_as_many_as_an_error_names_are_all_named() -> None:
-    """Ours: nobody is told of none more."""
+def test_an_error_does_not_mention_more_when_it_shows_all() -> None:
+    """Ours: "and 0 more" would be noise."""
     recorded = Recorded()
     for number in range(5):
         recorded.client(asked(number, "a", n=number)).server(answered(number))
@@ -332,7 +332,7 @@ def test_as_many_as_an_error_names_are_all_named() -> None:
 
 
 def test_a_ping_and_a_log_level_need_no_recording() -> None:
-    """Spec 2025-11-25: every server answers these so. A recorded answer comes first."""
+    """Spec 2025-11-25: every server answers these alike. A recorded response is preferred."""
     player = player_of(Recorded())
     assert said_by(player, asked(1, "ping"), asked(2, "logging/setLevel", level="debug")) == [answered(1), answered(2)]
 
@@ -342,8 +342,8 @@ def test_a_ping_and_a_log_level_need_no_recording() -> None:
     assert "error" in said_by(player_of(recorded), asked(1, "ping"))[0]
 
 
-def test_arrays_are_taken_apart() -> None:
-    """Spec 2025-03-26, batches: each request in one is known for itself."""
+def test_each_request_of_a_batch_is_answered() -> None:
+    """Spec 2025-03-26, batches: each request is recognised by itself."""
     recorded = Recorded().client([asked(1, "a"), asked(2, "b")]).server([answered(2, n=2), answered(1, n=1)])
     player = player_of(recorded)
 
@@ -354,15 +354,15 @@ def test_arrays_are_taken_apart() -> None:
     ("record", "code"),
     [(b"{", PARSE_ERROR), (b'{"id": 1}', INVALID_REQUEST), (b'{"jsonrpc": "2.0", "method": 7}', 0), (b"7", 0)],
 )
-def test_what_is_no_message_is_answered_as_by_any_server(record: bytes, code: int) -> None:
-    """Spec, JSON-RPC: with an error, if there is anybody to be answered."""
+def test_an_invalid_message_is_answered_as_by_any_server(record: bytes, code: int) -> None:
+    """Spec, JSON-RPC: with an error, if it has an id or cannot be parsed."""
     found = player_of(Recorded()).receive(record)
 
     assert [json.loads(line)["error"]["code"] for line in found] == ([code] if code else [])
 
 
-def test_what_was_no_message_in_the_recording_comes_again_or_is_passed_over() -> None:
-    """Ours: a server's rubbish is part of what it did; a client's is not."""
+def test_a_recorded_line_that_is_not_a_message_is_replayed_if_it_is_the_servers() -> None:
+    """Ours: the server's is part of the recording; the client's has no response."""
     odd, lost = {"id": 1, "result": {}}, {"jsonrpc": "2.0", "error": {"code": 1, "message": "who?"}}
     recorded = Recorded().client(7, {"id": 1}, answered("nobody"), asked(1, "a"), told("notifications/cancelled"))
     recorded.transcript.lines.append(TranscriptLine(CLIENT, None, "rubbish", 0))

@@ -28,7 +28,7 @@ def unmasked(value: Any) -> Any:
 
 
 def test_what_is_written_is_read_again() -> None:
-    """Ours: messages, arrays of them, and what is none."""
+    """Ours: messages, batches, and lines that are not JSON."""
     written = HEADER + b"".join([
         message_line(CLIENT, b'{"id": 1, "x": "gr\xc3\xbc\xc3\x9f"}', 0, unmasked),
         message_line(SERVER, b'[{"id":1}]', 5, unmasked),
@@ -64,7 +64,7 @@ def test_each_line_is_one_json_object_in_ascii() -> None:
 
 
 def test_secrets_are_taken_out_of_values_and_of_texts() -> None:
-    """Ours: whatever they are part of."""
+    """Ours: also out of a line that is not JSON."""
 
     def mask(value: Any) -> Any:
         return "masked " + type(value).__name__
@@ -74,7 +74,7 @@ def test_secrets_are_taken_out_of_values_and_of_texts() -> None:
 
 
 def test_a_file_may_hold_several_conversations() -> None:
-    """Ours: one for each start of the server. Blank lines are nothing."""
+    """Ours: one for each start of the server. Blank lines are ignored."""
     said = message_line(CLIENT, b"{}", 0, unmasked)
 
     found, _ = read_transcripts(HEADER + said + b"\n" + HEADER + HEADER + said + said)
@@ -83,19 +83,19 @@ def test_a_file_may_hold_several_conversations() -> None:
 
 
 def test_a_last_line_that_was_cut_off_is_left_out() -> None:
-    """Ours: whoever wrote it was killed."""
+    """Ours: its writer was killed."""
     found, is_cut = read_transcripts(HEADER + message_line(CLIENT, b"{}", 0, unmasked)[:-3])
 
     assert (found[0].lines, is_cut) == ([], True)
 
 
-def test_blanks_at_the_end_are_no_line_that_was_cut_off() -> None:
+def test_blanks_at_the_end_are_not_a_line_that_was_cut_off() -> None:
     """Ours: an editor may leave some."""
     assert read_transcripts(HEADER + b"  ")[1] is False
 
 
 def test_a_message_with_a_text_beside_it_is_a_message() -> None:
-    """Ours: a text stands where there is none."""
+    """Ours: a text is recorded only without a message."""
     (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": {}, "text": "x"}\n')
 
     assert found.lines == [TranscriptLine(CLIENT, {}, None, 0)]
@@ -118,7 +118,7 @@ def test_a_message_with_a_text_beside_it_is_a_message() -> None:
         (HEADER + b'{"from": "client", "text": 7}\n', 2),
     ],
 )
-def test_what_is_no_conversation_is_an_error_that_says_where(data: bytes, line: int) -> None:
+def test_an_invalid_file_is_an_error_with_the_number_of_its_line(data: bytes, line: int) -> None:
     """Ours."""
     with pytest.raises(TranscriptError) as caught:
         read_transcripts(data)
@@ -126,15 +126,15 @@ def test_what_is_no_conversation_is_an_error_that_says_where(data: bytes, line: 
     assert caught.value.line == line
 
 
-def test_a_time_that_is_none_counts_as_the_beginning() -> None:
+def test_an_invalid_time_counts_as_the_beginning() -> None:
     """Ours: nothing depends on it."""
     (found,), _ = read_transcripts(HEADER + b'{"from": "client", "message": 1, "ms": "x"}\n')
 
     assert found.lines == [TranscriptLine(CLIENT, 1, None, 0)]
 
 
-def test_what_is_nested_as_deeply_as_can_be_read_at_all_is_recorded_and_played() -> None:
-    """Ours: between what we can read and what we can write there is a small gap, which must end no conversation."""
+def test_values_nested_as_deeply_as_can_be_read_are_recorded_and_replayed() -> None:
+    """Ours: between what we can read and what we can write there is a small gap, which must not end the conversation."""
 
     def passes() -> None:
         for depth in range(900, 1100):

@@ -1,4 +1,4 @@
-"""The base classes of agents, the decorator for their tools, and the consoles they speak to."""
+"""The base classes of agents, the decorator for their tools, and the consoles that they print to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`Agent`: what GAIA's agents have in common, without a language model inside.
+"""`Agent`: the base class of GAIA's agents, without a language model inside.
 
-A stand-in, so that agents written for GAIA's documents run and can be served here. It keeps the tools, the prompt and
-the console; who gives it a model gets a plain loop of calls and answers.
+A stand-in, so that agents written for GAIA's documents run and can be served here. It has the tools, the prompt and the
+console, and, with a model, a plain loop of tool calls until there is an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    # Takes messages as `{"role", "content"}`, gives the model's words, or the object that they would have been.
+    # Takes messages as `{"role", "content"}`, returns the model's text, or the object that the text would hold.
     Model = Callable[[list[dict[str, Any]]], str | dict[str, Any]]
 
 logger = logging.getLogger("gaia_mcp")
@@ -52,8 +52,8 @@ class Agent:
     a `TypeError`. Subclasses override `_get_system_prompt`, `_create_console` and `_register_tools` as they need.
 
     `model` is ours: it is called with the messages so far and returns JSON text, or an object, with `tool` and
-    `tool_args`, or with `answer`. `max_steps` is how often it is asked for one query. `conversation_history` holds
-    messages that come before every query; as in GAIA nothing is added to it, that is for who holds the conversation.
+    `tool_args`, or with `answer`. `max_steps` limits its calls for one query. `conversation_history` holds messages
+    that precede every query; as in GAIA the caller adds to it, not the agent.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Agent:
         **options: Any,
     ) -> None:
         kept = {name: options.pop(name, default) for name, default in _KEPT.items()}
-        # Somebody who calls the constructors of all bases by hand gets here twice.
+        # A subclass that calls the constructors of all its bases by hand gets here twice.
         if "_prompt" not in self.__dict__:
             self._prompt: str | None = None
             self.__dict__.update(kept)
@@ -87,11 +87,11 @@ class Agent:
     # What subclasses override.
 
     def _get_system_prompt(self) -> str:
-        """What the agent is, in words for its model. Nothing by default."""
+        """The agent's own part of the prompt. Empty by default."""
         return ""
 
     def _create_console(self) -> Any:
-        """Where it says what it does."""
+        """The console that it prints to."""
         return SilentConsole() if self.silent_mode else AgentConsole()
 
     def _register_tools(self) -> None:
@@ -101,7 +101,7 @@ class Agent:
 
     @property
     def system_prompt(self) -> str:
-        """The whole prompt: the agent's own, the tools there are, the form of an answer."""
+        """The complete prompt: the agent's own part, the tools, and the format of a reply."""
         if self._prompt is None:
             self._prompt = self._compose_system_prompt()
         return self._prompt
@@ -111,7 +111,7 @@ class Agent:
         self._prompt = text
 
     def rebuild_system_prompt(self) -> None:
-        """Compose the prompt anew, after tools have come or gone."""
+        """Compose the prompt again, after tools were added or removed."""
         self._prompt = self._compose_system_prompt()
 
     def _compose_system_prompt(self) -> str:
@@ -133,15 +133,15 @@ class Agent:
         return dict(_TOOL_REGISTRY)
 
     def list_tools(self, verbose: bool = True) -> None:
-        """Show the tools on the console, with `verbose` also what they do."""
+        """Print the tools on the console, with `verbose` also their descriptions."""
         for name, entry in _tools():
             line = _signature(name, entry)
             self.console.print(f"{line}: {_described(entry)}" if verbose else line)
 
     def _execute_tool(self, tool_name: str, tool_args: dict[str, Any]) -> Any:
-        """What the tool returns; a failure is `{"status": "error", "error": …}`."""
+        """The tool's return value; a failure is `{"status": "error", "error": …}`."""
         name = tool_name if tool_name in _TOOL_REGISTRY else self._resolve_tool_name(tool_name)
-        # It may have been taken out this very moment.
+        # Another thread may have removed it meanwhile.
         function = _TOOL_REGISTRY.get(name, {}).get("function") if name is not None else None
         if not callable(function):
             return self._failed(f"Tool '{tool_name}' not found")
@@ -156,12 +156,12 @@ class Agent:
             return self._failed(f"Missing required arguments for {name}: {', '.join(missing)}")
         try:
             return function(**tool_args)
-        except Exception as error:  # noqa: BLE001 (the tool's own code: whatever it raises is its answer)
+        except Exception as error:  # noqa: BLE001 (the tool's own code: whatever it raises is its result)
             return self._failed(f"{type(error).__name__}: {error}")
 
     def _resolve_tool_name(self, tool_name: str) -> str | None:
-        """The one tool that ends in this name, or that is spelled so but for the case: models leave out
-        `mcp_<server>_`. None if there is no such tool, or several.
+        """The only tool whose name ends in this one, or equals it but for case: models leave out `mcp_<server>_`. None
+        if there is no such tool, or several.
         """
         names = {name: name.lower() for name in list(_TOOL_REGISTRY)}
         wanted = tool_name.lower()
@@ -176,11 +176,11 @@ class Agent:
     # The loop.
 
     def run(self, query: str, max_steps: int | None = None) -> dict[str, Any]:
-        """Answer a query: ask the model, call the tools that it wants, until it has an answer or `max_steps` are over.
+        """Answer a query: call the model, and the tools that it chooses, until it answers or after `max_steps`.
 
         Returns `{"status": "success" | "incomplete" | "error", "result", "steps_taken", "conversation"}`, with `error`
-        where there is none; without a model it says so. What a model or a tool raises is in there too. The same dict is
-        in `last_result`.
+        unless it is a success. Exceptions of the model or a tool, and a missing model, are reported in it too. The same
+        dict is in `last_result`.
         """
         messages = [
             {"role": "system", "content": self.system_prompt},
@@ -192,24 +192,24 @@ class Agent:
         limit = self.max_steps if max_steps is None else max_steps
         for step in range(1, limit + 1):
             try:
-                said = _read_reply(self.model(messages))
+                reply = _read_reply(self.model(messages))
             except Exception as error:
                 logger.exception("the model failed")
                 return self._ended("error", f"the model failed: {type(error).__name__}: {error}", messages, step)
-            messages.append({"role": "assistant", "content": _as_text(said)})
-            if "tool" not in said:
-                answer = said["answer"]
+            messages.append({"role": "assistant", "content": _as_text(reply)})
+            if "tool" not in reply:
+                answer = reply["answer"]
                 self.console.print_final_answer(answer)
                 return self._ended("success", answer, messages, step)
-            name = said["tool"]
+            name = reply["tool"]
             self.console.print_tool_usage(name)
-            result = self._execute_tool(name, said["tool_args"])
+            result = self._execute_tool(name, reply["tool_args"])
             self.console.print_tool_complete()
             messages.append({"role": "user", "content": f"{name} returned: {_as_text(result)}"})
         return self._ended("incomplete", f"no answer after {limit} steps", messages, limit)
 
     def process_query(self, user_input: str, max_steps: int | None = None, **_options: Any) -> dict[str, Any]:
-        """As `run`, by the name that it has in GAIA."""
+        """The same as `run`, under its name in GAIA."""
         return self.run(user_input, max_steps)
 
     def _ended(self, status: str, result: str, messages: list[dict[str, Any]], steps: int) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _tools() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _signature(name: str, entry: dict[str, Any]) -> str:
-    """`name(path: string, limit?: integer)`. Entries may be anybody's, and lack what ours have."""
+    """`name(path: string, limit?: integer)`. Other programs' entries may lack members that ours have."""
     shown = [
         f"{parameter}{'' if described.get('required') else '?'}: {_alternatives(described.get('type', 'unknown'))}"
         for parameter, described in entry.get("parameters", {}).items()
@@ -243,18 +243,18 @@ def _alternatives(kind: Any) -> str:
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # Some builtins do not tell.
+    except (TypeError, ValueError):  # Some builtins have no signature.
         return []
 
 
 def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
-    """What a model meant: `tool` and `tool_args`, or `answer`, which is what it said where that is no call."""
+    """The model's reply as an object: `tool` and `tool_args`, or `answer`, which is its text if that is not a call."""
     if not isinstance(reply, (str, dict)):
         raise TypeError(f"it returned {type(reply).__name__}, neither text nor an object")
     value = reply if isinstance(reply, dict) else _object_in(reply)
     if value is None:
         return {"answer": reply}
-    # Many name both, and leave empty what they do not mean.
+    # Many models give both, and leave one of them empty.
     if isinstance(name := value.get("tool"), str) and name:
         arguments = value.get("tool_args")
         return {"tool": name, "tool_args": arguments if isinstance(arguments, dict) else {}}
@@ -265,7 +265,7 @@ def _read_reply(reply: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _object_in(reply: str) -> dict[str, Any] | None:
-    """The object that a text holds, also fenced, or with words before it."""
+    """The JSON object in a text, also in a code fence or after other text."""
     start = reply.find("{")
     try:
         value, _ = json.JSONDecoder().raw_decode(reply, start) if start >= 0 else (None, 0)
@@ -275,7 +275,7 @@ def _object_in(reply: str) -> dict[str, Any] | None:
 
 
 def _as_text(value: Any) -> str:
-    """A value as JSON, or in Python's words where JSON has none."""
+    """A value as JSON, or as its `repr` if it is not JSON."""
     try:
         return json.dumps(value, default=str)
     except (TypeError, ValueError, RecursionError):

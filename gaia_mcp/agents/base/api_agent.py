@@ -8,7 +8,7 @@ from gaia_mcp.agents.base.agent import Agent
 
 
 class ApiAgent(Agent):
-    """An agent with a model's name and limits, as in GAIA. Override what the defaults say wrongly."""
+    """An agent with a model's name and limits, as in GAIA. Override the defaults that are wrong."""
 
     def get_model_id(self) -> str:
         """`gaia-` and the class's name without "Agent", in lower case: `CodeAgent` is `gaia-code`."""

@@ -1,7 +1,7 @@
-"""`MCPAgent`: the base class of agents that can be offered as an MCP server.
+"""`MCPAgent`: the base class of agents that can be served as an MCP server.
 
-Any class with the first two methods is served as well; subclassing this one adds defaults and a complaint when one of
-the two is forgotten.
+Any class with the first two methods can be served as well; this one adds defaults for the others, and an error when one
+of the two is missing.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gaia_mcp.agents.base.agent import Agent
 class MCPAgent(Agent, ABC):
     """An agent whose tools, prompts and resources can be served: GAIA's documents, MCPAgent.
 
-    Two more methods are used where an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
-    messages or a whole `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a whole
-    `resources/read` result.
+    Two more methods are used if an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
+    messages or a complete `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a
+    complete `resources/read` result.
     """
 
     @abstractmethod
@@ -29,8 +29,8 @@ class MCPAgent(Agent, ABC):
 
     @abstractmethod
     def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-        """Run a tool and return something that JSON can say; a dict with a list of MCP content blocks under
-        `content` is taken as the whole result.
+        """Run a tool and return a JSON value; a dict with a list of MCP content blocks under `content` is the complete
+        result.
 
         The arguments fit the tool's schema. A failure is an exception, or a dict with `error`, `"success": False` or
         `"status": "error"`. Raises `ValueError` for an unknown tool. Called from several threads at once.
@@ -45,5 +45,5 @@ class MCPAgent(Agent, ABC):
         return []
 
     def get_mcp_server_info(self) -> dict[str, Any]:
-        """Name and version to present; `description`, `title` and `instructions` may be added."""
+        """Name and version of the server; `description`, `title` and `instructions` may be added."""
         return {"name": f"GAIA {type(self).__name__}", "version": "2.0.0"}

@@ -1,4 +1,4 @@
-"""The registry of the tools that an agent offers its model, and the decorator that fills it.
+"""The registry of the tools that an agent's model may call, and the decorator that fills it.
 
 One registry for the process, as in GAIA: every agent in it sees every tool.
 """
@@ -43,8 +43,8 @@ def tool(*, atomic: bool = False, **options: Any) -> Callable[[Function], Functi
 def tool(function: Any = None, *, atomic: bool = False, **options: Any) -> Any:  # noqa: ARG001 (as in GAIA)
     """Register a function as a tool, as `@tool` or `@tool(atomic=True)`; the function itself is unchanged.
 
-    Its name, docstring and annotations become the tool's, as in GAIA. Options that only GAIA knows are accepted and do
-    nothing.
+    The tool has its name, docstring and parameters, as in GAIA. Options that only GAIA knows are accepted and have no
+    effect.
     """
 
     def register(function: Function) -> Function:
@@ -63,7 +63,7 @@ def tool(function: Any = None, *, atomic: bool = False, **options: Any) -> Any: 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     try:
         hints = typing.get_type_hints(function)
-    except Exception:  # noqa: BLE001 (annotations may be written for a type checker alone, and are code of anybody's)
+    except Exception:  # noqa: BLE001 (annotations are other people's code, and may be written for a type checker only)
         hints = {}
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return {
@@ -77,7 +77,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
 
 
 def _type_name(annotation: Any) -> str | list[str]:
-    """The JSON type that an annotation stands for, several for a union; "unknown" where it says nothing."""
+    """The JSON type that an annotation stands for, several for a union; "unknown" if it has none."""
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, types.UnionType):
         members = [_type_name(member) for member in typing.get_args(annotation)]
