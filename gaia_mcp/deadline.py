@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 HOLD_SLICE_SECONDS = 0.25
 # Longer than anybody waits, and within what every system's locks can wait for.
 LONGEST_SECONDS = 7 * 24 * 3600.0
+# The time for connecting, and for each request, where nothing else is said.
+DEFAULT_TIMEOUT_SECONDS = 30
 # GAIA's own limit for the timeout of a server's entry.
 MAX_ENTRY_TIMEOUT_SECONDS = 600
+# The wait for a server's exit where nothing more is expected of it: it has failed, or ends together with many others.
+IMPATIENT_GRACE_SECONDS = 0.3
 
 # Each question of a server is answered in a thread of its own, and each may hold the same deadline. One lock for all of
 # them: a deadline is made for every request, and this is held for a moment.

@@ -14,7 +14,7 @@ from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import time_ran_out
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import (
     CancelledError,
     MCPError,
@@ -39,7 +39,6 @@ logger = logging.getLogger("gaia_mcp")
 
 # However often a server reports progress, a request does not last longer than this, in seconds.
 LONGEST_REQUEST_SECONDS = 3600.0
-DEFAULT_TIMEOUT_SECONDS = 30
 # How soon somebody who waits for another thread notices that the deadline was cancelled.
 LOCK_SLICE_SECONDS = 0.25
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
-from gaia_mcp.session.session import IMPATIENT_GRACE_SECONDS, Session
+from gaia_mcp.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

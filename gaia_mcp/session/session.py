@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 # A server that has answered everything and does not end with its input is not worth more of a person's time.
 GRACE_SECONDS = 1.0
-# Nor is one that has failed, or that ends together with many others.
-IMPATIENT_GRACE_SECONDS = 0.3
 # What is only good for the next TAB is not worth more of a person's time either.
 SETTLE_SECONDS = 1.0
 

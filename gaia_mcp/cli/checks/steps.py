@@ -12,6 +12,7 @@ from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import (
     ConnectError,
     DeadlineError,
@@ -24,7 +25,6 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.parallel import use_all
-from gaia_mcp.session.session import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.validation import SchemaError, check_schema, validation_errors
 

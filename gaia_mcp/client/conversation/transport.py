@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.base import IMPATIENT_GRACE_SECONDS, MCPTransport, time_ran_out
-from gaia_mcp.deadline import Deadline
+from gaia_mcp.client.transports.base import MCPTransport, time_ran_out
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import NotConnectedError, ServerExitedError
 from gaia_mcp.protocol.events import ListChanged
 

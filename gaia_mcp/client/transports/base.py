@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     OnChange = Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]
 
 
-# When nothing more is expected of a server it is not waited for as long.
-IMPATIENT_GRACE_SECONDS = 0.3
-
-
 class MCPTransport(ABC):
     """The least that a transport must do. Subclass this to reach servers in a way of your own."""
 

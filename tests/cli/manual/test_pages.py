@@ -13,9 +13,8 @@ from gaia_mcp.cli.manual.markup import Place, Span, parsed
 from gaia_mcp.cli.manual.pages import PROSE, pages
 from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
-from gaia_mcp.client.engine import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.paths import shown as home_shown
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.base import IMPATIENT_GRACE_SECONDS, Channel, encoded, time_ran_out
+from gaia_mcp.client.transports.base import Channel, encoded, time_ran_out
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, CutError
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
 from gaia_mcp.client.transports.stdio.outbox import Outbox
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError, RemoteProtocolError, ServerExitedError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.protocol.jsonrpc import parse

@@ -19,7 +19,7 @@ from gaia_mcp.client.transports.stdio.command_line import (
     command_words,
     find_program,
 )
-from gaia_mcp.client.transports.stdio.drain import Drain
+from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.process_groups import (
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 CLOSE_GRACE_SECONDS = 2.0
 # When the program ends nobody waits for an answer any more.
 AT_EXIT_GRACE_SECONDS = 0.3
-# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
-READ_BYTES = 64 * 1024
 # How soon a writer that waits for the child to read notices that it is to stop.
 WRITE_SLICE_SECONDS = 0.1
 # A writer that has not stopped by then is one that Windows holds in its writing.

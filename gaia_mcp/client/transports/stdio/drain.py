@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Enough for the last words and a traceback; a flood is dropped from its start.
 KEPT_BYTES = 64 * 1024
-# As much as a pipe holds.
+# As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
 READ_BYTES = 64 * 1024
 
 

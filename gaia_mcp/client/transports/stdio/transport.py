@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.stdio.channel import StdioChannel
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ class StdioTransport(ChannelTransport):
         command: str,
         args: Sequence[str] | None = None,
         env: Mapping[str, str] | None = None,
-        timeout: float = 30,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
         debug: bool = False,
         *,
         cwd: str | None = None,
