@@ -134,7 +134,7 @@ def test_an_invalid_time_counts_as_the_beginning() -> None:
 
 
 def test_values_nested_as_deeply_as_can_be_read_are_recorded_and_replayed() -> None:
-    """Ours: between what we can read and what we can write there is a small gap, which must not end the conversation."""
+    """Ours: a few values can be read but not written again; they must not end the conversation."""
 
     def passes() -> None:
         for depth in range(900, 1100):

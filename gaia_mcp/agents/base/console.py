@@ -89,7 +89,10 @@ class AgentConsole:
 
 
 class SilentConsole(AgentConsole):
-    """Prints only the final answer, and not even that with `silence_final_answer`. Named in GAIA's documents about agents."""
+    """Prints only the final answer, and not even that with `silence_final_answer`.
+
+    Named in GAIA's documents about agents.
+    """
 
     def __init__(self, silence_final_answer: bool = False) -> None:
         self.silence_final_answer = silence_final_answer
