@@ -56,9 +56,9 @@ COMMANDS = {
     "serve": "gaia_mcp.cli.commands.serve:serve",
     "completion": "gaia_mcp.cli.commands.completion:completion",
 }
-# What only those who work on this package need: listed nowhere, and run like the others.
+# For the developers of this package: run like the others, and listed nowhere.
 UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
-# In the help, above the command with which a group of them begins.
+# In the help, above the first command of each group.
 HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "serve": "And more"}
 
 EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
@@ -69,7 +69,7 @@ class CommandGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        # The names, for suggestions; the commands come when they are asked for.
+        # The names, for suggestions; the commands are imported on demand.
         self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the base class passes it)
@@ -143,7 +143,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
     """
     words = list(words)
     if words and words[0] in COMMANDS:
-        # `gmcp call …` and `python -m gaia_mcp call …`: the names say already what they are for.
+        # `gmcp call …` and `python -m gaia_mcp call …` mean the same.
         words.insert(0, "mcp")
     try:
         status = app(words, standalone_mode=False, obj=prestarted)
@@ -160,7 +160,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
 
 
 def _refuse(error: Any, words: list[str]) -> int:
-    """A wrong command line, in the same two lines as every other error."""
+    """Report a wrong command line in the same two lines as every other error."""
     if is_missing_command(error):
         to_stderr(error.format_message())
         return ExitStatus.USAGE

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def guarded(
     command: Callable[..., None], name: str = "", common: Sequence[inspect.Parameter] = ()
 ) -> Callable[..., None]:
-    """`command`, which people call `name`, with the `common` options, and with every way out of it covered."""
+    """`command`, called `name` on the command line, with the `common` options and with every way out of it covered."""
     signature = inspect.signature(command, eval_str=True)
     own, shared = dict(signature.parameters), with_implied(common)
     wants_invocation = own.pop("invocation", None) is not None
@@ -46,7 +46,7 @@ def guarded(
             raise typer.Exit(fail(error)) from None
         except KeyboardInterrupt:
             if on_terminal(sys.stderr):
-                to_stderr("")  # What is said next, by the shell, begins a line of its own.
+                to_stderr("")  # The shell's prompt begins a line of its own.
             raise typer.Exit(ExitStatus.INTERRUPTED) from None
         except Terminated as terminated:
             raise typer.Exit(128 + terminated.number) from None
@@ -57,7 +57,7 @@ def guarded(
         except Exception as error:
             if Form.debug:
                 raise
-            # A bug of ours; the person still gets two lines rather than a page.
+            # A bug of ours is reported in two lines rather than a page.
             bug = MCPError(
                 f"{type(error).__name__}: {error}", hint="this is a bug of ours; please report it with --debug"
             )
@@ -69,7 +69,7 @@ def guarded(
 
 
 def refused(error: OSError) -> MCPError:
-    """What the operating system refuses, told in its words: a full disk behind stdout, for instance."""
+    """An error of the operating system in its own words, such as a full disk behind stdout."""
     if not error.filename and not _has_folder():
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
-# A slip of the finger; no build and no person waits that long.
+# More is a slip of the finger: neither a build nor a person waits a day.
 MAX_TIMEOUT_SECONDS = 86_400.0
 
 
 def a_number(seconds: float | None) -> float | None:
-    """`seconds`, unless it is the one number that no range refuses."""
+    """`seconds`. Raises `BadParameter` for nan, which every range accepts."""
     if seconds is not None and math.isnan(seconds):
-        raise typer.BadParameter("nan is no number of seconds.")
+        raise typer.BadParameter("nan is not a number of seconds.")
     return seconds
 
 
@@ -106,8 +106,7 @@ class Invocation(NamedTuple):
             raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
         if store.project is not None and not store.project.approved:
             remark(
-                f"{shown(store.project.path)} is not used: nobody has approved what it says; "
-                "read it, and then: gaia mcp trust"
+                f"{shown(store.project.path)} is not used, since it is not approved; read it, and then: gaia mcp trust"
             )
         return store
 

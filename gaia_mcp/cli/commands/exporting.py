@@ -69,7 +69,7 @@ def export(
     if as_host is not None and (dry_run or force):
         raise UsageError("--as writes nothing", hint="leave --dry-run and --force out, or write --to")
     if to is not None and show_secrets:
-        raise UsageError("--show-secrets is for --as", hint="leave it out: what is written is written whole")
+        raise UsageError("--show-secrets is for --as", hint="leave it out: a file is always written with its secrets")
     store = invocation.open_store()
     entries = {name: store.entry(name).raw for name in dict.fromkeys(names)}
     variables = whatever_is_set if expand else home_alone

@@ -53,12 +53,12 @@ def logs(
     kept = _kept(invocation.open_store(may_be_new=True), name)
     if clear:
         count = kept.clear()
-        done(f"forgot {count} run{'' if count == 1 else 's'} of {name!r}", cleared=count, name=name)
+        done(f"deleted {count} run{'' if count == 1 else 's'} of {name!r}", cleared=count, name=name)
         return
     chosen = kept.runs()
     if not chosen:
         how = to_type("test-client", name)
-        remark(f"nothing was kept: {name!r} has not run, or wrote nothing; run it with: {how}")
+        remark(f"no logs are stored: {name!r} has not run, or wrote nothing; run it with: {how}")
     chosen = chosen[-runs:] if runs else [] if runs == 0 else chosen
     if invocation.as_json and not follow:
         say_json({"name": name, "runs": [as_object(run) for run in chosen]})
@@ -74,13 +74,13 @@ def logs(
 
 
 def _kept(store: ConfigStore, name: str) -> RunLogs:
-    """The logs of a server that is configured, or of which there are some: `add` keeps them of one that it refuses."""
+    """The logs of a server. One that is not configured has some if `add` refused it. Raises `ServerUnknownError`."""
     from gaia_mcp.paths import log_folder
     from gaia_mcp.storage.run_logs import RunLogs
 
     kept = RunLogs(log_folder(), name, store.source_of(name))
     if not kept.runs() and name not in store.names():
-        store.entry(name)  # Says so.
+        store.entry(name)  # Raises.
     return kept
 
 

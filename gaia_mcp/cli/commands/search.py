@@ -57,7 +57,7 @@ def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, d
     unknown: list[str] = []
     for name, entry in store.entries().items():
         if isinstance(entry, EntryError):
-            continue  # Other commands say what is wrong with it.
+            continue  # Other commands report it.
         tools = ServerCache(folder, entry).seen()
         if tools is None:
             unknown.append(name)

@@ -79,7 +79,7 @@ def serve(
     if on_terminal(sys.stdin):
         remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
 
-    # The pipes are taken before anything of the agent's is imported.
+    # The pipes are taken before any code of the agent is imported.
     from gaia_mcp.server.stdio.process import StdioServer
 
     StdioServer(target).run(lambda: _load(target, keywords, reload))
@@ -120,7 +120,7 @@ def _describing(target: str) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as cause:
-        problem = f"cannot say what it offers: {type(cause).__name__}: {cause}"
+        problem = f"cannot describe itself: {type(cause).__name__}: {cause}"
         raise AgentError(target, problem, hint="see the traceback with --debug") from cause
 
 

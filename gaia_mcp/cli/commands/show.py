@@ -42,12 +42,12 @@ def show(invocation: Invocation, name: ServerArgument, check: CheckOption = Fals
     rows = _rows(shown)
     width = max(len(key) for key, _ in rows) + 2
     for key, text in rows:
-        # Whole, also where that takes several lines of a terminal: nothing else shows it.
+        # Uncut, even if that takes several lines of a terminal: no other command shows it.
         say(f"{key:<{width}}{text}")
 
 
 def _known_tools(entry: ServerEntry) -> int | None:
-    """How many tools it had when somebody last looked; None if nobody has."""
+    """The number of tools that the server had when it was last asked; None if it never was."""
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
@@ -56,7 +56,7 @@ def _known_tools(entry: ServerEntry) -> int | None:
 
 
 def _presented(session: Session) -> dict[str, Any]:
-    """What a server says about itself."""
+    """How a server describes itself."""
     peer = session.peer
     assert peer is not None  # noqa: S101 (connected)
     return {

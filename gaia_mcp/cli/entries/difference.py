@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
-# Of any other member it is not known whether it is a secret.
+# Any other member may be a secret.
 SHOWN = ("command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
 
 

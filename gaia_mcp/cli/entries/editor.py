@@ -1,4 +1,4 @@
-"""Text that a person changes in an editor of their own. What they have written is never lost."""
+"""Text that a person changes in their own editor. What they have written is never lost."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
-    """Open `text` in `$VISUAL`, `$EDITOR` or vi, and give what has become of it to `use`, with the file that holds it;
-    once more for as long as `use` raises an `MCPError` and the person wants to mend it. Whether anything was changed.
+    """Open `text` in `$VISUAL`, `$EDITOR` or vi, and pass the edited text to `use`, with the file that holds it.
 
-    Raises what `use` has raised last, and `ConfigError` for an editor that cannot be run. The file stays then.
+    If `use` raises an `MCPError`, the person may edit the text again. Returns whether the text was changed. Raises the
+    last error of `use`, and `ConfigError` for an editor that cannot be run; the file is then left in its place.
     """
-    # Whatever an old file calls its servers.
+    # An old file may hold names with any characters.
     prefix = re.sub(r"[^\w.-]", "-", stem)[:64]
-    descriptor, name = tempfile.mkstemp(prefix=f"{prefix}-", suffix=".json")  # Nobody else can read it.
+    descriptor, name = tempfile.mkstemp(prefix=f"{prefix}-", suffix=".json")  # Only its owner can read it.
     path = Path(name)
     is_wanted = False
     try:

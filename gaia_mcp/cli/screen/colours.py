@@ -1,7 +1,7 @@
 """JSON and Markdown in colours, for a terminal.
 
-Nothing but colour is added: what is copied from the terminal is what the server said. The sixteen colours of every
-terminal are used, as whoever looks at them has chosen them.
+Nothing but colour is added: text that is copied from the terminal is the server's. Only the sixteen colours of every
+terminal are used, in the shades that its user has chosen.
 """
 
 from __future__ import annotations

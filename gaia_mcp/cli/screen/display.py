@@ -9,19 +9,19 @@ from gaia_mcp.cli.screen.output import Form, remark, write_text
 from gaia_mcp.cli.screen.terminal import cell_width, has_colours, height_of, width_of
 from gaia_mcp.safetext import clean, clean_json
 
-# More than this nobody reads as it flies by, and some terminals take their time over it.
+# A person does not read more than this on a terminal, and some terminals take long to print it.
 MAX_CHARS = 100_000
-# Of what is more than that so many screens are shown.
+# So many screens of a longer text are shown.
 SCREENS = 3
 
 
 def show_text(text: str, mime_type: object = None) -> str:
     """Write `text` to the terminal, with a remark if that is not all of it; what is there now."""
-    # Who wants no remark would take it for the whole.
+    # Without the remark, the beginning would be taken for the whole.
     is_cut = len(text) > MAX_CHARS and not Form.quiet
     kind = kind_of(text, mime_type)
     beginning = text[:MAX_CHARS] if is_cut else text
-    # JSON with escapes of its own, so that it stays JSON where somebody copies it.
+    # JSON with escapes of its own, so that it is still JSON when it is copied.
     shown = clean_json(beginning.replace("\r\n", "\n")) if kind == "json" else clean(beginning)
     if is_cut:
         shown = _screens(shown)

@@ -1,6 +1,6 @@
 """Pictures in the terminal, where one can show them.
 
-What it can do is told by the environment. A terminal within a terminal (tmux, screen, Zellij) would take the picture
+The environment names what it can do. A terminal within a terminal (tmux, screen, Zellij) would take the picture
 for text, so there it is not tried.
 """
 
@@ -54,7 +54,7 @@ def drawn(data: bytes) -> str:
 
 
 def _kitty_pieces(encoded: str) -> Iterator[str]:
-    # `q=2`: no answer, which would come as if somebody had typed it.
+    # `q=2`: no answer, which would arrive like typed input.
     control = "a=T,f=100,q=2,"
     for start in range(0, len(encoded), CHUNK_CHARS):
         more = int(start + CHUNK_CHARS < len(encoded))

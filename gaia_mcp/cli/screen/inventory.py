@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session
 
-# What a server has stands under its name.
+# The items of a server stand under its name.
 INDENT = 2
 
 

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 # A large text is written in pieces: encoding it whole would cost its size once more.
 PIECE_CHARS = 1 << 20
-# An error is one line, however much a server had to say.
+# An error is one line, however long a server's message is.
 ERROR_CHARS = 2000
 
 
 class Form:
-    """How the running command speaks."""
+    """The form of what the running command prints."""
 
     as_json = False
     debug = False
@@ -109,7 +109,7 @@ def done(text: str, **facts: Any) -> None:
 def write_text(text: str) -> None:
     """Write to stdout as it is, but for what no encoding can carry, and make sure that it is out.
 
-    A reader that has gone, as `head` does, is no error, and what the exit code says does not hang on it.
+    A reader that has gone, as `head` does, is no error, and does not change the exit code.
     """
     try:
         for start in range(0, len(text), PIECE_CHARS):
@@ -118,7 +118,7 @@ def write_text(text: str) -> None:
     except BrokenPipeError:
         drop_stdout()
     except OSError as error:
-        error.filename = "standard output"  # For whoever tells of it.
+        error.filename = "standard output"  # The report of the error names it.
         raise
 
 
@@ -131,7 +131,7 @@ def drop_stdout() -> None:
 
 
 def is_read() -> bool:
-    """Whether anybody still reads stdout: a command without an end must not outlive its reader."""
+    """Whether stdout still has a reader: a command without an end must not outlive it."""
     import select
 
     if Form.is_dropped or not hasattr(select, "poll"):
@@ -150,7 +150,7 @@ def to_stderr(text: str) -> None:
         with Form.room:
             print(encodable(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        return  # Nobody listens to stderr; the exit code still tells.
+        return  # stderr has no reader; the exit code is still right.
 
 
 def remark(text: str) -> None:
@@ -177,7 +177,7 @@ def fail(error: MCPError) -> ExitStatus:
         try:
             say_json({"error": error_object(error), "exit": int(status)})
         except OSError:
-            drop_stdout()  # A full disk, perhaps the very error that stderr has told of already.
+            drop_stdout()  # A full disk, perhaps the error that was just reported on stderr.
     return status
 
 

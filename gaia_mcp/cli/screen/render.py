@@ -20,7 +20,7 @@ from gaia_mcp.safetext import one_line, redacted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# Where the platform's table has a rarer suffix than people expect, or none.
+# For types to which the platform's table gives an unusual suffix, or none.
 _SUFFIXES = {
     "audio/wav": ".wav",
     "audio/x-wav": ".wav",
@@ -49,8 +49,9 @@ class ToolFailedError(MCPError, kind="tool-failed"):
 def show_result(
     server: str, tool: str, result: dict[str, Any], output_dir: Path | None, secrets: Sequence[str] = ()
 ) -> None:
-    """Print the result: the whole of it with `--json`, else its text, and the paths of what was saved. An error is told
-    without `secrets`, for it may go into a log.
+    """Print the result: as JSON with `--json`, else its text, and the paths of the files that were saved.
+
+    An error is reported without `secrets`, since it may go into a log.
     """
     content = result.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
@@ -65,13 +66,13 @@ def show_result(
         texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
         said = one_line(redacted(next(texts, ""), secrets), 300) or "no reason given"
         if blocks and not Form.as_json and on_terminal(sys.stdout) and on_terminal(sys.stderr):
-            said = "see above"  # Whoever reads the answer reads this.
+            said = "see above"  # The same person reads both.
         hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
         report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {said}", hint=hint))
 
 
 def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> None:
-    """Print a prompt that has been filled in: with `--json` the whole answer, else what is said, by whom if several."""
+    """Print a prompt that has been filled in: as JSON with `--json`, else its messages, several under their roles."""
     if Form.as_json:
         say_json(result)
         return
@@ -89,7 +90,7 @@ def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> N
 
 
 def show_contents(uri: str, result: dict[str, Any], folder: Path | None) -> None:
-    """Print a resource: with `--json` the whole answer, else its text, and the paths of what was saved."""
+    """Print a resource: as JSON with `--json`, else its text, and the paths of the files that were saved."""
     if Form.as_json:
         say_json(result)
         return
@@ -105,7 +106,7 @@ def _write_pieces(pieces: Iterator[Piece], result: dict[str, Any]) -> None:
             write_text("\n")
         last = piece.text
         if terminal:
-            # Only now: a pipe gets what the server said.
+            # Only now: a pipe gets the server's text unchanged.
             from gaia_mcp.cli.screen.display import show_text
 
             write_text(piece.drawn)
@@ -115,7 +116,7 @@ def _write_pieces(pieces: Iterator[Piece], result: dict[str, Any]) -> None:
     if not last and "structuredContent" in result:
         say_json(result["structuredContent"])
     elif last and not last.endswith("\n") and (terminal or result.get("isError")):
-        # Exactly what the tool said goes into a pipe, but a failure must not run into the error that follows.
+        # A pipe gets exactly the tool's text, but a failure must not run into the error that follows.
         write_text("\n")
 
 
@@ -136,12 +137,12 @@ def _pieces(tool: str, blocks: list[dict[str, Any]], folder: Path | None) -> Ite
         elif kind == "resource_link":
             yield Piece(str(block.get("uri", "")))
         else:
-            # A kind that is newer than we are: better raw than lost.
+            # A kind of a newer protocol version is printed as JSON rather than lost.
             yield Piece(json.dumps(block, ensure_ascii=False), "application/json")
 
 
 def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path | None) -> Piece:
-    """The path of the file. What nobody wants in a folder of its own is shown as well, where the terminal can."""
+    """The path of the saved file. A picture without a folder of its own is drawn as well, if the terminal can."""
     try:
         decoded = base64.b64decode(data, validate=False)
     except (binascii.Error, TypeError, ValueError):
@@ -181,7 +182,7 @@ def _name_for(tool: str, mime: str, uri: str) -> tuple[str, str]:
 
 
 def _write_new(folder: Path, stem: str, suffix: str, data: bytes) -> Path:
-    """Write a file that was not there before: nothing of the person's is ever replaced."""
+    """Write a new file: an existing one is never replaced."""
     number = 1
     while True:
         path = folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}")
@@ -194,7 +195,7 @@ def _write_new(folder: Path, stem: str, suffix: str, data: bytes) -> Path:
             with file:
                 file.write(data)
         except BaseException:
-            # On a full disk, or at a Ctrl-C: half a picture is none.
+            # On a full disk, or at a Ctrl-C: half a picture is useless.
             path.unlink(missing_ok=True)
             raise
         return path

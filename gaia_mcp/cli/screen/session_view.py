@@ -51,7 +51,7 @@ class SessionView(Waiting, Observer):
         """Log messages are for a person who watches: at a terminal, or with `--debug`."""
         if Form.debug or (on_terminal(sys.stderr) and level not in QUIET_LEVELS):
             text = data if isinstance(data, str) else repr(data)
-            remark(f"{server} says ({level}): {one_line(text, 500)}")
+            remark(f"{server} logged ({level}): {one_line(text, 500)}")
 
 
 def asking(entries: Sequence[ServerEntry]) -> SessionView:

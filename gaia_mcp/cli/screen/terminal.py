@@ -1,7 +1,7 @@
 """What a terminal can do, and what fits on it.
 
-The environment tells; the terminal itself is never asked, since its answer would come as if somebody had typed it. In a
-pipe nothing is cut.
+The environment is read; the terminal itself is never asked, since its answer would arrive like typed input. In a pipe
+nothing is cut.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def columns(rows: Sequence[Sequence[str]], *, names: int = 1, gap: int = 2) -> l
         return []
     widths = [max(cell_width(row[column]) for row in rows) for column in range(len(rows[0]))]
     if on_terminal(sys.stdout):
-        # One long name must not push away what is said of the others.
+        # One long name must not push the other columns away.
         widths = [min(width, width_of(sys.stdout) // (2 * names)) for width in widths[:names]] + widths[names:]
     padded = [
         [cell + " " * (max(width - cell_width(cell), 0) + gap) for cell, width in zip(row, widths, strict=True)]
@@ -69,7 +69,7 @@ def fitted(line: str, name: str = "", *, margin: int = 0) -> str:
     room = width_of(sys.stdout) - margin
     if cell_width(line) <= room:
         return line
-    # A space that was cut at is none that anybody needs.
+    # A space at the cut is not needed.
     return f"{cells_cut(line, room - 1).rstrip()}…" if cell_width(name) < room - 1 else name
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def home_alone(name: str, default: str | None) -> str | None:
-    """The value of a variable that may be written into any file: where the home is, is no secret."""
+    """The value of a variable that may be written into any file: only the home folder, which is not a secret."""
     return os.environ.get(name) or default if name in ("HOME", "USERPROFILE") else None
 
 

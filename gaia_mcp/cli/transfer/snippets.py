@@ -48,13 +48,11 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
     write_text(text)
     for line in remarks:
         remark(line)
-    remark(f"this belongs into {shown(path)}")
+    remark(f"paste this into {shown(path)}")
 
 
 def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
-    """A name, and the entry that serves `target` with this very program, from wherever it is started. `words` are the
-    options of `serve`.
-    """
+    """A name, and the entry that serves `target` with this program, from any folder. `words` are its options."""
     place, colon, kind = target.rpartition(":")
     if colon and (place.endswith(".py") or os.path.dirname(place)):  # noqa: PTH120
         target = f"{os.path.abspath(os.path.expanduser(place))}:{kind}"  # noqa: PTH100, PTH111
@@ -69,7 +67,7 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
 
 
 def snippet(host: HostProgram, entries: dict[str, dict[str, Any]]) -> str:
-    """The whole of what a person pastes into the host's file, in its own format. Raises `ConfigError`."""
+    """The text that a person pastes into the host's file, in its own format. Raises `ConfigError`."""
     text = ""
     for name, entry in entries.items():
         try:

@@ -181,7 +181,7 @@ def test_it_can_be_forgotten(noisy: Gaia) -> None:
     """Ours."""
     noisy("tools", "x")
 
-    assert noisy("logs", "x", "--clear").stdout == "forgot 1 run of 'x'\n"
+    assert noisy("logs", "x", "--clear").stdout == "deleted 1 run of 'x'\n"
     assert noisy("logs", "x", "--clear", "--json").json == {"cleared": 0, "name": "x"}
     assert kept(noisy) == []
 

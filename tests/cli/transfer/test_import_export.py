@@ -501,7 +501,7 @@ class TestExport:
         found = json.loads(ran.stdout)["mcp"]
         assert found["a"]["environment"] == {"K": "{env:K}", "T": "****"}
         assert found["b"] == {"type": "local", "command": [f"{gaia.home}/y"], "cwd": str(gaia.home)}
-        assert "this belongs into ~/.config/opencode/opencode.json" in ran.stderr
+        assert "paste this into ~/.config/opencode/opencode.json" in ran.stderr
         assert SECRET not in ran.stderr
         shown = json.loads(gaia("export", "a", "--as", "opencode", "--show-secrets").stdout)
         assert shown["mcp"]["a"]["environment"]["T"] == SECRET
