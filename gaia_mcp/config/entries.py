@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.command import NOTHING, Command
-from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
@@ -77,17 +76,22 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
     """
     if not isinstance(config, dict):
         raise EntryError(name, f"needs a config dict, not {type(config).__name__}")
-    timeout = config.get("timeout")
-    if timeout is not None and (
-        isinstance(timeout, bool)
-        or not isinstance(timeout, (int, float))
-        or not 0 < timeout <= MAX_ENTRY_TIMEOUT_SECONDS
-    ):
-        raise EntryError(name, f"'timeout' must be a number of seconds above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}")
+    timeout = _read_timeout(name, config.get("timeout"))
     disabled = config.get("disabled", False)
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")
     return ServerEntry(name, _read_target(name, config), timeout, disabled, config, source)
+
+
+def _read_timeout(name: str, timeout: Any) -> float | None:
+    if timeout is None:
+        return None
+    # Most entries have none, and a TAB is quicker without the threads that deadlines load.
+    from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
+
+    if not isinstance(timeout, bool) and isinstance(timeout, (int, float)) and 0 < timeout <= MAX_ENTRY_TIMEOUT_SECONDS:
+        return timeout
+    raise EntryError(name, f"'timeout' must be a number of seconds above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}")
 
 
 def _read_target(name: str, config: dict[str, Any]) -> Target:
