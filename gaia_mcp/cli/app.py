@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.guard import guarded, refused
-from gaia_mcp.cli.screen.output import Form, fail, say, to_stderr
+from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_internals import (
     CommandLineError,
@@ -124,7 +124,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from gaia_mcp._version import __version__
 
-        say(f"gaia-mcp {__version__}")
+        print_line(f"gaia-mcp {__version__}")
         raise typer.Exit
 
 

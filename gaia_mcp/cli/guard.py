@@ -12,7 +12,7 @@ import typer
 
 from gaia_mcp.cli.hints import Typed
 from gaia_mcp.cli.options import Invocation, with_implied
-from gaia_mcp.cli.screen.output import Form, fail, speak, to_stderr
+from gaia_mcp.cli.screen.output import Form, choose_form, fail, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
@@ -36,7 +36,7 @@ def guarded(
         invocation = Invocation(**{option.name: options.pop(option.name) for option in shared})
         Typed.command, Typed.config = name, invocation.config
         Form.quiet = invocation.quiet
-        speak(as_json=invocation.as_json, debug=invocation.debug)
+        choose_form(as_json=invocation.as_json, debug=invocation.debug)
         listen_to_signals()
         try:
             if wants_invocation:

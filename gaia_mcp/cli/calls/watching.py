@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import Form, is_read, remark, say, say_event
+from gaia_mcp.cli.screen.output import Form, is_read, print_event, print_line, remark
 from gaia_mcp.errors import DeadlineError, NotOfferedError, PeerError
 from gaia_mcp.protocol.events import Logged, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.safetext import one_line
@@ -121,7 +121,7 @@ class Watcher:
         texts = [content["text"] for content in contents if isinstance(content.get("text"), str)]
         _print(moment, "resource-updated", f"{uri} has changed", {**facts, "contents": contents})
         for text in () if Form.as_json else texts:
-            say(text.removesuffix("\n"))
+            print_line(text.removesuffix("\n"))
 
     def _listed(self, kind: str) -> dict[str, Any]:
         """What is on a list, by name."""
@@ -136,9 +136,9 @@ class Watcher:
 def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
     when = datetime.fromtimestamp(moment, UTC)
     if Form.as_json:
-        say_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
+        print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
     else:
-        say(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
+        print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
 
 
 def _json(data: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.locked import changed, contract_now
-from gaia_mcp.cli.screen.output import counted, error_object, say
+from gaia_mcp.cli.screen.output import counted, error_object, print_line
 from gaia_mcp.toolspec.contract import as_lines, as_objects, differences
 
 if TYPE_CHECKING:
@@ -62,11 +62,13 @@ def print_outcome(outcome: Outcome, path: Path) -> None:
     name = outcome.result.entry.name
     if outcome.what in ("locked", "unchanged"):
         tools = counted(len(outcome.result.value.contract), "tool")
-        say(f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}")
+        print_line(
+            f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}"
+        )
     elif outcome.what != "failed":
-        say(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
+        print_line(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))
         for line in as_lines(as_objects(outcome.changes)):
-            say(f"  {line}")
+            print_line(f"  {line}")
 
 
 def outcome_object(outcome: Outcome, path: Path) -> dict[str, Any]:

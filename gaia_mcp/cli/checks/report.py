@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import error_object, say
+from gaia_mcp.cli.screen.output import error_object, print_line
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
@@ -95,10 +95,10 @@ def untried(error: MCPError) -> Check:
 def print_check(item: Check) -> None:
     """Print a line for a check, and below it what has no room there."""
     (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
-    say(line)
+    print_line(line)
     below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
     # A failure is reported in full at the end, a warning only here, even on a narrow terminal.
     if item.outcome == WARN and item.detail not in line:
         below = item.detail.split("; ")
     for more in below:
-        say(f"        {more}")
+        print_line(f"        {more}")

@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.completion.sources import check_tools, check_words
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
-from gaia_mcp.cli.screen.output import error_object, report, say, say_json
+from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
 
 if TYPE_CHECKING:
@@ -80,16 +80,16 @@ def check(
 
     is_watched = len(entries) == 1 and not unusable and not invocation.as_json
     if is_watched:
-        say(entries[0].name)
+        print_line(entries[0].name)
     results = [*unusable, *check_all(entries, wanted, invocation.deadline(), print_check if is_watched else None)]
     problem = write_junit(junit, results) if junit is not None else None
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if invocation.as_json:
         answer = {"ok": not status, "servers": [result.as_object() for result in results], "exit": int(status or 0)}
-        say_json({**answer, "error": error_object(problem)} if problem is not None else answer)
+        print_json({**answer, "error": error_object(problem)} if problem is not None else answer)
     elif not is_watched:
         for result in results:
-            say(result.server)
+            print_line(result.server)
             for item in result.checks:
                 print_check(item)
     for failure in (*(result.error() for result in results), problem):

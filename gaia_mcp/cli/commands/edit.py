@@ -18,7 +18,7 @@ from gaia_mcp.cli.entries.entry_options import (
     UrlOption,
 )
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgument
-from gaia_mcp.cli.screen.output import Form, done, remark, say
+from gaia_mcp.cli.screen.output import Form, done, print_line, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
@@ -118,7 +118,7 @@ def _print(store: ConfigStore, change: Change, saved: Saved) -> None:
     )
     if not Form.as_json:
         for key, values in saved.different.items():
-            say(f"  {key}: {in_words(values.before)} → {in_words(values.after)}")
+            print_line(f"  {key}: {in_words(values.before)} → {in_words(values.after)}")
 
 
 def _print_unchanged(store: ConfigStore, name: str) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
-from gaia_mcp.cli.screen.output import counted, remark, report, say, say_json
+from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark, report
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 
@@ -37,10 +37,10 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     rows = _rows(entries)
     errors = _check(entries, rows, invocation.deadline()) if check else []
     if invocation.as_json:
-        say_json({"servers": rows, "path": str(store.path)})
+        print_json({"servers": rows, "path": str(store.path)})
     elif rows:
         for line in columns([_cells(row, store.path) for row in rows]):
-            say(line)
+            print_line(line)
     else:
         remark(f"no servers yet; {how_to_add()}")
     statuses = [report(error) for error in errors]

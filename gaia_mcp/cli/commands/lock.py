@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.sources import server_names
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
-from gaia_mcp.cli.screen.output import remark, report, say_json
+from gaia_mcp.cli.screen.output import print_json, remark, report
 
 Names = Annotated[
     list[str] | None,
@@ -65,7 +65,7 @@ def lock(
     if approved:
         update_lock(path, approved)
     if invocation.as_json:
-        say_json({"path": str(path), "servers": [outcome_object(outcome, path) for outcome in outcomes]})
+        print_json({"path": str(path), "servers": [outcome_object(outcome, path) for outcome in outcomes]})
     else:
         for outcome in outcomes:
             print_outcome(outcome, path)

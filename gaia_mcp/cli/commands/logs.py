@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument
-from gaia_mcp.cli.screen.output import done, is_read, remark, say_json
+from gaia_mcp.cli.screen.output import done, is_read, print_json, remark
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.run_logs import RunPrinter
@@ -61,7 +61,7 @@ def logs(
         remark(f"no logs are stored: {name!r} has not run, or wrote nothing; run it with: {how}")
     chosen = chosen[-runs:] if runs else [] if runs == 0 else chosen
     if invocation.as_json and not follow:
-        say_json({"name": name, "runs": [as_object(run) for run in chosen]})
+        print_json({"name": name, "runs": [as_object(run) for run in chosen]})
         return
     printer = RunPrinter()
     for run in kept.runs() if follow else ():

@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
-from gaia_mcp.cli.screen.output import remark, say, say_json
+from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
 if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
@@ -37,11 +37,11 @@ def search(invocation: Invocation, words: Words) -> None:
     if not found:
         raise ToolError(f"no tool is about {' '.join(words)!r}", hint="use fewer words, or parts of them")
     if invocation.as_json:
-        say_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
+        print_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
         return
     for _, server, tool in found:
         for line in _lines(server, tool):
-            say(line)
+            print_line(line)
 
 
 def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:

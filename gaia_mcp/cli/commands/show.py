@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgument
-from gaia_mcp.cli.screen.output import Form, say, say_json
+from gaia_mcp.cli.screen.output import Form, print_json, print_line
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -37,13 +37,13 @@ def show(invocation: Invocation, name: ServerArgument, check: CheckOption = Fals
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
     if Form.as_json:
-        say_json(shown)
+        print_json(shown)
         return
     rows = _rows(shown)
     width = max(len(key) for key, _ in rows) + 2
     for key, text in rows:
         # Uncut, even if that takes several lines of a terminal: no other command shows it.
-        say(f"{key:<{width}}{text}")
+        print_line(f"{key:<{width}}{text}")
 
 
 def _known_tools(entry: ServerEntry) -> int | None:

@@ -10,7 +10,7 @@ import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.options import JSON, Invocation
-from gaia_mcp.cli.screen.output import counted, done, say
+from gaia_mcp.cli.screen.output import counted, done, print_line
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
         read_entry(name, entry, project.path)
         if not invocation.as_json:
             # Unmasked and uncut: an approval is for all that would be run. As JSON it stays on its line.
-            say(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
+            print_line(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
     approve(project)
     done(
         f"trusted {shown(project.path)} with {counted(len(servers), 'server')}",

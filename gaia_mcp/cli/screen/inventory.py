@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from gaia_mcp.cli.hints import how_to_add
-from gaia_mcp.cli.screen.output import error_object, remark, report, say, say_json
+from gaia_mcp.cli.screen.output import error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocati
     if names and len(results) == 1 and results[0].error is not None:
         raise results[0].error
     if invocation.as_json:
-        say_json({"servers": [_object(kind, result) for result in results]})
+        print_json({"servers": [_object(kind, result) for result in results]})
     status = 0
     for result in results:
         if result.error is not None:
@@ -102,12 +102,12 @@ def _show(kind: Kind, result: Result) -> None:
     info = result.peer.info if result.peer else {}
     presented = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
     name = one_line(result.entry.name)
-    say(fitted(f"{name} ({one_line(presented, 80)})" if presented else name, name))
+    print_line(fitted(f"{name} ({one_line(presented, 80)})" if presented else name, name))
     for item in result.value.items:
         for line in kind.as_lines(item):
-            say(" " * INDENT + line)
+            print_line(" " * INDENT + line)
     if not result.value.items and not result.value.problems:
-        say(f"  (no {kind.plural})")
+        print_line(f"  (no {kind.plural})")
     for problem in result.value.problems:
         remark(f"{result.entry.name}: {problem}")
 

@@ -41,7 +41,7 @@ class Form:
     room: AbstractContextManager[object] = nullcontext()
 
 
-def speak(*, as_json: bool, debug: bool) -> None:
+def choose_form(*, as_json: bool, debug: bool) -> None:
     """Choose the form for this command."""
     Form.as_json = as_json
     Form.debug = debug
@@ -52,12 +52,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """A line of the answer."""
     write_text((clean(text) if on_terminal(sys.stdout) else text) + "\n")
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """The answer as JSON, written as it is made: a large one is never in memory as a whole."""
     small: list[str] = []
     size = 0
@@ -73,7 +73,7 @@ def say_json(value: Any) -> None:
     _write_json("".join(small) + "\n")
 
 
-def say_event(value: Any) -> None:
+def print_event(value: Any) -> None:
     """One of many answers, which come one by one, as JSON on a line of its own."""
     _write_json("".join(_json_pieces(value)) + "\n")
 
@@ -101,9 +101,9 @@ def _write_json(text: str) -> None:
 def done(text: str, **facts: Any) -> None:
     """What has been done, in words or as an object."""
     if Form.as_json:
-        say_json(facts)
+        print_json(facts)
     else:
-        say(text)
+        print_line(text)
 
 
 def write_text(text: str) -> None:
@@ -175,7 +175,7 @@ def fail(error: MCPError) -> ExitStatus:
     status = report(error)
     if Form.as_json:
         try:
-            say_json({"error": error_object(error), "exit": int(status)})
+            print_json({"error": error_object(error), "exit": int(status)})
         except OSError:
             drop_stdout()  # A full disk, perhaps the error that was just reported on stderr.
     return status

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import Form, remark, report, say_json, write_text
+from gaia_mcp.cli.screen.output import Form, print_json, remark, report, write_text
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
 from gaia_mcp.safetext import one_line, redacted
@@ -59,7 +59,7 @@ def show_result(
         if output_dir is not None:
             for _ in _pieces(tool, blocks, output_dir):
                 continue
-        say_json(result)
+        print_json(result)
     else:
         _write_pieces(_pieces(tool, blocks, output_dir), result)
     if result.get("isError"):
@@ -74,7 +74,7 @@ def show_result(
 def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> None:
     """Print a prompt that has been filled in: as JSON with `--json`, else its messages, several under their roles."""
     if Form.as_json:
-        say_json(result)
+        print_json(result)
         return
     messages = [message for message in result["messages"] if isinstance(message, dict)]
 
@@ -92,7 +92,7 @@ def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> N
 def show_contents(uri: str, result: dict[str, Any], folder: Path | None) -> None:
     """Print a resource: as JSON with `--json`, else its text, and the paths of the files that were saved."""
     if Form.as_json:
-        say_json(result)
+        print_json(result)
         return
     blocks = [{"type": "resource", "resource": content} for content in result["contents"] if isinstance(content, dict)]
     _write_pieces(_pieces(uri, blocks, folder), {})
@@ -114,7 +114,7 @@ def _write_pieces(pieces: Iterator[Piece], result: dict[str, Any]) -> None:
         else:
             write_text(last)
     if not last and "structuredContent" in result:
-        say_json(result["structuredContent"])
+        print_json(result["structuredContent"])
     elif last and not last.endswith("\n") and (terminal or result.get("isError")):
         # A pipe gets exactly the tool's text, but a failure must not run into the error that follows.
         write_text("\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import Form, say, say_event
+from gaia_mcp.cli.screen.output import Form, print_event, print_line
 
 if TYPE_CHECKING:
     from gaia_mcp.storage.run_logs import Run
@@ -37,15 +37,15 @@ class RunPrinter:
         if not text and not cut and not has_ended:
             return
         if Form.as_json:
-            say_event({**_facts(run), "cut": cut, "text": text})
+            print_event({**_facts(run), "cut": cut, "text": text})
             return
         if key != self._last or (has_ended and not is_new):
-            say(("\n" if self._last not in (None, key) else "") + _header(run))
+            print_line(("\n" if self._last not in (None, key) else "") + _header(run))
         self._last = key
         if cut:
-            say(f"[{cut} bytes before this were not kept]")
+            print_line(f"[{cut} bytes before this were not kept]")
         if text:
-            say(text.removesuffix("\n"))
+            print_line(text.removesuffix("\n"))
 
     def _take(self, run: Run) -> tuple[int, str]:
         """How many bytes before the new text were dropped, and the new text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import Form, error_object, remark, say, say_json
+from gaia_mcp.cli.screen.output import Form, error_object, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
 from gaia_mcp.cli.transfer.snippets import snippet
@@ -25,21 +25,21 @@ def print_export(place: Place, steps: Sequence[ExportStep], *, dry_run: bool) ->
     if Form.as_json:
         facts = {"host": place.host.key, "path": str(place.path), "dry_run": dry_run}
         errors = [error_object(step.error) for step in steps if step.error is not None]
-        say_json({**facts, "servers": [_as_object(step, place) for step in steps], "errors": errors})
+        print_json({**facts, "servers": [_as_object(step, place) for step in steps], "errors": errors})
         return
     for step in written:
         for text in step.remarks:
             remark(f"{step.name}: {text}")
     rows = [_row(step, dry_run=dry_run) for step in steps if dry_run or not step.is_written]
     for line in columns(rows, names=2):
-        say(line)
+        print_line(line)
     if dry_run:
         # Where only secrets differ, both sides look the same, and the line above has reported it.
         if text := _diff(written, place):
-            say(text)
+            print_line(text)
     elif written:
         listed = ", ".join(repr(step.name) for step in written)
-        say(f"exported {listed} to {shown(place.path)}")
+        print_line(f"exported {listed} to {shown(place.path)}")
 
 
 def _as_object(step: ExportStep, place: Place) -> dict[str, Any]:

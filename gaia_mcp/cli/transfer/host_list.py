@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, report, say, say_json
+from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark, report
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.host_files import home_folder, working_folder
 from gaia_mcp.errors import MCPError
@@ -31,10 +31,10 @@ def show_hosts() -> int:
         if row["servers"] != [] or place.scope != "local":
             rows.append(row)
     if Form.as_json:
-        say_json({"hosts": rows})
+        print_json({"hosts": rows})
     else:
         for line in columns([_cells(row, shown(Path(row["path"]))) for row in rows]):
-            say(line)
+            print_line(line)
         if not rows:
             remark(f"no file of another host was found here; name one: {to_type('import', more='FILE')}")
         elif any(row["servers"] for row in rows):

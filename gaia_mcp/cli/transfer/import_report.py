@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import Form, counted, error_object, remark, say, say_json
+from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
 from gaia_mcp.errors import ConfigError
@@ -38,7 +38,7 @@ def print_import(
     `before` are the entries that the file held before the import, `saved` those that it puts there.
     """
     if Form.as_json:
-        say_json(
+        print_json(
             {
                 "path": str(store.path),
                 "dry_run": dry_run,
@@ -49,7 +49,7 @@ def print_import(
         return
     rows = [[outcome_word(step.outcome, dry_run=dry_run), one_line(step.name, 64), _about(step)] for step in steps]
     for line in columns(rows, names=2):
-        say(line)
+        print_line(line)
     for step in steps:
         if step.is_saved:
             for text in [*step.sources[0].remarks, *_plain_secrets(step)]:
@@ -57,9 +57,9 @@ def print_import(
     if dry_run and saved:
         # Where only secrets differ, both sides look the same, and the line above has reported it.
         if text := _diff(before, saved, store.path):
-            say(text)
+            print_line(text)
     elif saved:
-        say(f"imported {counted(len(saved), 'server')} into {shown(store.path)}")
+        print_line(f"imported {counted(len(saved), 'server')} into {shown(store.path)}")
     elif not errors and not any(step.outcome == "conflict" for step in steps):
         remark("there is nothing to import")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import Form, remark, say_json, write_text
+from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
 from gaia_mcp.cli.transfer.host_files import home_folder
 from gaia_mcp.errors import ConfigError
@@ -43,7 +43,7 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
     path = places(host, os.environ, home_folder())[0].path
     if Form.as_json:
         facts = {"host": host.key, "title": host.title, "path": str(path), "format": host.layout.format}
-        say_json({**facts, "snippet": text, "servers": theirs, "remarks": remarks})
+        print_json({**facts, "snippet": text, "servers": theirs, "remarks": remarks})
         return
     write_text(text)
     for line in remarks:

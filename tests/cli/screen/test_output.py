@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.hints import Typed
-from gaia_mcp.cli.screen.output import Form, done, error_object, fail, is_read, remark, say, say_event, say_json, speak
+from gaia_mcp.cli.screen.output import (
+    Form,
+    choose_form,
+    done,
+    error_object,
+    fail,
+    is_read,
+    print_event,
+    print_json,
+    print_line,
+    remark,
+)
 from gaia_mcp.errors import ConnectError, MCPError, ServerExitedError, ToolUnknownError
 
 if TYPE_CHECKING:
@@ -30,12 +41,12 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def plain() -> None:
     """The plain form."""
-    speak(as_json=False, debug=False)
+    choose_form(as_json=False, debug=False)
 
 
 def test_an_error_is_two_lines_and_an_object(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
-    speak(as_json=True, debug=False)
+    choose_form(as_json=True, debug=False)
 
     status = fail(ToolUnknownError("s", "t\n\x1b[31m", suggestion="did you mean 'u'?"))
 
@@ -55,7 +66,7 @@ def test_an_error_of_many_lines_stays_one(capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
-    speak(as_json=False, debug=True)
+    choose_form(as_json=False, debug=True)
 
     assert fail(MCPError("oops")) == 1
 
@@ -64,20 +75,20 @@ def test_the_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str])
 
 def test_answers_and_remarks_go_their_own_ways(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
-    say("answer")
+    print_line("answer")
     remark("by the way")
     done("did it", what="it")
 
     assert capsys.readouterr() == ("answer\ndid it\n", "note: by the way\n")
-    speak(as_json=True, debug=False)
+    choose_form(as_json=True, debug=False)
     done("did it", what="it")
     assert json.loads(capsys.readouterr().out) == {"what": "it"}
 
 
 def test_one_of_many_answers_stands_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours: JSON Lines."""
-    say_event({"text": "a\nä"})
-    say_event([])
+    print_event({"text": "a\nä"})
+    print_event([])
 
     assert capsys.readouterr().out == '{"text": "a\\nä"}\n[]\n'
 
@@ -87,10 +98,10 @@ def test_what_json_has_no_number_for_is_null(capsys: pytest.CaptureFixture[str])
     odd = {"a": [1e400, -1e400, {"b": float("nan")}, "NaN"], "Infinity": -1e400, "c": 1.5}
     even = {"a": [None, None, {"b": None}, "NaN"], "Infinity": None, "c": 1.5}
 
-    say_json(odd)
+    print_json(odd)
     assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == even
-    say_event(odd)
-    say_event(1e400)
+    print_event(odd)
+    print_event(1e400)
     assert capsys.readouterr().out == json.dumps(even) + "\nnull\n"
 
 
@@ -99,14 +110,14 @@ def test_json_on_a_terminal_is_clean_and_coloured(monkeypatch: pytest.MonkeyPatc
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setenv("TERM", "dumb")
-    say_json({"a": "\x1b\x9b\u202e\U000e0001ä"})
+    print_json({"a": "\x1b\x9b\u202e\U000e0001ä"})
     shown = terminal.getvalue()
 
     assert "\\u001b\\u009b\\u202e\\udb40\\udc01ä" in shown
     assert json.loads(shown) == {"a": "\x1b\x9b\u202e\U000e0001ä"}
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    say_event(["x"])
+    print_event(["x"])
     assert terminal.getvalue().endswith('[\x1b[32m"x"\x1b[0m]\n')
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.cli.screen.output import speak
+from gaia_mcp.cli.screen.output import choose_form
 from gaia_mcp.cli.screen.render import show_result
 from gaia_mcp.errors import MCPError
 
@@ -30,7 +30,7 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plain form, in a folder of its own."""
-    speak(as_json=False, debug=False)
+    choose_form(as_json=False, debug=False)
     monkeypatch.chdir(tmp_path)
 
 
