@@ -1,0 +1,46 @@
+"""What a server writes to stderr: kept, shown, and without its secrets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaia_mcp.session.stderr_log import StderrLog
+
+if TYPE_CHECKING:
+    from tests.session.conftest import Entries
+
+
+def secrets() -> list[str]:
+    return ["hunter2222"]
+
+
+def test_a_silent_server_leaves_no_log(entries: Entries) -> None:
+    """Ours: no file, no folder."""
+    StderrLog(entries("good_handshake"), "call", secrets).end(0)
+
+    assert entries.logs() == []
+
+
+def test_what_is_written_is_kept_until_the_end(entries: Entries) -> None:
+    """Ours: the name of the log tells the front and the exit status. The end may be told twice."""
+    log = StderrLog(entries("good_handshake"), "call", secrets)
+    log.hear(b"has hunter")
+    log.hear(b"2222\nlast")
+    log.end(3)
+    log.end(None)
+    log.hear(b"late\n")
+
+    assert entries.logs() == ["call.3.log: has ****\nlast\n"]
+
+
+def test_whole_lines_are_shown(entries: Entries) -> None:
+    """Ours: also the last one, which may have no end."""
+    shown: list[bytes] = []
+    log = StderrLog(entries("good_handshake"), "call", secrets, shown.append)
+    log.hear(b"one\nhas hunter")
+    log.hear(b"2222\nla")
+    log.hear(b"st")
+    log.end(0)
+    log.end(0)
+
+    assert b"".join(shown) == b"one\nhas ****\nlast\n"
