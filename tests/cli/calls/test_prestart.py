@@ -17,6 +17,7 @@ from gaia_mcp.cli.app import app
 from gaia_mcp.cli.calls.prestart import call_of
 from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.cli.conftest import BIN
+from tests.protocol_support import steady
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ def lines_of_call() -> st.SearchStrategy[list[str]]:
     return st.lists(st.one_of(values, options, attached, st.text(max_size=4)), max_size=8)
 
 
+@steady
 @given(lines_of_call())
 @example(["demo", "greet", "--timeout", "3", "--timeout=nan"])
 @example(["demo", "greet", "--timeout", "0.01", "--args", "--json", "--config=x"])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gaia_mcp.cli.app import app
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.grammar.table import PROGRAM
+from tests.protocol_support import steady
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.model import Command
@@ -71,6 +72,7 @@ def parsed_by_typer(name: str, words: list[str]) -> dict[str, Any] | None:
     return None if left or missing else given
 
 
+@steady
 @given(lines())
 @example(("call", ["--timeout", "--json", "demo", "greet"]))
 @example(("call", ["--json=yes", "demo", "greet"]))
