@@ -1,6 +1,4 @@
-"""One candidate at a TAB."""
-
-from __future__ import annotations
+"""One candidate at a TAB. Annotations are evaluated, for the same reason as in `cli/grammar/model`."""
 
 from typing import NamedTuple
 

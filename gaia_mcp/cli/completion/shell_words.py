@@ -1,6 +1,7 @@
-"""How a shell writes words: read from a line that is still being typed, and written so that it reads them again."""
+"""How a shell writes words: read from a line that is still being typed, and written so that it reads them again.
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 from typing import NamedTuple
 

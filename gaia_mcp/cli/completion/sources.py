@@ -14,9 +14,9 @@ from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.completion.file_names import file_names
 
-# An agent is a class of its own, not one that is hidden in another.
-_CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
-_VARIABLES = re.compile(r"\{[+#./;?&]?([^{}]+)\}")
+# Compiled when they are used, for most lines need neither. An agent is a class at the top level of its file.
+_CLASS = r"(?m)^class (\w+)"
+_VARIABLES = r"\{[+#./;?&]?([^{}]+)\}"
 
 
 def server_names(ctx: CompletionContext) -> list[Candidate]:
@@ -112,7 +112,7 @@ def template_words(ctx: CompletionContext) -> list[Candidate]:
 
     names = [
         name.partition(":")[0].rstrip("*")
-        for group in _VARIABLES.findall(str(ctx.params.get("uri", "")))
+        for group in re.findall(_VARIABLES, str(ctx.params.get("uri", "")))
         for name in group.split(",")
     ]
     schema = {"properties": {name: {"type": "string"} for name in names}}
@@ -126,7 +126,7 @@ def agent_names(ctx: CompletionContext) -> list[Candidate]:
     name, colon, _ = ctx.word.rpartition(":")
     if colon and name.endswith(".py"):
         try:
-            classes = _CLASS.findall(Path(name).expanduser().read_text("utf-8"))
+            classes = re.findall(_CLASS, Path(name).expanduser().read_text("utf-8"))
         except (OSError, ValueError):
             return []
         return [Candidate(f"{name}:{found}") for found in classes]

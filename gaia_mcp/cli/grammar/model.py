@@ -1,14 +1,13 @@
-"""What the table is made of: commands, their arguments and their options."""
+"""What the table is made of: commands, their arguments and their options.
 
-from __future__ import annotations
+Annotations are evaluated here: those of a named tuple would be compiled one by one, which takes 2 ms of every TAB.
+"""
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-_NONE: Mapping[str, Command] = MappingProxyType({})
+_NONE: Mapping[str, "Command"] = MappingProxyType({})
 
 
 class Argument(NamedTuple):
@@ -54,5 +53,5 @@ class Command(NamedTuple):
     summary: str
     arguments: tuple[Argument, ...] = ()
     options: tuple[Option, ...] = ()
-    commands: Mapping[str, Command] = _NONE
+    commands: Mapping[str, "Command"] = _NONE
     is_listed: bool = True
