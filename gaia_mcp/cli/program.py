@@ -68,7 +68,7 @@ def _leave(status: int) -> None:
         try:
             stream.flush()
         except (OSError, ValueError):
-            continue  # Nobody reads it any more.
+            continue  # It has no reader any more.
     os._exit(status)
 
 

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from types import FrameType
 
 # Stopping servers takes two or three seconds, on a busy machine more; another signal would interrupt it, and leave some
-# of them running. After this time it counts again, in case somebody's code has swallowed the first.
+# of them running. After this time it counts again, in case an agent's code has swallowed the first.
 STOPPING_SECONDS = 10.0
-# A signal that nobody has noticed by then has come at a bad moment. Too short for a person to notice.
+# A signal that is not handled by then has come at a bad moment. Too short for a person to notice.
 NOTICED_SECONDS = 0.05
 
-# What ends a program, as far as a system has it.
+# The signals that end a program; not every system has all of them.
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 class Terminated(BaseException):
-    """Somebody wants us gone: SIGTERM, SIGHUP or SIGQUIT. For Ctrl-C it is Python's own `KeyboardInterrupt`."""
+    """The program was asked to end by SIGTERM, SIGHUP or SIGQUIT. Ctrl-C raises Python's `KeyboardInterrupt`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -33,7 +33,7 @@ class Terminated(BaseException):
 
 def listen_to_signals() -> None:
     """Raise in the main thread when Ctrl-C, SIGTERM, SIGHUP or SIGQUIT comes, once for all that come while servers are
-    being stopped. A signal that somebody handles already is left to them.
+    being stopped. A signal that has a handler already keeps it.
     """
     listener = _Listener()
     ours = []
@@ -44,13 +44,13 @@ def listen_to_signals() -> None:
                 signal.signal(number, listener.end)
                 ours.append(number)
     except ValueError:
-        return  # Not the main thread: whoever embeds us decides about signals.
+        return  # Not the main thread: the embedding program decides about signals.
     if ours:
         listener.insist()
 
 
 class _Listener:
-    """Sees to it that a signal ends us, also one that comes at a bad moment.
+    """Makes sure that a signal ends the program, even one that comes at a bad moment.
 
     Python runs the handler of a signal between two of its own steps. One that comes just as the main thread goes to
     wait for something would be noticed only after that; and what the handler raises in a callback of the interpreter's,
@@ -72,19 +72,19 @@ class _Listener:
         raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
     def insist(self) -> None:
-        """Have a thread send again what goes unnoticed."""
+        """Start a thread that sends a signal again if it goes unnoticed."""
         self._reader, self._writer = os.pipe()
         sys.unraisablehook = self._swallowed
         threading.Thread(target=self._watch, name="signals", daemon=True).start()
         if os.name != "nt":  # There, nothing interrupts the main thread while it waits.
             os.set_blocking(self._writer, False)
-            # Written to the moment that a signal comes, by whichever thread it has met.
+            # Written to the moment that a signal comes, in whichever thread.
             if (others := signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)) != -1:
                 signal.set_wakeup_fd(others)
             os.register_at_fork(after_in_child=self._let_go)
 
     def _let_go(self) -> None:
-        """In a process that somebody's code has forked off: its signals are its own, and none of them is for us."""
+        """Restore the handlers in a process that an agent's code has forked: its signals are its own."""
         if (others := signal.set_wakeup_fd(-1)) not in (-1, self._writer):
             signal.set_wakeup_fd(others)
         if sys.unraisablehook == self._swallowed:
@@ -107,7 +107,7 @@ class _Listener:
             (number,) = os.read(self._reader, 1)
             came = time.monotonic()
             time.sleep(NOTICED_SECONDS)
-            # Somebody may have taken over since, and every handled signal is told here.
+            # Another handler may be set by now, and every handled signal arrives here.
             if self._noticed < came - NOTICED_SECONDS and signal.getsignal(number) == self.end:
                 _send_to_main(number)
 

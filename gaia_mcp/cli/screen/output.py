@@ -1,4 +1,4 @@
-"""What a person or a program sees: answers on stdout, remarks and errors on stderr, each in one of two forms.
+"""The output of commands: answers on stdout, remarks and errors on stderr, each in one of two forms.
 
 `--json` changes the form, never the content. Text from elsewhere is cleaned before it meets a terminal.
 """
@@ -35,16 +35,17 @@ class Form:
     as_json = False
     debug = False
     quiet = False
-    # Whether stdout goes nowhere since its reader has gone.
+    # Whether stdout is discarded, since its reader has gone.
     is_dropped = False
-    # Entered while something is written: what moves on the terminal makes room for it.
+    # Entered while something is written: the line that moves on the terminal makes room for it.
     room: AbstractContextManager[object] = nullcontext()
 
 
-def choose_form(*, as_json: bool, debug: bool) -> None:
-    """Choose the form for this command."""
+def choose_form(*, as_json: bool, debug: bool, quiet: bool = False) -> None:
+    """Set the form of the running command."""
     Form.as_json = as_json
     Form.debug = debug
+    Form.quiet = quiet
 
 
 def counted(number: int, noun: str) -> str:
@@ -53,12 +54,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """A line of the answer."""
+    """Print a line of the answer."""
     write_text((clean(text) if on_terminal(sys.stdout) else text) + "\n")
 
 
 def print_json(value: Any) -> None:
-    """The answer as JSON, written as it is made: a large one is never in memory as a whole."""
+    """Print the answer as JSON, piece by piece: a large one is never in memory as a whole."""
     small: list[str] = []
     size = 0
     for piece in _json_pieces(value, indent=2):
@@ -74,7 +75,7 @@ def print_json(value: Any) -> None:
 
 
 def print_event(value: Any) -> None:
-    """One of many answers, which come one by one, as JSON on a line of its own."""
+    """Print one of many answers, which come one by one, as JSON on a line of its own."""
     _write_json("".join(_json_pieces(value)) + "\n")
 
 
@@ -99,7 +100,7 @@ def _write_json(text: str) -> None:
 
 
 def done(text: str, **facts: Any) -> None:
-    """What has been done, in words or as an object."""
+    """Print what has been done, in words or as an object."""
     if Form.as_json:
         print_json(facts)
     else:
@@ -123,7 +124,7 @@ def write_text(text: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Let whatever is still buffered, and what comes, go nowhere."""
+    """Discard what is buffered for stdout, and all that follows."""
     Form.is_dropped = True
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -145,7 +146,7 @@ def is_read() -> bool:
 
 
 def to_stderr(text: str) -> None:
-    """Lines that are not the answer."""
+    """Print lines that are not the answer."""
     try:
         with Form.room:
             print(encodable(text), file=sys.stderr, flush=True)
@@ -154,13 +155,13 @@ def to_stderr(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """Something to know that is not the answer."""
+    """Print a remark, unless `--quiet` is given."""
     if not Form.quiet:
         to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
 
 
 def report(error: MCPError) -> ExitStatus:
-    """Report an error in two lines on stderr. The exit code is what comes back."""
+    """Report an error in two lines on stderr. Returns its exit code."""
     if Form.debug:
         import traceback
 
