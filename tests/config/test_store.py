@@ -101,8 +101,8 @@ class TestEntry:
             store.entry("xyz")
         assert caught.value.hint == ""
 
-    def test_an_entry_that_makes_no_sense_harms_no_other(self, store: ConfigStore, path: Path) -> None:
-        """Ours: somebody else's half-written entry must not stop the rest."""
+    def test_an_invalid_entry_leaves_the_others_usable(self, store: ConfigStore, path: Path) -> None:
+        """Ours: one half-written entry must not stop the rest."""
         path.write_text('{"mcpServers": {"bad": {"args": []}, "worse": null, "good": {"command": "x"}}}')
         assert store.entry("good").described() == "x"
         assert store.names() == ["bad", "worse", "good"]
@@ -113,7 +113,7 @@ class TestEntry:
 
 
 class TestChanging:
-    """Adding and removing, without losing what is somebody else's."""
+    """Adding and removing, without losing what others have written."""
 
     def test_the_first_server_makes_folder_and_file(self, tmp_path: Path) -> None:
         """Ours: folder 0700, file 0600."""
@@ -172,7 +172,7 @@ class TestChanging:
         assert store.names() == ["a", "b"]
 
     def test_nonsense_is_not_saved(self, store: ConfigStore) -> None:
-        """Ours: a name or an entry that nobody could use."""
+        """Ours: a name or an entry that could not be used."""
         with pytest.raises(EntryError):
             store.add(read_entry("a b", ENTRY))
         with pytest.raises(EntryError):
@@ -349,7 +349,7 @@ class TestReplace:
             full.replace("gone", ENTRY, READ)
         assert full.path.read_bytes() == before
 
-    def test_a_name_must_be_free_and_make_sense(self, full: ConfigStore) -> None:
+    def test_a_new_name_must_be_free_and_valid(self, full: ConfigStore) -> None:
         """Ours: as for `add`."""
         with pytest.raises(ServerExistsError):
             full.replace("a", ENTRY, READ, new_name="b")
@@ -486,7 +486,9 @@ class TestLocate:
             store.names()
         assert caught.value.path == project / "mcp_servers.json"
 
-    def test_the_configuration_folder_is_no_project(self, user: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    def test_the_configuration_folder_is_not_a_project(
+        self, user: Path, tmp_path: Path, environ: dict[str, str]
+    ) -> None:
         """Ours: the file in it is the person's own, also by another way there."""
         (tmp_path / "link").symlink_to(user.parent)
         for cwd in (user.parent, tmp_path / "link"):

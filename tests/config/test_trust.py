@@ -135,7 +135,7 @@ def test_the_shared_name_is_the_second_choice(project: Path, environ: dict[str, 
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "broken link", "link to itself"])
-def test_what_is_no_file_is_passed_over(project: Path, environ: dict[str, str], kind: str) -> None:
+def test_only_a_regular_file_is_used(project: Path, environ: dict[str, str], kind: str) -> None:
     """Ours: a pipe in a working folder must not keep every command waiting."""
     path = project / "mcp_servers.json"
     path.unlink()
@@ -186,8 +186,8 @@ def test_approvals_that_cannot_be_read_are_an_error_and_stay(
     assert path.read_text() == content
 
 
-def test_an_approval_that_is_no_text_approves_nothing(project: Path, environ: dict[str, str]) -> None:
-    """Ours: whoever edits the file by hand."""
+def test_an_approval_that_is_not_a_string_approves_nothing(project: Path, environ: dict[str, str]) -> None:
+    """Ours: the file may have been edited by hand."""
     path = approvals_file(environ)
     path.parent.mkdir()
     path.write_text(json.dumps({"approved": {str(project / "mcp_servers.json"): True}}))

@@ -75,7 +75,7 @@ def test_a_key_that_is_there_twice_elsewhere_is_none_of_our_business() -> None:
     [('{\n  "a": tru}', JSON, (2, 8)), ("a = 1\nb = @", TOML, (2, 5)), ("a: 1\n b: 2", YAML, (2, 3))],
 )
 def test_a_mistake_is_told_with_line_and_column(text: str, layout: Layout, place: tuple[int, int]) -> None:
-    """Ours: whoever reads, whoever writes."""
+    """Ours: in reading and in writing."""
     for act in (
         lambda: read_servers(text, layout),
         lambda: parsed(text, layout.format),

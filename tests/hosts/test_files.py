@@ -76,8 +76,8 @@ def test_an_empty_file_holds_nothing_and_takes_everything(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link to itself"])
-def test_what_is_no_file_is_an_error_at_once(path: Path, kind: str) -> None:
-    """Ours: a pipe that nobody writes into would keep us waiting for ever."""
+def test_only_a_regular_file_is_read(path: Path, kind: str) -> None:
+    """Ours: reading a pipe without a writer would never end."""
     if kind == "a folder":
         path.mkdir()
     elif kind == "a pipe":

@@ -100,7 +100,7 @@ def test_without_a_trailing_comma_none_is_left_behind() -> None:
 
 
 @pytest.mark.story
-def test_many_comments_on_a_line_hold_nobody_up() -> None:
+def test_many_comments_on_a_line_take_no_time() -> None:
     """Ours: a project's file may be anybody's. In a process of its own, which can be ended."""
     program = (
         "from gaia_mcp.hosts.jsonc import with_member\n"

@@ -95,7 +95,7 @@ def test_a_project_has_places_of_its_own() -> None:
 
 
 def test_the_folder_of_a_project_is_known_by_its_file() -> None:
-    """Ours: wherever it is read from; what is nobody's project has none."""
+    """Ours: wherever it is read from; a file outside a project has none."""
     here = Path("/here")
     _, own = project_places(HOSTS["claude-code"], here, {}, HOME)
     named = place_of(Path("/else/p/.vscode/mcp.json"), {}, {}, HOME)
@@ -114,7 +114,7 @@ def test_the_file_that_is_there_is_chosen(tmp_path: Path) -> None:
 
 
 def test_what_may_not_be_looked_at_is_there(tmp_path: Path) -> None:
-    """Ours: whoever reads it says why not, and the other hosts are read all the same."""
+    """Ours: reading it reports why not, and the other hosts are read all the same."""
     assert [is_there(tmp_path / name) for name in ("no", "x" * 300)] == [False, True]
 
 

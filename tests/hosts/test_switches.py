@@ -30,8 +30,8 @@ def test_claude_code_keeps_two_for_every_project(tmp_path: Path) -> None:
     assert found == [set(), {"shared"}, {"own"}]
 
 
-def test_what_is_not_there_switches_nothing_off(tmp_path: Path) -> None:
-    """Ours: nor does what cannot be read, which is said by whoever reads the servers."""
+def test_a_missing_file_switches_nothing_off(tmp_path: Path) -> None:
+    """Ours: nor does one that cannot be read, which reading the servers reports."""
     (place,) = places(HOSTS["gemini"], {}, tmp_path)
     assert switched_off(place, PROJECT, {}, tmp_path) == set()
     place.path.parent.mkdir()

@@ -45,7 +45,7 @@ VALUE = {"command": "n", "env": {"Z": "1"}}
 
 
 def test_a_table_is_replaced_with_all_that_is_below_it() -> None:
-    """Ours: what only looks like a table, in a text or a list, is none; comments about others stay."""
+    """Ours: text that only looks like a table, in a string or a list, is kept; comments about others stay."""
     start, end = OLD.index("[mcp_servers.a] # hi"), OLD.index("\n# about next")
     assert with_table(OLD, ("mcp_servers", "a"), VALUE) == OLD[:start] + NEW + OLD[end:]
 

@@ -156,7 +156,7 @@ def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str, place
     ],
 )
 def test_what_holds_itself_is_refused_at_once(text: str, place: tuple[int, int]) -> None:
-    """Ours: nobody gets to its end. It may stand anywhere: the whole is read again after a change."""
+    """Ours: reading it would not end. It may stand anywhere: the document is read again after a change."""
     for act in (lambda: parse(text), lambda: with_item(text, "s", "b", {"c": 1}, listed=False)):
         with pytest.raises(TextProblemError, match="'e' refers to itself") as caught:
             act()

@@ -26,7 +26,7 @@ def mode_of(path: Path) -> int:
 
 
 def test_a_file_without_end_is_not_read_to_the_end() -> None:
-    """Ours: somebody's slip, such as `--config /dev/zero`."""
+    """Ours: a slip, such as `--config /dev/zero`."""
     with pytest.raises(ConfigFileError, match="larger than 64 MB"):
         read_bytes(Path("/dev/zero"))
 
@@ -149,7 +149,7 @@ def test_a_second_writer_waits_and_then_gives_up(path: Path) -> None:
 
 
 def test_a_second_writer_goes_on_when_the_first_has_ended(path: Path) -> None:
-    """Ours: nobody is turned away for a moment's work."""
+    """Ours: a moment's work of another program is waited for."""
     order: list[str] = []
     waiting = threading.Event()
 

@@ -47,12 +47,12 @@ class TestReading:
     """What can be read, and what is said about the rest."""
 
     def test_an_object_is_read_in_its_order(self, path: Path) -> None:
-        """Ours: order is somebody's."""
+        """Ours: the order is the author's."""
         path.write_text('{"b": 1, "a": [1.5, null, {"c": "é"}]}', encoding="utf-8")
         assert read_object(path) == {"b": 1, "a": [1.5, None, {"c": "é"}]}
         assert list(read_object(path) or {}) == ["b", "a"]
 
-    def test_a_file_that_is_not_there_is_no_error(self, path: Path) -> None:
+    def test_a_missing_file_is_no_error(self, path: Path) -> None:
         """Ours: everybody begins without one."""
         assert read_object(path) is None
         assert read_object(path / "deeper" / "x.json") is None
@@ -126,7 +126,7 @@ class TestReading:
         assert path.read_bytes() == data
 
     @pytest.mark.parametrize("kind", ["a folder", "a link to itself", "below a file"])
-    def test_what_is_no_file_is_an_error(self, path: Path, kind: str) -> None:
+    def test_only_a_regular_file_can_be_read(self, path: Path, kind: str) -> None:
         """Ours: it is there, so it must not be taken for missing."""
         if kind == "a folder":
             path.mkdir()

@@ -134,7 +134,7 @@ def test_a_file_keeps_its_rights(path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_lock_file_is_an_error_and_left_alone(path: Path, text: str, problem: str) -> None:
+def test_another_file_is_an_error_and_left_alone(path: Path, text: str, problem: str) -> None:
     """Ours: a contract that cannot be read must not be taken for an empty one."""
     path.write_text(text)
 

@@ -50,7 +50,7 @@ def test_a_run_is_kept_with_when_what_and_how_it_ended(logs: RunLogs) -> None:
     assert run.read() == (0, b"one\ntwo\n")
 
 
-def test_a_run_whose_end_nobody_saw_has_no_status(logs: RunLogs) -> None:
+def test_a_run_whose_end_was_not_seen_has_no_status(logs: RunLogs) -> None:
     """Ours: it is kept all the same."""
     log = begun(logs)
     log.hear(b"one\n")
@@ -216,7 +216,7 @@ def test_several_threads_may_tell_of_one_run(logs: RunLogs) -> None:
 
 
 def test_a_run_goes_on_in_another_file_when_its_own_is_removed(logs: RunLogs) -> None:
-    """Ours: somebody clears the logs of a server that runs, or it runs for longer than many others."""
+    """Ours: the logs of a running server are cleared, or it runs for longer than many others."""
     log = begun(logs)
     log.hear(b"x" * KEPT_BYTES + b"\n")
     logs.clear()
@@ -259,7 +259,7 @@ def test_a_file_that_is_removed_does_not_come_again(logs: RunLogs) -> None:
 
 
 def test_a_run_may_end_when_its_file_is_gone(logs: RunLogs) -> None:
-    """Ours: somebody has cleared the logs, and there is nothing to be given its last name."""
+    """Ours: the logs were cleared, and there is no file to rename."""
     log = begun(logs)
     log.hear(b"one\n")
     logs.clear()
@@ -284,8 +284,8 @@ def test_servers_of_the_same_name_in_two_files_are_two(tmp_path: Path, monkeypat
     assert len(odd.name) < 250
 
 
-def test_what_cannot_be_written_is_not_kept_and_fails_nobody(tmp_path: Path, logs: RunLogs) -> None:
-    """Ours: a full disk, a folder that is none, no home."""
+def test_a_log_that_cannot_be_written_is_not_kept_and_is_no_error(tmp_path: Path, logs: RunLogs) -> None:
+    """Ours: a full disk, a file in place of the folder, no home."""
     (tmp_path / "a").write_text("in the way")
     log = begun(logs)
     log.hear(b"one\n")
@@ -335,8 +335,8 @@ def test_they_can_be_forgotten(logs: RunLogs) -> None:
 
 
 @pytest.mark.parametrize("put", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file_is_no_run(logs: RunLogs, put: Callable[[Path], None]) -> None:
-    """Ours: nobody waits for it, and it keeps nobody from writing, also as the oldest of many."""
+def test_only_a_regular_file_is_a_run(logs: RunLogs, put: Callable[[Path], None]) -> None:
+    """Ours: it is not read, and does not prevent writing, also as the oldest of many."""
     logs.folder.mkdir(parents=True)
     put(logs.folder / "20251121T074304123456Z-1-call.0.log")
     assert logs.runs() == []
@@ -404,7 +404,7 @@ def test_they_go_with_a_server_that_is_renamed(logs: RunLogs, tmp_path: Path) ->
     ["notes.txt", "20261121T074304123456Z-1-call.tmp", "x.log", "20269999T999999999999Z-1-call.log"],
 )
 def test_other_files_are_no_runs(logs: RunLogs, name: str) -> None:
-    """Ours: they keep nobody from writing, and go with the others."""
+    """Ours: they do not prevent writing, and are removed with the others."""
     logs.folder.mkdir(parents=True)
     (logs.folder / name).touch()
     assert logs.runs() == []
