@@ -4,6 +4,7 @@ A session is one server for as long as one program uses it. It starts the server
 what the server writes to stderr in a log, remembers what the server offers for programs that do not connect, and ends
 the server however its use ends. It prints nothing: what a person may see goes to an `Observer`.
 
-The modules: `session` is the surface that every front uses; `observer` is what it tells a front; `prestart` starts a
-server before the program is loaded; `parallel` uses many servers at once; `stderr_log` keeps their stderr.
+`session` is the surface that every front uses, and `observer` what it tells a front. `prestart` starts a server before
+the rest of the program is loaded, and `parallel` uses many at once. `stderr_log` and `remembered` keep what outlives a
+session. `recorder` stands between a server and another program that uses it.
 """

@@ -57,7 +57,7 @@ def test_tools_that_were_seen_in_a_search_are_new_only_where_none_are_known(cach
 
 
 def test_tools_lack_once_they_have_changed_if_they_were_known_or_asked_for(cache: ServerCache) -> None:
-    """Ours: otherwise nobody has asked for them, and nothing is lost."""
+    """Ours: otherwise they were not wanted, and nothing is lost."""
     unknown = Remembered(cache)
     unknown.forget("tools")
     unknown.forget("prompts")

@@ -194,7 +194,7 @@ def test_an_address_is_shown_with_its_host_before_anybody_agrees(
 
 
 def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours: somebody may look over one's shoulder. What it was given in `env` counts as secret, whatever it is."""
+    """Ours: other people may see the screen. All values of `env` count as secret."""
     params = {"message": f"Is {SERVERS} right?", "requestedSchema": {"properties": {}}}
 
     answer = asked(gaia, terminal, params, [("asks: Is **** right?", b""), ("Answer?", b"n\n")])
@@ -203,7 +203,7 @@ def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, termi
 
 
 def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None:
-    """Ours: what somebody types then is for their shell, also while the server is still being stopped."""
+    """Ours: what is typed then is for the shell, also while the server is still being stopped."""
     fields = {name: {"type": "string"} for name in ("first", "second")}
     params = {"message": "Well?", "requestedSchema": {"properties": fields}}
     gaia.write(
