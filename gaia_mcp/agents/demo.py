@@ -14,12 +14,12 @@ from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.toolcall import current_call
 
-_NAME = {"type": "string", "description": "Who is meant", "minLength": 1}
+_NAME = {"type": "string", "description": "Name of the person", "minLength": 1}
 
 TOOLS: list[dict[str, Any]] = [
     {
         "name": "greet",
-        "description": "Say hello to somebody.",
+        "description": "Say hello to a person.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -27,7 +27,7 @@ TOOLS: list[dict[str, Any]] = [
                 "style": {
                     "enum": ["plain", "warm", "formal"],
                     "default": "plain",
-                    "description": "How to say it",
+                    "description": "Tone of the greeting",
                 },
             },
             "required": ["name"],
@@ -144,9 +144,9 @@ class DemoAgent(MCPAgent):
         return [
             {
                 "name": "introduce",
-                "description": "Ask a model to introduce somebody.",
+                "description": "Ask a model to introduce a person.",
                 "arguments": [
-                    {"name": "name", "description": "Who is meant", "required": True},
+                    {"name": "name", "description": "Name of the person", "required": True},
                     {"name": "language", "description": "In which language"},
                 ],
             }

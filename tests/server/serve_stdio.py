@@ -1,4 +1,4 @@
-"""A program that serves the agent it is told, with nothing of the command line."""
+"""A program that serves the agent of its first argument, without the command line."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
 
 
 class Plain:
-    """An agent of nobody's: just the two methods."""
+    """An agent with only the two methods."""
 
     def __init__(self, *tools: Any, run: Any = None) -> None:
         self.tools: Any = list(tools)
@@ -71,7 +71,7 @@ def test_an_agent_with_only_the_two_methods_is_described() -> None:
     assert described.instructions == ""
 
 
-def test_what_the_agent_says_of_itself_is_shown() -> None:
+def test_the_agents_own_description_is_shown() -> None:
     """Spec, Implementation: name, title, version, description, websiteUrl, icons; instructions stand beside it."""
     agent = Full()
     agent.info = {"name": "n", "title": "t", "version": 3, "description": "d", "websiteUrl": "", "instructions": "do",
@@ -84,7 +84,7 @@ def test_what_the_agent_says_of_itself_is_shown() -> None:
 
 
 @pytest.mark.parametrize("info", [None, {}, "text", ["x"], {"name": None, "version": ""}])
-def test_an_agent_that_says_nothing_useful_of_itself_gets_the_defaults(info: Any) -> None:
+def test_an_agent_with_an_invalid_description_gets_the_defaults(info: Any) -> None:
     """Ours: a wrong description must not keep the tools from being used."""
     agent = Full()
     agent.info = info
@@ -101,8 +101,8 @@ def test_prompts_and_resources_are_offered_by_those_who_have_some() -> None:
     assert set(AgentProvider(agent).describe().capabilities) == {"tools", "logging", "prompts", "resources"}
 
 
-def test_a_server_that_loads_agents_anew_says_that_its_lists_change() -> None:
-    """Spec: `listChanged` is declared by who announces changes."""
+def test_a_provider_whose_agent_may_be_replaced_declares_list_changes() -> None:
+    """Spec: a server that announces changes declares `listChanged`."""
     agent = Full()
     agent.prompts = [{"name": "p"}]
 
@@ -174,12 +174,12 @@ def test_an_agent_that_cannot_be_described_replaces_nothing() -> None:
 
 def test_the_problems_of_another_agent_are_reported_anew() -> None:
     """Ours: its author wants to know what is still wrong."""
-    told: list[str] = []
-    provider = AgentProvider(Plain({}), report=told.append)
+    reported: list[str] = []
+    provider = AgentProvider(Plain({}), report=reported.append)
 
     provider.replace_agent(Plain({}))
 
-    assert told == ["tool 1 has no name and is left out"] * 2
+    assert reported == ["tool 1 has no name and is left out"] * 2
     assert len(provider.problems) == 1
 
 
@@ -217,7 +217,7 @@ def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
 
 
 def test_one_bad_definition_does_not_hide_the_others() -> None:
-    """Ours: each is looked at alone, and what is wrong is said."""
+    """Ours: each is read by itself, and its problem is reported."""
     agent = AgentProvider(
         Plain(
             "text",
@@ -348,21 +348,21 @@ def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
     assert "'a' cannot be used" in problem
 
 
-def test_every_problem_is_told_once_when_it_is_met() -> None:
-    """Ours: whoever serves an agent is its author more often than not. A list that is read again tells nothing anew."""
-    told: list[str] = []
+def test_every_problem_is_reported_once_when_it_is_met() -> None:
+    """Ours: most agents are served by their authors. A list that is read again reports nothing new."""
+    reported: list[str] = []
     agent = Plain({"name": "a", "inputSchema": {"properties": {"n": {"type": "int"}}}}, {})
-    served = AgentProvider(agent, report=told.append)
-    assert told == ["tool 2 has no name and is left out"]
+    served = AgentProvider(agent, report=reported.append)
+    assert reported == ["tool 2 has no name and is left out"]
 
     agent.tools.append({"name": "b", "x": object()})
     for _ in range(2):
         answer(served, "tools/list", {})
         answer(served, "tools/call", {"name": "a", "arguments": {"n": 1}})
 
-    assert len(told) == 3
-    assert "'b' is left out" in told[1]
-    assert "'a' cannot be used" in told[2]
+    assert len(reported) == 3
+    assert "'b' is left out" in reported[1]
+    assert "'a' cannot be used" in reported[2]
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken"), KeyboardInterrupt("broken")])
@@ -382,7 +382,7 @@ def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
 
 
 def test_a_tool_that_notices_its_cancellation_has_not_failed() -> None:
-    """Ours: whoever runs the call decides what is said, namely nothing."""
+    """Ours: the server then sends nothing."""
 
     def run(_: Any) -> None:
         raise CallCancelledError
@@ -407,7 +407,7 @@ def prompter() -> Full:
 
 
 def test_prompts_are_listed_with_usable_arguments(prompter: Full) -> None:
-    """Spec, PromptArgument: an object with a name. Ours: what is none is left out."""
+    """Spec, PromptArgument: an object with a name. Ours: others are left out."""
     prompts = answer(AgentProvider(prompter), "prompts/list", {})["prompts"]
 
     assert prompts == [
@@ -539,7 +539,7 @@ def test_a_resource_that_the_agent_does_not_find_is_refused(librarian: Full, err
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
-def test_a_bug_in_reading_a_resource_that_is_listed_is_told_as_one(librarian: Full, error: Exception) -> None:
+def test_a_bug_in_reading_a_resource_that_is_listed_is_raised(librarian: Full, error: Exception) -> None:
     """Ours: it is there, so "not found" would hide what is wrong."""
 
     def read(_: str) -> str:
@@ -551,7 +551,7 @@ def test_a_bug_in_reading_a_resource_that_is_listed_is_told_as_one(librarian: Fu
         answer(AgentProvider(librarian), "resources/read", {"uri": "x://text"})
 
 
-def test_a_content_that_json_cannot_say_is_no_missing_resource(librarian: Full) -> None:
+def test_contents_that_are_not_json_are_not_a_missing_resource(librarian: Full) -> None:
     """Ours."""
     librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
 

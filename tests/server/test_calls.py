@@ -79,8 +79,8 @@ class Client:
         return [message.get("method", message.get("id")) for message in messages]
 
 
-def said(text: str = "done") -> Wire:
-    """The result of a tool."""
+def done(text: str = "done") -> Wire:
+    """A tool's result."""
     return {"content": [{"type": "text", "text": text}], "isError": False}
 
 
@@ -97,7 +97,7 @@ def test_two_calls_at_once_are_told_apart_by_what_their_messages_are_about() -> 
         both.wait(PATIENCE_SECONDS)
         call.log("info", "careful")
         both.wait(PATIENCE_SECONDS)
-        return said()
+        return done()
 
     client = Client(Functions(work=work))
     jobs = [
@@ -124,7 +124,7 @@ def test_coroutines_can_use_it() -> None:
     async def serve() -> list[Any]:
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Outgoing] = asyncio.Queue()
-        provider = Functions(quick=lambda _: said(), slow=lambda call: call.wait(PATIENCE_SECONDS))
+        provider = Functions(quick=lambda _: done(), slow=lambda call: call.wait(PATIENCE_SECONDS))
         calls = Calls(
             ServerConnection(provider.describe()),
             provider,
@@ -175,7 +175,7 @@ def test_messages_are_sent_one_at_a_time_and_in_order() -> None:
 
     def work(call: ToolCall) -> Wire:
         call.log("info", "careful")
-        return said()
+        return done()
 
     provider = Functions(work=work)
     calls = Calls(ServerConnection(provider.describe()), provider, send)
@@ -215,7 +215,7 @@ def test_a_cancelled_call_stops_and_nothing_more_is_sent_about_it(cancelled: Cal
         call.log("error", "still here")
         with pytest.raises(CallCancelledError):
             call.progress(1)
-        return said()
+        return done()
 
     client = Client(Functions(work=work))
     (job,) = client.ask(call(1, "work", progressToken=1, **LOGS))
@@ -232,7 +232,7 @@ def test_a_call_that_is_cancelled_before_it_runs_never_reaches_the_provider(
 ) -> None:
     """Ours: it may have waited for a thread."""
     ran: list[ToolCall] = []
-    client = Client(Functions(work=lambda call: ran.append(call) or said()))
+    client = Client(Functions(work=lambda call: ran.append(call) or done()))
     (job,) = client.ask(call(1, "work"))
     cancelled(client, 1)
 
@@ -244,7 +244,7 @@ def test_a_call_that_is_cancelled_before_it_runs_never_reaches_the_provider(
 
 def test_cancelling_an_unknown_request_does_nothing() -> None:
     """Spec, B-9: it may have been answered already."""
-    client = Client(Functions(work=lambda _: said()))
+    client = Client(Functions(work=lambda _: done()))
     client.run(call(1, "work"))
 
     client.calls.cancel(1)
@@ -255,7 +255,7 @@ def test_cancelling_an_unknown_request_does_nothing() -> None:
 
 def test_a_late_call_does_not_answer_under_an_id_that_is_used_again() -> None:
     """Spec, B-1: ids are unique among the open requests only."""
-    client = Client(Functions(old=lambda _: said("old"), new=lambda _: said("new")))
+    client = Client(Functions(old=lambda _: done("old"), new=lambda _: done("new")))
     (old,) = client.ask(call(1, "old"))
     client.ask(cancel(1))
     (new,) = client.ask(call(1, "new"))
@@ -311,7 +311,7 @@ def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an
 @pytest.mark.parametrize("result", ["text", [], {"_meta": "no object"}])
 def test_an_invalid_result_is_answered_with_an_error(result: Any) -> None:
     """Ours: its client still waits, and the messages of others are none the worse."""
-    client = Client(Functions(work=lambda _: result, good=lambda _: said()))
+    client = Client(Functions(work=lambda _: result, good=lambda _: done()))
 
     response = client.run(call(1, "work"))
 
@@ -323,7 +323,7 @@ def test_an_invalid_result_is_answered_with_an_error(result: Any) -> None:
 
 def test_a_batch_with_an_invalid_result_is_answered_completely() -> None:
     """Spec 2025-03-26: one array, in which the one response is an error."""
-    client = Client(Functions(work=lambda _: "text", good=lambda _: said()))
+    client = Client(Functions(work=lambda _: "text", good=lambda _: done()))
     client.run(initialize("2025-03-26"))
 
     responses = client.run([plain(1, "tools/call", {"name": "work"}), plain(2, "tools/call", {"name": "good"})])
@@ -336,7 +336,7 @@ def test_a_log_message_that_is_not_json_is_sent_as_its_text() -> None:
 
     def work(call: ToolCall) -> Wire:
         call.log("error", {"what": object})
-        return said()
+        return done()
 
     client = Client(Functions(work=work))
     client.run(call(1, "work", **LOGS))
@@ -355,8 +355,8 @@ def test_a_change_is_described_and_announced_while_a_call_runs() -> None:
     client = Client(provider)
 
     def work(_: ToolCall) -> Wire:
-        provider.replace(one=lambda _: said("one"), two=lambda _: said("two"))
-        return said("before")
+        provider.replace(one=lambda _: done("one"), two=lambda _: done("two"))
+        return done("before")
 
     provider.tools["work"] = work
     client.run(initialize())
@@ -385,8 +385,8 @@ def test_a_subscription_hears_of_a_change_on_its_own_stream() -> None:
 # The end.
 
 
-def test_closing_cancels_what_runs_and_listens_no_more() -> None:
-    """Ours: the tool is told, nothing is sent, and changes are no longer heard of."""
+def test_closing_cancels_what_runs_and_announces_no_more_changes() -> None:
+    """Ours: nothing is sent about it, and later changes are not announced."""
     provider = Functions(work=lambda call: call.wait(PATIENCE_SECONDS))
     client = Client(provider)
     client.run(initialize())
@@ -409,7 +409,7 @@ def test_the_last_response_ends_the_wait_for_it() -> None:
 
     def work(_: ToolCall) -> Wire:
         assert go.wait(PATIENCE_SECONDS)
-        return said()
+        return done()
 
     client = Client(Functions(work=work))
     jobs = [*client.ask(call(1, "work")), *client.ask(call(2, "work"))]

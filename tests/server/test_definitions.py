@@ -51,7 +51,7 @@ def test_resources_without_a_uri_are_left_out(defined: Any) -> None:
 
 
 def test_a_resource_is_listed_with_a_name_and_without_its_contents() -> None:
-    """Spec, Resource: `name` is required. Ours: the URI is used where there is none."""
+    """Spec, Resource: `name` is required. Ours: the URI, if it has no name."""
     (resource,) = resource_definitions([{"uri": "x://a", "text": "hi", "blob": b"", "mimeType": "a/b"}])
 
     assert resource["text"] == "hi"

@@ -97,7 +97,7 @@ def _round() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("value", [b"bytes", {"a": object()}, {1, 2}, float("nan"), {("a",): 1}, _endless(), _round()])
-def test_a_result_that_json_cannot_say_is_a_failure(value: Any) -> None:
+def test_a_value_that_is_not_json_is_a_failure(value: Any) -> None:
     """Ours: the caller hears of it instead of waiting for ever."""
     result = call_result(value)
 
@@ -106,7 +106,7 @@ def test_a_result_that_json_cannot_say_is_a_failure(value: Any) -> None:
     assert json_problem(value) is not None
 
 
-def test_a_tool_that_is_async_is_told_so() -> None:
+def test_an_async_tool_is_a_failure() -> None:
     """Ours: what it returns has not even begun to run."""
 
     async def tool() -> str:
@@ -118,7 +118,7 @@ def test_a_tool_that_is_async_is_told_so() -> None:
     assert "is async" in _text_of(result)
 
 
-def test_what_json_can_say_has_nothing_wrong() -> None:
+def test_a_json_value_has_no_problem() -> None:
     """Ours."""
     assert json_problem({"a": [1, None, "x"]}) is None
 
@@ -161,8 +161,8 @@ def test_a_prompt_may_be_messages_with_plain_texts() -> None:
     }
 
 
-def test_a_prompt_may_be_a_whole_result() -> None:
-    """Ours: what it says itself counts."""
+def test_a_prompt_may_be_a_complete_result() -> None:
+    """Ours: its own members are kept."""
     whole = {"description": "mine", "messages": [{"role": "user", "content": "Hi"}], "_meta": {}}
 
     result = prompt_result(whole, "theirs")

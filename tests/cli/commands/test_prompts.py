@@ -50,7 +50,7 @@ def test_prompts_are_shown_with_their_arguments(demo: Gaia) -> None:
     assert ran.stdout.splitlines() == [
         "demo (demo 0.1.0)",
         "  introduce(name, [language])",
-        "      Ask a model to introduce somebody.",
+        "      Ask a model to introduce a person.",
     ]
 
 

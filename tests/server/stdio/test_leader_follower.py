@@ -1,4 +1,4 @@
-"""The right to read, and what becomes of it while calls run."""
+"""Who leads, and what becomes of it while calls run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gaia_mcp.server.stdio.leader_follower import Leadership
 from tests.waiting import wait_until
 
 
-class Relief:
-    """Counts how often a turn was taken away."""
+class Deposed:
+    """Counts how often a leader was deposed."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -20,87 +20,87 @@ class Relief:
         self.times += 1
 
 
-def taken_by_another(turn: Leadership) -> threading.Event:
-    """Set when another thread has got the turn."""
-    taken = threading.Event()
+def acquired_by_another(leadership: Leadership) -> threading.Event:
+    """Set when another thread leads."""
+    acquired = threading.Event()
 
     def wait_for_it() -> None:
-        turn.acquire()
-        taken.set()
+        leadership.acquire()
+        acquired.set()
 
     threading.Thread(target=wait_for_it, daemon=True).start()
-    return taken
+    return acquired
 
 
-def test_a_turn_is_one_threads_until_it_is_passed_on() -> None:
-    """Ours: two that read one pipe would each have half of it."""
-    turn = Leadership(Relief())
-    turn.acquire()
-    taken = taken_by_another(turn)
-    assert not taken.wait(0.02)
+def test_one_thread_leads_until_it_releases() -> None:
+    """Ours: two threads that read one pipe would each have half of it."""
+    leadership = Leadership(Deposed())
+    leadership.acquire()
+    acquired = acquired_by_another(leadership)
+    assert not acquired.wait(0.02)
 
-    turn.release()
-    assert taken.wait(5)
+    leadership.release()
+    assert acquired.wait(5)
 
 
-def test_a_turn_is_still_there_after_a_quick_call() -> None:
-    """Ours: that is what it is kept for."""
-    relief = Relief()
-    turn = Leadership(relief, tick_seconds=60)
-    turn.acquire()
+def test_a_leader_still_leads_after_a_quick_call() -> None:
+    """Ours: waking a follower each time would cost more than the call."""
+    deposed = Deposed()
+    leadership = Leadership(deposed, tick_seconds=60)
+    leadership.acquire()
     for _ in range(100):
         call = object()
-        turn.keep(call)
-        assert turn.is_kept(call)
-    assert relief.times == 0
+        leadership.keep(call)
+        assert leadership.is_kept(call)
+    assert deposed.times == 0
 
 
-def test_a_turn_is_taken_away_from_a_call_that_lasts() -> None:
-    """Ours: a ping must be answered and a cancellation heard while a tool works."""
-    relief = Relief()
-    turn = Leadership(relief)
-    turn.acquire()
+def test_a_leader_is_deposed_while_its_call_lasts() -> None:
+    """Ours: a ping must be answered and a cancellation received while a tool runs."""
+    deposed = Deposed()
+    leadership = Leadership(deposed)
+    leadership.acquire()
     call = object()
-    turn.keep(call)
+    leadership.keep(call)
 
-    assert taken_by_another(turn).wait(5)
-    assert relief.times == 1
-    assert not turn.is_kept(call)
+    assert acquired_by_another(leadership).wait(5)
+    assert deposed.times == 1
+    assert not leadership.is_kept(call)
 
 
 @pytest.mark.parametrize("times", [2, 3])
-def test_a_turn_is_taken_away_again_and_again(times: int) -> None:
-    """Ours: also after nobody has looked for a while."""
-    relief = Relief()
-    turn = Leadership(relief)
-    turn.acquire()
+def test_leaders_are_deposed_again_and_again(times: int) -> None:
+    """Ours: also after the watch has slept."""
+    deposed = Deposed()
+    leadership = Leadership(deposed)
+    leadership.acquire()
     for number in range(1, times + 1):
-        turn.keep(object())
-        turn.acquire()
-        assert relief.times == number
-        wait_until(lambda: not turn._is_watched)
+        leadership.keep(object())
+        leadership.acquire()
+        assert deposed.times == number
+        wait_until(lambda: not leadership._is_watched)
 
 
-def test_whoever_has_lost_the_turn_does_not_get_that_of_another_call() -> None:
-    """Ours: a call that was given up may end while a later one keeps the turn."""
-    turn = Leadership(Relief(), tick_seconds=0.5)
-    turn.acquire()
+def test_a_deposed_leader_does_not_take_the_lead_of_another_call() -> None:
+    """Ours: a slow call may end while a later one is kept."""
+    leadership = Leadership(Deposed(), tick_seconds=0.5)
+    leadership.acquire()
     slow, quick = object(), object()
-    turn.keep(slow)
-    turn.acquire()  # By another thread, after it was taken away.
-    turn.keep(quick)
+    leadership.keep(slow)
+    leadership.acquire()  # By another thread, after the first was deposed.
+    leadership.keep(quick)
 
-    assert not turn.is_kept(slow)
-    assert turn.is_kept(quick)
+    assert not leadership.is_kept(slow)
+    assert leadership.is_kept(quick)
 
 
-def test_nobody_looks_when_there_are_no_calls() -> None:
-    """Ours: a server that waits shall not wake its machine."""
-    turn = Leadership(Relief())
-    turn.acquire()
+def test_the_watch_sleeps_when_there_are_no_calls() -> None:
+    """Ours: an idle server must not wake its machine."""
+    leadership = Leadership(Deposed())
+    leadership.acquire()
     call = object()
-    turn.keep(call)
-    assert turn.is_kept(call)
+    leadership.keep(call)
+    assert leadership.is_kept(call)
 
-    wait_until(lambda: not turn._is_watched)
-    assert not turn._wake.is_set()
+    wait_until(lambda: not leadership._is_watched)
+    assert not leadership._wake.is_set()

@@ -17,7 +17,7 @@ PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
 class Agent:
-    """One tool, which nothing need be known about."""
+    """One tool."""
 
     def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
         return [{"name": "greet"}]
@@ -37,7 +37,7 @@ def _waits(thread: str) -> bool:
 
 
 def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
-    """Ours: from then on nothing stands between."""
+    """Ours: from then on everything is passed on."""
     loading = LoadingProvider("early")
     assert not loading.has_loaded_within(0)
 
@@ -51,7 +51,7 @@ def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
 
 
 def test_a_provider_that_still_loads_may_have_everything() -> None:
-    """Ours: what is not declared now could not be offered later. No list is said to change."""
+    """Ours: a capability that is not declared now could not be used later."""
     described = LoadingProvider("early").describe()
 
     assert described.info == {"name": "early", "version": ""}
@@ -59,7 +59,7 @@ def test_a_provider_that_still_loads_may_have_everything() -> None:
 
 
 def test_a_capability_that_was_declared_early_is_kept() -> None:
-    """Ours: the client has planned with it; the list is empty then."""
+    """Ours: the client may already rely on it; the list is then empty."""
     loading = LoadingProvider("early", loading_seconds=0.0)
     loading.await_description(DISCOVER)
     assert loading.is_settled
@@ -94,7 +94,7 @@ def test_every_other_request_does_not_wait_for_the_description() -> None:
 
 
 def test_the_description_is_waited_for_once() -> None:
-    """Ours: who is told the early description once is told it again."""
+    """Ours: after one early description every later one has its capabilities."""
     loading = LoadingProvider("early", loading_seconds=0.0)
     loading.await_description(DISCOVER)
     loading.await_description(DISCOVER)
@@ -105,7 +105,7 @@ def test_the_description_is_waited_for_once() -> None:
 
 
 def test_a_request_waits_for_as_long_as_it_takes_to_load() -> None:
-    """Ours: its own deadline is the client's business."""
+    """Ours: its deadline is the client's."""
     loading = LoadingProvider("early")
     with ThreadPoolExecutor() as threads:
         waiting = threads.submit(_list, loading, ToolCall())
@@ -127,7 +127,7 @@ def test_a_request_that_is_cancelled_meanwhile_never_reaches_the_provider() -> N
 
 
 def test_loading_is_announced_as_a_new_description_and_later_changes_as_they_are() -> None:
-    """Ours: a client that has seen no list has none that changed."""
+    """Ours: before it has loaded, no client can have seen a list."""
     loading, announced = LoadingProvider("early"), list[tuple[str, ...]]()
     stop = loading.on_change(announced.append)
     provider = AgentProvider(Agent(), list_changes=True)

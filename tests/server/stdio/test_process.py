@@ -171,7 +171,7 @@ def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_p
 
 
 def test_the_end_of_input_ends_a_process_that_still_imports(start_process: Start, tmp_path: Path) -> None:
-    """Spec, IO-6: an import cannot be called off, but nobody waits for it any more."""
+    """Spec, IO-6: an import cannot be cancelled, but its client has gone."""
     (tmp_path / "endless.py").write_text(
         "import atexit, pathlib, sys, threading\n"
         "atexit.register(pathlib.Path('done').touch)\n"
@@ -243,10 +243,10 @@ def test_a_socket_that_does_not_block_will_do_for_both_pipes() -> None:
 
 
 @pytest.mark.parametrize("at_exit", ["pathlib.Path('done').touch()", "threading.Event().wait()", "1 / 0"])
-def test_what_an_agent_leaves_for_its_exit_is_done_and_never_keeps_the_process(
+def test_the_exit_functions_of_an_agent_run_and_never_keep_the_process(
     start_process: Start, tmp_path: Path, at_exit: str
 ) -> None:
-    """Ours: whoever ends the process at once afterwards must not lose it, and one that hangs gets a second."""
+    """Ours: exit functions run before the program can end at once, and one that hangs gets a second."""
     (tmp_path / "leaving.py").write_text(
         f"import atexit, pathlib, threading\natexit.register(lambda: {at_exit})\n{LOUD}"
     )

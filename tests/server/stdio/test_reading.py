@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """Tools that wait for the test, and say what they were told."""
+    """Tools that wait for the test, and note what happens to them."""
 
     def __init__(self) -> None:
         self.go = threading.Event()
@@ -56,7 +56,7 @@ class Agent:
             current_call().wait(PATIENCE_SECONDS)
         finally:
             self.cancelled.append("patient")
-        return "nobody called it off"
+        return "not cancelled"
 
     def stubborn(self) -> str:
         self.running.append("stubborn")
@@ -133,8 +133,8 @@ def test_a_slow_tool_does_not_hold_up_other_calls_in_the_same_piece(talk: Sessio
 
 
 def test_a_slow_tool_that_came_alone_does_not_hold_up_what_comes_later(talk: Session, agent: Agent) -> None:
-    """Ours: whoever runs a single call goes on holding the pipe, but not for long. Again and again, for each of the two
-    threads has to find its way back.
+    """Ours: a leader goes on leading while it runs a single call, but not for long. Again and again, for both threads
+    have to find their way back.
     """
     for number in range(0, 10, 2):
         talk.send(call(number, "slow"))
@@ -171,7 +171,7 @@ def test_forty_calls_at_once_are_all_answered_each_with_its_own(talk: Session, a
     assert _text(talk.answer(39)) == "slow 39"
 
 
-def test_calls_that_waited_for_a_thread_can_be_called_off(talk: Session, agent: Agent) -> None:
+def test_calls_that_wait_for_a_thread_can_be_cancelled(talk: Session, agent: Agent) -> None:
     """Spec, cancellation: nothing is answered, and the agent never hears of it."""
     talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(MAX_CALLS + 1)), cancel(MAX_CALLS))
     wait_until(lambda: len(agent.running) == MAX_CALLS)
@@ -216,7 +216,7 @@ def test_an_id_that_is_used_again_after_a_cancellation_gets_its_own_answer(talk:
 
 
 def test_a_cancelled_tool_logs_nothing_under_an_id_that_is_used_again(talk: Session, agent: Agent) -> None:
-    """Spec, B-1: what the old call still says is not the new one's, at whose level it would be sent."""
+    """Spec, B-1: a log message of the old call is not the new one's, at whose level it would be sent."""
     talk.send(call(1, "stubborn"))
     wait_until(lambda: agent.running == ["stubborn"])
     talk.send(cancel(1), call(1, "slower", **{"io.modelcontextprotocol/logLevel": "debug"}))
@@ -237,8 +237,8 @@ def test_an_unknown_cancellation_is_ignored(talk: Session) -> None:
     assert talk.result(call(1, "quick"))
 
 
-def test_a_tool_that_gives_up_uncalled_for_is_answered_with_an_error(talk: Session) -> None:
-    """Ours: somebody waits."""
+def test_a_tool_that_stops_without_a_cancellation_is_answered_with_an_error(talk: Session) -> None:
+    """Ours: its client waits."""
     assert talk.error(call(1, "cancels_itself"))["code"] == -32603
 
 
@@ -250,8 +250,8 @@ def test_a_tool_reports_progress_and_logs_before_its_answer(talk: Session) -> No
     talk.send(call(1, "working", **{"progressToken": "t", "io.modelcontextprotocol/logLevel": "info"}))
     talk.answer(1)
 
-    told = [(message["method"], message["params"]) for message in talk.seen[:-1]]
-    assert told == [
+    sent = [(message["method"], message["params"]) for message in talk.seen[:-1]]
+    assert sent == [
         *(
             ("notifications/progress", {"progressToken": "t", "progress": done, "total": 3, "message": f"step {done}"})
             for done in (1, 2, 3)
@@ -261,7 +261,7 @@ def test_a_tool_reports_progress_and_logs_before_its_answer(talk: Session) -> No
     ]
 
 
-def test_nothing_is_reported_to_who_did_not_ask(talk: Session) -> None:
+def test_nothing_is_reported_unless_the_client_asked_for_it(talk: Session) -> None:
     """Spec: no progress without a token, no log without a level."""
     talk.result(call(1, "working"))
 
@@ -286,7 +286,7 @@ def test_an_unknown_tool_is_refused(talk: Session) -> None:
     assert talk.error(call(1, "nope"))["code"] == -32602
 
 
-def test_a_block_that_json_cannot_say_is_answered_with_an_error(talk: Session) -> None:
+def test_a_block_that_is_not_json_is_answered_with_an_error(talk: Session) -> None:
     """Ours: the caller must not be left waiting."""
     error = talk.error(call(1, "bad_block"))
 
@@ -294,7 +294,7 @@ def test_a_block_that_json_cannot_say_is_answered_with_an_error(talk: Session) -
     assert "not JSON" in error["message"]
 
 
-def test_an_answer_of_the_wrong_shape_is_answered_with_an_error(talk: Session) -> None:
+def test_an_invalid_result_is_answered_with_an_error(talk: Session) -> None:
     """Ours: the caller must not be left waiting."""
     assert "invalid result" in talk.error(call(1, "bad_shape"))["message"]
     assert talk.error(stateless(2, "prompts/get", {"name": "p"}))["code"] == -32603
@@ -341,7 +341,7 @@ def test_a_batch_is_answered_as_one(talk: Session) -> None:
     assert {answer["id"] for answer in answers} == {1, 2, 3}
 
 
-def test_a_batch_with_an_answer_that_json_cannot_say_is_answered_all_the_same(talk: Session) -> None:
+def test_a_batch_with_a_result_that_is_not_json_is_answered_all_the_same(talk: Session) -> None:
     """Ours: the one is an error, the others are what they are."""
     talk.result(initialize("2025-03-26"))
     talk.send(
@@ -453,8 +453,8 @@ def test_an_unfinished_line_at_the_end_is_still_read(talk: Session) -> None:
     assert talk.answer(1)["result"] == {}
 
 
-def test_calls_that_outlast_the_end_are_told_that_nobody_waits(talk: Session, agent: Agent) -> None:
-    """Ours: after their second the tools are told, and nothing is answered."""
+def test_calls_that_outlast_the_end_are_cancelled(talk: Session, agent: Agent) -> None:
+    """Ours: after their second; nothing is sent about them."""
     talk.send(call(1, "patient"))
     wait_until(lambda: agent.running == ["patient"])
     talk.end()
@@ -507,8 +507,8 @@ def test_one_line_is_written_at_a_time(agent: Agent) -> None:
     server.wait()
 
 
-def test_who_has_gone_is_written_to_no_more(agent: Agent) -> None:
-    """Ours: each write might wait for nothing."""
+def test_nothing_is_written_to_a_client_that_has_gone(agent: Agent) -> None:
+    """Ours: each write might block for ever."""
     incoming: SimpleQueue[bytes] = SimpleQueue()
     written: list[bytes] = []
 
@@ -531,7 +531,7 @@ def test_who_has_gone_is_written_to_no_more(agent: Agent) -> None:
 
 
 def test_a_client_that_does_not_read_any_more_is_the_end(talk: Session, capfd: pytest.CaptureFixture[str]) -> None:
-    """Ours: nobody is there to be answered; no traceback about it."""
+    """Ours: the client has gone; no traceback about it."""
     talk.broken = True
     talk.send(call(1, "quick"), call(2, "quick"))
 
