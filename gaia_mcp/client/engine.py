@@ -6,11 +6,11 @@ Raises what is in `errors.py`. `MCPClient`, built on it, adds the manners of GAI
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
+from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import time_ran_out
@@ -39,8 +39,6 @@ logger = logging.getLogger("gaia_mcp")
 
 # However often a server reports progress, a request does not last longer than this, in seconds.
 LONGEST_REQUEST_SECONDS = 3600.0
-# How soon somebody who waits for another thread notices that the deadline was cancelled.
-LOCK_SLICE_SECONDS = 0.25
 
 
 class ClientEngine:
@@ -74,7 +72,7 @@ class ClientEngine:
         self._wanted = False
         # Another one for each disconnect(), so that whoever connects meanwhile can tell.
         self._disconnects = object()
-        self._lock = threading.RLock()
+        self._lock = DeadlineLock()
         if isinstance(transport, ChannelTransport):
             transport.name = name
             self._channels: ChannelTransport = transport
@@ -315,13 +313,10 @@ class ClientEngine:
 
     @contextmanager
     def _alone(self, deadline: Deadline) -> Iterator[None]:
-        while not self._lock.acquire(timeout=min(deadline.remaining(), LOCK_SLICE_SECONDS)):
-            if deadline.expired:
+        with self._lock.held(deadline) as is_held:
+            if not is_held:
                 raise time_ran_out(self.name, deadline, "another thread's request")
-        try:
             yield
-        finally:
-            self._lock.release()
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
         answers: dict[str, Any] = {}
