@@ -41,7 +41,7 @@ class MCPConfig:
     def add_server(self, name: str, config: dict[str, Any]) -> None:
         """Add or replace a server.
 
-        Raises `EntryError` (a `ValueError`) for an entry that makes no sense, or that JSON cannot say.
+        Raises `EntryError` (a `ValueError`) for an entry that is invalid, or that JSON cannot express.
         """
         try:
             json.dumps(config, allow_nan=False)

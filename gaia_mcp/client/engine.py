@@ -1,6 +1,6 @@
-"""The engine of a client: one server, connected again when it has gone, asked in rounds, one deadline for each request.
+"""The engine of a client: one server, reconnected when it has gone, one deadline for each request and its retries.
 
-Raises what is in `errors.py`. `MCPClient`, built on it, adds the manners of GAIA's documents.
+Raises what is in `errors.py`. `MCPClient`, built on it, adds what GAIA's documents promise.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LONGEST_REQUEST_SECONDS = 3600.0
 class ClientEngine:
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
 
-    May be used from several threads at once. `server_info` is what the server last said about itself, also when it has
-    been let go of; `peer` is there as long as the connection.
+    May be used from several threads at once. `server_info` is what the server last said about itself, also after the
+    connection has ended; `peer` is there as long as the connection.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ClientEngine:
         self._era_cache = era_cache
         self._tools: list[MCPTool] | None = None
         self._wanted = False
-        # Another one for each disconnect(), so that whoever connects meanwhile can tell.
+        # Another one for each disconnect(), so that a thread that connects meanwhile can tell.
         self._disconnects = object()
         self._lock = DeadlineLock()
         if isinstance(transport, ChannelTransport):
@@ -328,7 +328,7 @@ class ClientEngine:
             problem = f"asked for {unsupported}, which this client did not declare"
             raise RemoteProtocolError(self.name, problem) from None
         except DeclinedError as declined:
-            # There is no way to tell the server; it waits for nothing.
+            # The server cannot be notified, and does not wait.
             raise CancelledError(self.name, str(declined) or "what the server wanted to know") from None
         finally:
             deadline.release()

@@ -1,4 +1,4 @@
-"""What a server offers beside tools: prompts, resources, completion, and word of what changes. The same in both eras.
+"""What a server offers beside tools, the same in both eras: prompts, resources, completion, notifications of changes.
 
 Results are the dicts of the specification's schemas (server/prompts, server/resources, utilities/completion).
 """
@@ -42,15 +42,15 @@ class Completion(NamedTuple):
     has_more: bool
 
 
-class OffersClient(ClientEngine):
+class FeaturesClient(ClientEngine):
     """A client that asks for prompts, resources and completions. Every method raises as `open` does, `PeerError` for
-    what the server refuses, and `NotOfferedError` where the server has said that it offers nothing of the kind.
+    what the server refuses, and `NotOfferedError` where the server does not declare the capability.
 
-    Three attributes are called with what the server announces, at once and where its answers are read, so that they
-    must not ask anything of it: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with
-    the uri of a resource that was subscribed to; `on_subscription_ended` with one that the server tells of no more.
-    Some servers announce changed lists only when asked to: who sets `on_list_changed` after `open` hears of them from
-    the next list on.
+    Three attributes are called with what the server announces, at once and on the thread that reads, so that they must
+    not send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the uri of a
+    resource that was subscribed to; `on_subscription_ended` with one whose subscription has ended. Some servers
+    announce changed lists only when asked to: if `on_list_changed` is set after `open`, it is called from the next list
+    on.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -157,7 +157,7 @@ class OffersClient(ClientEngine):
         self._log_level = level
 
     def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
-        """Have `on_resource_updated` told whenever a resource changes, also after the server has been started again.
+        """Have `on_resource_updated` called whenever a resource changes, also after the server has been restarted.
 
         Subscribing twice is the same as once. Raises as `open` does, `PeerError` if the server refuses.
         """
@@ -176,7 +176,7 @@ class OffersClient(ClientEngine):
             raise
 
     def unsubscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
-        """Have it told no more. Raises as `open` does."""
+        """End the subscription. Raises as `open` does."""
         deadline = deadline or self.deadline()
         self._subscribed.pop(uri, None)
         self._ready(deadline)
@@ -206,7 +206,7 @@ class OffersClient(ClientEngine):
         self._tellers.add(threading.get_ident())
         try:
             listener(word)
-        except Exception:  # somebody else's code; whoever reads or connects again has something else to do
+        except Exception:  # the listener's code; the thread that reads or reconnects must go on
             logger.exception("a listener of MCP server %r failed", self.name)
         finally:
             self._tellers.discard(threading.get_ident())
@@ -287,5 +287,5 @@ class OffersClient(ClientEngine):
         return self._says_nothing() or (isinstance(offer, dict) and offer.get("subscribe") is True)
 
     def _says_nothing(self) -> bool:
-        """Whether this is a transport of somebody's own that presents its server without a word about what it can."""
+        """Whether this is a custom transport whose server declares no capabilities at all."""
         return not self._channels.reconnects and not self.capabilities

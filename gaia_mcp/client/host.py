@@ -1,4 +1,4 @@
-"""The host: whoever stands behind a client and can be asked by a server, or told something.
+"""The host: the application behind a client, which answers the server's requests and receives its log.
 
 Servers ask for three things: an answer from the person (elicitation), the folders being worked in (roots), a model's
 words (sampling). What a host cannot give it does not declare, and refuses when asked all the same.
@@ -42,7 +42,7 @@ class Host:
     `sample` asks a language model, and is declared to servers only where it is given (specification, client features).
 
     Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there. What
-    a server wrote beside the protocol is kept: `strays` are lines that are no messages, `breaches` say what was wrong
+    a server wrote beside the protocol is kept: `strays` are lines that are not messages, `breaches` what was wrong
     with messages.
     """
 

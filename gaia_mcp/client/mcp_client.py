@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.features import OffersClient
+from gaia_mcp.client.features import FeaturesClient
 from gaia_mcp.client.tool import MCPTool  # noqa: TC001 (the documents import it from here)
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# What is told instead of being raised. Anything else is a mistake in a program, and for its author to see.
+# What is returned instead of raised. Anything else is a mistake in a program, for its author to see.
 _TOLD = (MCPError, OSError, RuntimeError, ValueError)
 
 
-class MCPClient(OffersClient):
+class MCPClient(FeaturesClient):
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
 
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the

@@ -25,7 +25,7 @@ _TYPES = {
 @dataclass
 class MCPTool:
     """A tool, as in GAIA's documents (MCPTool). `input_schema` is JSON Schema, with whatever the server wrote in it;
-    `definition` the whole of what the server said, for those who want more.
+    `definition` the whole definition as the server sent it.
 
     Annotations are hints from the server and to be distrusted (specification, server/tools).
     """

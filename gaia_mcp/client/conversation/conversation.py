@@ -173,7 +173,7 @@ class Conversation:
 
     def subscribe(self, uri: str, deadline: Deadline) -> None:
         """Have `on_change` called for every change of a resource, from when this returns. Raises as `request` does, and
-        `NotOfferedError` on a channel that hears nothing.
+        `NotOfferedError` on a channel that carries responses only.
         """
         if not self._channel.listens:
             raise NotOfferedError(self._name, "subscriptions")

@@ -9,9 +9,9 @@ from gaia_mcp.safetext import MASK, redacted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Nobody reads what is nested more deeply; going on would end in a RecursionError of ours.
+# No person reads what is nested more deeply; going on would end in a RecursionError of ours.
 MAX_DEPTH = 100
-# Shorter beginnings of a secret stand at the end of many a word, and tell nothing.
+# Shorter beginnings of a secret stand at the end of many words, and reveal nothing.
 TELLING_CHARS = 4
 
 

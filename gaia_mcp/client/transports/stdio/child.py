@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 # Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
 CLOSE_GRACE_SECONDS = 2.0
-# When the program ends nobody waits for an answer any more.
+# When the program ends, no caller waits for a response.
 AT_EXIT_GRACE_SECONDS = 0.3
 # How soon a writer that waits for the child to read notices that it is to stop.
 WRITE_SLICE_SECONDS = 0.1
 # A writer that has not stopped by then is one that Windows holds in its writing.
 WRITER_GRACE_SECONDS = 1.0
-# What the child has written before it ended has arrived; only whoever listens to it may take this long.
+# What the child has written before it ended has arrived; only a slow listener takes this long.
 STDERR_GRACE_SECONDS = 0.2
 
 
@@ -110,7 +110,7 @@ class Child:
     ) -> Child:
         """The child for a configured command: without `arguments` a command line, `env` over what is inherited.
 
-        Raises `EntryError` for a command line that makes no sense.
+        Raises `EntryError` for an invalid command line.
         """
         program, words = command_words(server, command, arguments)
         environment = child_environment(env, os.environ)
@@ -123,7 +123,7 @@ class Child:
 
     @property
     def is_closing(self) -> bool:
-        """Whether it has been told that nothing more will come."""
+        """Whether its stdin is being closed, by us."""
         return self._closing
 
     def start(self) -> None:
@@ -131,7 +131,7 @@ class Child:
 
         Raises `SpawnError` saying why that is impossible, `NotConnectedError` when it has been stopped before.
         """
-        # Whoever stops it meanwhile waits: a process that nobody knows of would stay for ever.
+        # A thread that stops it meanwhile waits: a process that is not yet known would stay for ever.
         with self._start_lock:
             if self._process is not None:
                 return
@@ -196,7 +196,7 @@ class Child:
         return data
 
     def close_stdout(self) -> None:
-        """Read no more. For whoever reads; may be called twice."""
+        """Close its stdout. For the thread that reads; may be called twice."""
         self._stdout = -1
         if self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
@@ -237,7 +237,7 @@ class Child:
             self._stdin_lock.release()
 
     def close_stdin(self) -> None:
-        """Tell it that nothing more will come."""
+        """Close its stdin."""
         self._closing = True  # A writer that is waiting sees this and lets go of the lock.
         process = self._process
         if process is None or process.stdin is None or not self._stdin_lock.acquire(timeout=WRITER_GRACE_SECONDS):
@@ -305,7 +305,7 @@ class Child:
         assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
         how = "by itself" if process.poll() is not None else "on closed input"
         self.close_stdin()
-        # If a stuck writer keeps its input open, it does not hear of an end, and would be waited for in vain.
+        # If a stuck writer keeps its stdin open, it sees no end, and would be waited for in vain.
         if self.wait(grace_seconds if process.stdin.closed else 0.0) is None:
             how = "on SIGTERM"
             signal_group(process.pid, force=False)

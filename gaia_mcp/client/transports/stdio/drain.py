@@ -54,12 +54,12 @@ class Drain:
 
     def settle(self, seconds: float) -> None:
         """Give the last words up to `seconds` to arrive."""
-        # Whoever listens may end the child, from this very thread.
+        # The listener may end the child, from this very thread.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(seconds)
 
     def stop(self, seconds: float) -> None:
-        """Take what there is and make an end, within `seconds`, though somebody else may hold the pipe open."""
+        """Take what there is and end, within `seconds`, although another process may hold the pipe open."""
         self._wake_up()
         self.settle(seconds)
 
@@ -102,7 +102,7 @@ class Drain:
         if self._on_data is not None:
             try:
                 self._on_data(data)
-            except Exception:  # somebody else's code; undrained, the child would stop at its next words
+            except Exception:  # the listener's code; undrained, the child would block at its next output
                 import logging
 
                 logging.getLogger("gaia_mcp").exception("what listens to the log of MCP server %r failed", self._server)

@@ -31,7 +31,7 @@ def last_words(stderr: str) -> str:
     if lines and lines[-1].startswith(("Node.js v", "at ", "}")) and telling:
         return one_line(telling[-1])
     if lines and lines[-1].startswith("hint: "):
-        # One of our own kind: the line before says what is, this one only what to do.
+        # An error of ours: the line before holds the fact, this one only what to do.
         return one_line(next((line for line in reversed(lines) if line.startswith("error: ")), lines[-1]))
     return one_line(lines[-1]) if lines else ""
 

@@ -44,7 +44,7 @@ class LeaderFollower:
         self._read = read
         self._take = take
         self._end = end
-        # Held by whoever reads. Only its holder can let go of it: after a Ctrl-C nobody knows whether he has got it.
+        # Held by the thread that reads. Only its holder can release it: after a Ctrl-C it is unknown whether it has it.
         self._turn = threading.RLock()
         self._called_back = threading.Event()
         self._at_end = False
@@ -65,7 +65,7 @@ class LeaderFollower:
             self._poller.register(self._woken, select.POLLIN)
 
     def run(self) -> None:
-        """Read whenever nobody else does, to the end or until `stop`. For a thread of its own."""
+        """Read whenever no caller does, to the end or until `stop`. For a thread of its own."""
         try:
             while not self._at_end and not self._is_stopped:
                 with self._turn:
@@ -86,7 +86,7 @@ class LeaderFollower:
                         os.close(descriptor)
 
     def read_here(self, is_done: Callable[[], object], deadline: Deadline) -> bool:
-        """Read in this thread until `is_done`, the end, or the deadline; False if somebody else is reading."""
+        """Read in this thread until `is_done`, the end, or the deadline; False if another thread is reading."""
         if not self._can_poll:
             return False
         try:
@@ -98,7 +98,7 @@ class LeaderFollower:
                 if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
                     self._read_once()
                 may_look = False
-                # Also when something has come: a server may have much to say that nobody waits for.
+                # Also when something has come: a server may send much that no caller waits for.
                 if not is_done() and deadline.expired:
                     break
             self._left = time.monotonic()
@@ -107,7 +107,7 @@ class LeaderFollower:
             try:  # noqa: SIM105
                 self._turn.release()
             except RuntimeError:
-                pass  # It was somebody else's turn.
+                pass  # Another thread is reading.
             if self._at_end:
                 self._called_back.set()
         return True
@@ -121,11 +121,11 @@ class LeaderFollower:
                     os.write(self._wake, b".")
 
     def call_back(self) -> None:
-        """Have the thread read again now: somebody waits who does not read."""
+        """Have the thread read again now: a caller waits that does not read."""
         self._called_back.set()
 
     def stop(self) -> None:
-        """Have the thread make an end of it, though others may hold the pipe open for ever. Whoever still reads must be
+        """Have the thread end, although other processes may hold the pipe open for ever. A caller that reads must be
         done by then. Where pipes cannot be polled, the thread notices only when something comes.
         """
         with self._gate:
@@ -200,7 +200,7 @@ class LeaderFollower:
                 os.read(self._woken, 64)
 
     def _stand_aside(self) -> None:
-        """Until called back, or nobody has read for a while."""
+        """Until called back, or no caller has read for a while."""
         while not self._called_back.wait(QUIET_SECONDS):
             if time.monotonic() - self._left >= QUIET_SECONDS and self._turn.acquire(blocking=False):
                 self._turn.release()

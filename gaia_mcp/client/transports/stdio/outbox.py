@@ -1,7 +1,7 @@
-"""What we send of our own accord: answers to a server, cancellations. Whoever sends it is never held up by it.
+"""What no caller waits for: responses to a server, cancellations. Sending them blocks no thread.
 
 It is tried at once. What finds no room waits for some in a thread, for a moment: a server that asks and does not read
-has to do without its answers, or whoever reads what it writes would wait for it for ever.
+gets no responses, or the thread that reads its output would wait for it for ever.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Outbox:
         except TimeoutError:
             return False
         except OSError:
-            return True  # The end of the pipe is met by whoever reads it, or asks something.
+            return True  # The thread that reads meets the end of the pipe, or the next request does.
         return True
 
     def _write_waiting(self) -> None:

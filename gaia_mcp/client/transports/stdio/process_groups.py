@@ -11,7 +11,7 @@ import signal
 import time
 from pathlib import Path
 
-# Servers that are told to end need a while for it; the SDKs wait as long.
+# Servers need a while to end; the SDKs wait as long.
 TERMINATE_GRACE_SECONDS = 2.0
 # After a SIGKILL only the kernel is waited for.
 KILL_GRACE_SECONDS = 5.0
@@ -68,7 +68,7 @@ def _lives(group: int, processes: Path = PROCESSES) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    # Zombies answer too, until whoever they were handed to finds the time. Where no state can be seen, what answers
+    # Zombies answer too, until their new parent reaps them. Where no state can be seen, what answers
     # counts as alive.
     states = _states(group, processes)
     return not states or any(state not in "ZX" for state in states)
