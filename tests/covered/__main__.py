@@ -28,22 +28,12 @@ PACKAGES = ("client", "protocol", "server")
 INCOMPLETE = frozenset(
     {
         "client/__init__.py",
-        "client/conversation/conversation.py",
-        "client/conversation/dispatcher.py",
-        "client/conversation/server_requests.py",
-        "client/conversation/transport.py",
-        "client/conversation/waiters.py",
         "client/engine.py",
         "client/features.py",
         "client/mcp_client.py",
-        "client/transports/base.py",
-        "client/transports/custom.py",
-        "client/transports/memory.py",
         "client/transports/stdio/__init__.py",
-        "client/transports/stdio/channel.py",
         "client/transports/stdio/child.py",
         "client/transports/stdio/command_line.py",
-        "client/transports/stdio/leader_follower.py",
         "client/transports/stdio/process_groups.py",
         "client/transports/stdio/transport.py",
         # Runs in processes of its own, where nothing is measured.

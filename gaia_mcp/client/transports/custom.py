@@ -111,7 +111,7 @@ class CustomChannel(Channel):
     def _answer(self, method: str, response: Any) -> dict[str, Any]:
         """The `result` or `error` of a response, with what the documents' transports leave out."""
         if not isinstance(response, dict):
-            raise RemoteProtocolError(self.name, f"answered {method} with something that is no response")
+            raise RemoteProtocolError(self.name, f"answered {method} with something that is not a response")
         error = response.get("error")
         if error is not None:
             refusal = error if isinstance(error, dict) else {"message": str(error)}
@@ -125,7 +125,7 @@ class CustomChannel(Channel):
             }
         result = response.get("result", {})
         if not isinstance(result, dict):
-            raise RemoteProtocolError(self.name, f"answered {method} with a result that is no object")
+            raise RemoteProtocolError(self.name, f"answered {method} with a result that is not an object")
         if (kind := result.get("resultType", "complete")) != "complete":
             # A transport of this kind speaks by handshake, where there is only one.
             raise RemoteProtocolError(self.name, f"answered {method} with a result of the unknown type {kind!r}")

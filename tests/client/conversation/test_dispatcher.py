@@ -1,10 +1,14 @@
+"""The dispatcher: every message reaches its caller or the host, and none is lost when the channel ends."""
+
 from __future__ import annotations
 
+import logging
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.host import Host
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ArgumentsError,
@@ -14,8 +18,11 @@ from gaia_mcp.errors import (
     LocalProtocolError,
     NotConnectedError,
 )
-from tests.client.transports.talk import Talk, handshake, in_thread, opened
+from tests.client.transports.talk import Talk, handshake, in_thread, opened, progress_of, result, with_answers
 from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.events import Progressed
 
 
 def test_nothing_can_be_asked_before_there_is_a_pipe() -> None:
@@ -147,3 +154,175 @@ def test_a_caller_that_opens_a_conversation_can_be_cancelled() -> None:
 
     assert isinstance(outcomes[0], CancelledError)
     assert not talk.is_connected()
+
+
+def test_stray_output_and_breaches_of_the_rules_arrive_at_the_host() -> None:
+    """Ours: a line that is no message is another fault than a message that should not be."""
+    host = Host()
+    talk = opened(host=host)
+
+    talk.arrives(b"Hello!")
+    talk.arrives({"jsonrpc": "2.0", "error": {"code": -1, "message": "for hunter22"}})
+
+    assert host.strays == ["Hello!"]
+    assert host.breaches == ["an error without an id: for ****"]
+
+
+SECRET = {"why": ["hunter22"], "hunter22": 1}
+MASKED = {"why": ["****"], "****": 1}
+
+
+def test_logs_are_told_without_the_secrets() -> None:
+    """Ours: never a secret in a log."""
+    heard: list[Any] = []
+    talk = opened(host=Host(on_log=lambda *message: heard.append(message)))
+
+    params = {"level": "info", "logger": "for hunter22", "data": SECRET}
+    talk.arrives({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+
+    assert heard == [("info", "for ****", MASKED)]
+
+
+def test_a_secret_that_lies_across_the_end_of_an_excerpt_is_not_told_in_part() -> None:
+    """Ours: of a stray line only the beginning is kept."""
+    host = Host()
+    talk = opened(host=host)
+    talk.given[:] = ["hunter22-" * 20]
+
+    talk.arrives(b"token " + talk.given[0].encode())
+
+    assert host.strays == ["token ****"]
+
+
+def test_a_host_that_fails_does_not_stop_the_reading(caplog: pytest.LogCaptureFixture) -> None:
+    """Ours: everybody who waits would wait in vain."""
+
+    def fails(level: str, logger: str, data: Any) -> None:
+        raise ValueError("mine")
+
+    talk = opened(host=Host(on_log=fails))
+    with caplog.at_level(logging.ERROR, "gaia_mcp"):
+        talk.arrives({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}})
+
+    assert "ValueError: mine" in caplog.text
+    talk.check_alive(Deadline(5))
+
+
+def test_a_late_answer_is_ignored() -> None:
+    """Spec, cancellation."""
+    talk = opened()
+    with pytest.raises(DeadlineError):
+        talk.request("tools/call", {"name": "slow"}, Deadline(0.05))
+
+    talk.arrives(result(talk.sent[0], {}))
+
+    assert talk.host is not None
+    assert talk.host.strays == []
+    talk.check_alive(Deadline(5))
+
+
+def test_an_answer_for_which_nobody_waits_any_more_disturbs_nobody() -> None:
+    """Ours: whoever asked may have left at this very moment."""
+    talk = opened()
+    heard: list[Any] = []
+
+    def leaves(progressed: Progressed) -> None:
+        heard.append(progressed)
+        raise ValueError("mine")
+
+    talk.script = lambda asked: progress_of(asked, 1) if asked["method"] == "x" else handshake(asked)
+    with pytest.raises(ValueError, match="mine"):
+        talk.request("x", {}, Deadline(5), on_progress=leaves)
+
+    for message in (*progress_of(talk.sent[0], 2), result(talk.sent[0], {})):
+        talk.arrives(message)
+
+    assert len(heard) == 1
+
+    talk.check_alive(Deadline(5))
+
+
+def test_answers_find_those_who_asked() -> None:
+    """JSON-RPC: matched by id, in whatever order."""
+    talk = opened()
+    threads = [in_thread(lambda n=n: talk.request("x", {"n": n}, Deadline(20))) for n in range(8)]
+    wait_until(lambda: len(talk.sent) == 8)
+
+    for asked in reversed(list(talk.sent)):
+        talk.arrives(result(asked, asked["params"]))
+    for thread, _ in threads:
+        thread.join(5)
+
+    assert [outcomes for _, outcomes in threads] == [[{"n": n}] for n in range(8)]
+
+
+def test_progress_is_told_and_extends_the_deadline_up_to_its_ceiling() -> None:
+    """Spec, progress: a timeout may be reset, but there must be a longest."""
+    now = [0.0]
+    deadline = Deadline(10, ceiling=25, clock=lambda: now[0])
+    heard: list[float] = []
+    talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
+
+    def on_progress(progressed: Progressed) -> None:
+        heard.append(deadline.remaining())
+        asked = talk.sent[0]
+        for message in progress_of(asked, progressed.progress + 1) if len(heard) < 3 else [result(asked, {})]:
+            talk.arrives(message)
+
+    now[0] = 9.0
+    assert talk.request("tools/call", {"name": "t"}, deadline, on_progress=on_progress) == {}
+    now[0] = 18.0
+    deadline.extend()
+
+    assert heard == [10.0, 10.0, 10.0]
+    assert deadline.remaining() == 7.0
+
+
+def test_of_news_of_progress_only_the_newest_is_kept() -> None:
+    """Ours: a server that is quicker than the one who hears it must not fill our memory."""
+    talk = opened(with_answers(lambda asked: progress_of(asked, *range(1000))))
+    heard: list[float] = []
+
+    def on_progress(progressed: Progressed) -> None:
+        heard.append(progressed.progress)
+        if len(heard) == 1:
+            for message in progress_of(talk.sent[0], *range(1000, 2000)):
+                talk.arrives(message)
+        else:
+            talk.arrives(result(talk.sent[0], {"done": True}))
+
+    assert talk.request("tools/call", {"name": "t"}, Deadline(5), on_progress=on_progress) == {"done": True}
+    assert heard == [999, 1999]
+
+
+def test_the_reason_for_the_end_of_a_pipe_is_not_about_one_call() -> None:
+    """Ours: all who wait are given the same one."""
+    talk = opened()
+    ended = DeadlineError("server", "tools/list (it does not read its input)", 1)
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "pay"}, Deadline(20)))
+    wait_until(lambda: talk.sent)
+    talk.ends(ended)
+    thread.join(5)
+
+    assert outcomes == [ended]
+    assert type(ended) is DeadlineError
+
+
+def test_a_ping_is_answered_at_once() -> None:
+    """Spec, ping: promptly."""
+    talk = opened()
+
+    talk.arrives({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+
+    assert talk.sent == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
+
+
+def test_what_strays_is_told_in_words_without_secrets() -> None:
+    """Ours: words for an error."""
+    talk = opened()
+    talk.arrives(b"token hunter22")
+
+    with pytest.raises(DeadlineError) as caught:
+        talk.request("x", None, Deadline(0))
+
+    assert "it wrote 1 line to stdout that is not MCP: 'token ****'" in caught.value.message

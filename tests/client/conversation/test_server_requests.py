@@ -1,20 +1,166 @@
-"""Answers of a host that are none, and hosts that ask the server back. The rest is in `test_wire`."""
+"""Requests of the server: answered by the host, refused, cancelled, and what invalid answers become."""
 
 from __future__ import annotations
 
+import json
+import threading
 from typing import Any
 
 import pytest
 
+from gaia_mcp.client.conversation.server_requests import MAX_SERVER_REQUESTS
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.deadline import Deadline
-from tests.client.transports.talk import asks, opened
+from gaia_mcp.errors import ConnectError
+from tests.client.transports.talk import asks, in_thread, opened, result
 from tests.waiting import wait_until
 
 MESSAGE = {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
 PERSONAL = pytest.mark.parametrize(
     ("method", "member"), [("elicitation/create", "elicit"), ("sampling/createMessage", "sample")]
 )
+
+
+def test_a_servers_question_is_answered_by_the_host() -> None:
+    """Spec, roots."""
+    talk = opened(host=Host(roots=[{"uri": "file:///a"}]))
+
+    talk.arrives(asks("roots/list"))
+    wait_until(lambda: talk.sent)
+
+    assert talk.sent == [{"jsonrpc": "2.0", "id": 1, "result": {"roots": [{"uri": "file:///a"}]}}]
+
+
+def test_an_unsupported_question_is_refused() -> None:
+    """Spec: with -32601, or the server's tool would hang."""
+    talk = opened()
+
+    talk.arrives(asks("sampling/createMessage", "s"))
+    wait_until(lambda: talk.sent)
+
+    assert (talk.sent[0]["id"], talk.sent[0]["error"]["code"]) == ("s", -32601)
+
+
+@pytest.mark.parametrize("problem", ["raises", "answers with no JSON"])
+def test_a_host_that_fails_to_answer_still_lets_the_server_hear_something(problem: str) -> None:
+    """Ours: -32603 without a word of the reason, which is not the server's to know."""
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        if problem == "raises":
+            raise ValueError("secret")
+        return {"action": "accept", "content": {"when": object()}}
+
+    talk = opened(host=Host(elicit=elicit))
+
+    talk.arrives(asks("elicitation/create"))
+    wait_until(lambda: talk.sent)
+
+    assert talk.sent[0]["error"]["code"] == -32603
+    assert "secret" not in json.dumps(talk.sent)
+
+
+def test_a_deadline_stands_still_while_a_person_answers() -> None:
+    """Ours: nobody types against the clock."""
+    now = [0.0]
+    deadline = Deadline(10, clock=lambda: now[0])
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        is_asked.set()
+        may_answer.wait(5)
+        return {"action": "accept"}
+
+    talk = opened(host=Host(elicit=elicit))
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, deadline))
+    wait_until(lambda: talk.sent)
+    talk.arrives(asks("elicitation/create", "q"))
+    assert is_asked.wait(5)
+    now[0] = 1000.0
+    assert not deadline.expired
+    may_answer.set()
+    wait_until(lambda: len(talk.sent) == 2)
+
+    assert deadline.remaining() == 10.0
+    talk.arrives(result(talk.sent[0], {}))
+    thread.join(5)
+    assert outcomes == [{}]
+
+
+def test_roots_do_not_stop_the_clock() -> None:
+    """Ours: only people may take long."""
+    held: list[bool] = []
+    deadline = Deadline(20)
+
+    class Watching(Host):
+        def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            held.append(deadline._holds > 0)
+            return super().answer(method, params)
+
+    talk = opened(host=Watching())
+    thread, _ = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, deadline))
+    wait_until(lambda: talk.sent)
+    talk.arrives(asks("roots/list", "r"))
+    talk.arrives(asks("elicitation/create", "e"))
+    wait_until(lambda: len(talk.sent) == 3)
+    talk.arrives(result(talk.sent[0], {}))
+    thread.join(5)
+
+    assert sorted(held) == [False, True]
+
+
+def test_a_question_that_was_taken_back_is_not_answered() -> None:
+    """Spec, cancellation: a cancelled request gets no response."""
+    may_answer = threading.Event()
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        may_answer.wait(5)
+        return {"action": "accept"}
+
+    talk = opened(host=Host(elicit=elicit))
+    talk.arrives(asks("elicitation/create", "q"))
+    talk.arrives({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
+    may_answer.set()
+    wait_until(lambda: not any(thread.name == "server request" for thread in threading.enumerate()))
+
+    assert talk.sent == []
+
+
+def test_an_answer_is_not_written_to_the_next_pipe() -> None:
+    """Ours: the next server has asked nothing."""
+    may_answer = threading.Event()
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        may_answer.wait(5)
+        return {"action": "accept"}
+
+    talk = opened(host=Host(elicit=elicit))
+    talk.arrives(asks("elicitation/create", "q"))
+    talk.ends(ConnectError("gone"))
+    talk.open(probe=True, deadline=Deadline(5))
+    may_answer.set()
+    wait_until(lambda: not any(thread.name == "server request" for thread in threading.enumerate()))
+
+    assert "(answer)" not in talk.methods()
+
+
+def test_a_flood_of_questions_is_refused() -> None:
+    """Ours: each has a thread, and a server must not take the machine with it."""
+    may_answer = threading.Event()
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        may_answer.wait(5)
+        return {"action": "accept"}
+
+    talk = opened(host=Host(elicit=elicit))
+    for number in range(MAX_SERVER_REQUESTS + 3):
+        talk.arrives(asks("elicitation/create", number))
+
+    assert [message["error"]["code"] for message in talk.sent] == [-32603] * 3
+    may_answer.set()
+    wait_until(lambda: len(talk.sent) == MAX_SERVER_REQUESTS + 3)
+    talk.arrives(asks("elicitation/create", "once more"))
+    wait_until(lambda: len(talk.sent) == MAX_SERVER_REQUESTS + 4)
+    assert talk.sent[-1]["result"] == {"action": "accept"}
 
 
 @PERSONAL

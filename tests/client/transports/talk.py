@@ -115,3 +115,11 @@ def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
 def asks(method: str, number: Any = 1) -> Message:
     """A server's own question."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": {}}
+
+
+def progress_of(asked: Message, *steps: float) -> list[Message]:
+    token = asked["params"]["_meta"]["progressToken"]
+    return [
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": step}}
+        for step in steps
+    ]

@@ -6,8 +6,8 @@ from unittest.mock import Mock, call
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.base import MCPTransport
-from gaia_mcp.client.transports.custom import CustomTransport
+from gaia_mcp.client.transports.base import MCPTransport, Receiver
+from gaia_mcp.client.transports.custom import CustomChannel, CustomTransport
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectError,
@@ -19,6 +19,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     VersionError,
 )
+from gaia_mcp.protocol.connection import Outgoing
 
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.conversation import Conversation
@@ -367,3 +368,32 @@ def test_leaving_a_with_block_that_could_not_begin_disconnects() -> None:
         pass
 
     assert transport.connected is False
+
+
+def test_the_version_of_the_documents_stands_for_the_one_that_was_asked_for() -> None:
+    """GAIA's documents: their transports answer "1.0.0" to whatever a client proposes."""
+    client = MCPClient("own", OwnTransport(initialize={"result": {"protocolVersion": "1.0.0"}}))
+    client.open()
+
+    assert client.protocol_version == "2025-11-25"
+
+
+def test_a_type_of_result_that_the_handshake_era_lacks_is_an_error() -> None:
+    """Spec: `resultType` came with 2026-07-28."""
+    transport = OwnTransport(x={"result": {"resultType": "input_required", "requestState": "s"}})
+
+    with pytest.raises(RemoteProtocolError, match="unknown type 'input_required'"):
+        conversation_over(transport).request("x", None, SOON)
+
+
+def test_a_channel_over_it_sends_what_no_caller_waits_for_nowhere() -> None:
+    """Ours: there is no request to cancel, and no server's request to answer."""
+    transport = OwnTransport()
+    channel = CustomChannel("own", transport)
+    channel.start(Mock(spec=Receiver), SOON)
+
+    channel.send_soon(Outgoing({"jsonrpc": "2.0", "method": "x"}))
+    assert (transport.sent, channel.is_running()) == ([], True)
+    channel.close(None)
+
+    assert (transport.connected, type(channel.why_lost("x"))) == (False, NotConnectedError)

@@ -27,6 +27,8 @@ LOOK_SECONDS = 0.0002
 # After a look in vain this many answers are waited for without one: such a server takes longer, or has to share our
 # processor, and would be kept from answering.
 ANSWERS_WITHOUT_LOOK = 15
+# All that the pipe holds that wakes a reader.
+WAKE_BYTES = 64 * 1024
 # A deadline may be held or extended while one waits for it.
 SLICE_SECONDS = 0.25
 
@@ -56,7 +58,8 @@ class LeaderFollower:
         self._can_poll = hasattr(select, "poll")
         self._woken, self._wake = os.pipe() if self._can_poll else (-1, -1)
         if self._can_poll:
-            os.set_blocking(self._woken, False)
+            for end in (self._woken, self._wake):
+                os.set_blocking(end, False)
             # With one processor for both, looking would only keep the server from answering.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
@@ -163,7 +166,7 @@ class LeaderFollower:
         if not ready or (len(ready) == 1 and ready[0][0] == self._descriptor):
             return bool(ready)
         with contextlib.suppress(BlockingIOError):
-            os.read(self._woken, 64)
+            os.read(self._woken, WAKE_BYTES)
         return len(ready) > 1
 
     def _read_once(self) -> None:
@@ -197,7 +200,7 @@ class LeaderFollower:
         with self._gate:
             self._is_polling = False
             with contextlib.suppress(BlockingIOError):
-                os.read(self._woken, 64)
+                os.read(self._woken, WAKE_BYTES)
 
     def _stand_aside(self) -> None:
         """Until called back, or no caller has read for a while."""

@@ -1,3 +1,5 @@
+"""Who reads a pipe: a caller that waits alone, else the thread."""
+
 from __future__ import annotations
 
 import _thread
@@ -332,3 +334,41 @@ def test_stopped_before_it_began_it_reads_nothing() -> None:
     assert len(pipe.ended_in) == 1
     pipe.close()
     os.close(pipe.source)
+
+
+def test_a_caller_that_reads_can_be_woken(pipe: Read) -> None:
+    """Ours: it looks again whether it is done, and at its deadline, without anything to read."""
+    deadline = Deadline(10, clock=lambda: 0.0)
+    looks: list[bool] = []
+
+    def is_done() -> bool:
+        looks.append(True)
+        if len(looks) == 1:
+            deadline.on_cancel(pipe.turns.wake)
+            threading.Timer(0.05, deadline.cancel).start()
+        return False
+
+    assert pipe.turns.read_here(is_done, deadline)
+    assert pipe.taken == []
+
+
+def test_what_arrives_together_with_a_wake_is_read(pipe: Read) -> None:
+    """Ours: the wake itself is none of it."""
+    pipe.say(b"first")
+    assert pipe.turns.read_here(pipe.has(b"first"), Deadline(5))
+    for _ in range(100_000):
+        pipe.turns.wake()  # More than its pipe holds; the thread stands aside.
+    pipe.say(b"second")
+
+    assert pipe.turns.read_here(pipe.has(b"second"), Deadline(5))
+    assert pipe.taken[-1][0] == b"second"
+
+
+def test_waking_after_the_end_does_nothing(pipe: Read) -> None:
+    """Ours: a deadline may be cancelled late."""
+    pipe.close()
+    pipe.thread.join(5)
+
+    pipe.turns.wake()
+
+    assert len(pipe.ended_in) == 1

@@ -1,0 +1,192 @@
+"""A transport over channels: which conversation is used, and when the next one begins."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.host import Host
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError
+from tests.client.transports.talk import Message, Talk, handshake, in_thread, opened, result, with_answers
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.memory import MemoryChannel
+
+
+def test_changed_lists_are_the_business_of_their_own_connection() -> None:
+    """Spec, tools; ours: a host may serve several servers."""
+    host = Host()
+    talk, other = opened(host=host), opened(host=host)
+    heard: list[str] = []
+    talk.on_change = lambda change: heard.append(change.kind)
+
+    for kind in ("tools", "prompts", "tools"):
+        talk.arrives({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
+    other.arrives({"jsonrpc": "2.0", "method": "notifications/resources/list_changed"})
+
+    assert (talk.list_changes, heard) == ({"tools", "prompts"}, ["tools", "prompts", "tools"])
+    assert other.list_changes == {"resources"}
+
+
+def test_a_late_end_of_an_old_pipe_does_not_touch_the_next_one() -> None:
+    """Ours: the thread that read it may come late."""
+    talk = opened(with_answers(lambda asked: [result(asked, {})]))
+    (old,) = talk.channels
+    talk.ends(ConnectError("gone"))
+    talk.open(probe=True, deadline=Deadline(5))
+
+    old.end(lambda _: ConnectError("gone again"))
+    old.arrive(b'{"jsonrpc": "2.0", "id": 2, "result": {"old": true}}')
+
+    assert talk.is_open
+    assert talk.request("x", None, Deadline(5)) == {}
+
+
+def test_a_request_of_an_old_pipe_does_not_take_the_next_ones_answer() -> None:
+    """Ours: ids begin anew with every pipe."""
+    talk = opened()
+    first, failed = in_thread(lambda: talk.request("old", None, Deadline(20)))
+    wait_until(lambda: "old" in talk.methods())
+    talk.ends(ConnectError("gone"))
+    talk.open(probe=True, deadline=Deadline(5))
+    second, got = in_thread(lambda: talk.request("new", None, Deadline(20)))
+    wait_until(lambda: "new" in talk.methods())
+
+    talk.channels[0].arrive(b'{"jsonrpc": "2.0", "id": 3, "result": {"for": "old"}}')
+    first.join(5)
+    talk.arrives(result(talk.sent[-1], {"for": "new"}))
+    second.join(5)
+
+    assert str(failed[0]) == "gone"
+    assert got == [{"for": "new"}]
+
+
+def test_a_transport_that_is_not_connected_has_no_conversation() -> None:
+    """Ours: the documents promise "Not connected"."""
+    talk = Talk(handshake)
+
+    with pytest.raises(NotConnectedError):
+        _ = talk.conversation
+    assert (talk.peer, talk.is_open, talk.is_connected()) == (None, False, False)
+    talk.disconnect()
+
+
+def test_connecting_sends_nothing_and_opening_agrees_on_a_version() -> None:
+    """GAIA's documents: a program may hold the handshake by itself."""
+    talk = Talk(handshake)
+
+    assert talk.connect()
+    assert talk.connect()
+    assert (talk.sent, talk.is_connected(), talk.is_open, len(talk.channels)) == ([], True, False, 1)
+    peer = talk.open(probe=True, deadline=Deadline(5))
+
+    assert (talk.open(probe=True, deadline=Deadline(5)), talk.peer) == (peer, peer)
+    assert len(talk.channels) == 1
+
+
+def test_a_request_and_a_notification_have_the_time_of_the_transport() -> None:
+    """GAIA's documents: `send_request` returns the whole response."""
+    talk = opened(with_answers(lambda asked: [result(asked, {})]))
+
+    talk.send_notification("notifications/x")
+
+    assert talk.send_request("x") == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    talk.timeout, talk.script = 0, handshake
+    with pytest.raises(DeadlineError):
+        talk.send_request("x")
+
+
+def test_a_server_that_ends_on_a_probe_is_opened_again_by_handshake() -> None:
+    """Ours: some servers end on anything but `initialize`."""
+
+    def script(message: Message) -> list[Message]:
+        if message.get("method") == "server/discover":
+            talk.channels[-1].end(lambda stage: ServerExitedError("server", stage, 1))
+            return []
+        return handshake(message)
+
+    talk = Talk(script)
+
+    assert talk.open(probe=True, deadline=Deadline(5)).era == "handshake"
+    assert talk.methods() == ["server/discover", "initialize", "notifications/initialized"]
+    assert len(talk.channels) == 2
+
+
+def test_a_server_that_ends_after_the_probe_is_not_opened_again() -> None:
+    """Ours: what ended it would end it again."""
+
+    def script(message: Message) -> list[Message]:
+        if message.get("method") == "initialize":
+            talk.channels[-1].end(lambda stage: ServerExitedError("server", stage, 1))
+        return handshake(message)
+
+    talk = Talk(script)
+
+    with pytest.raises(ServerExitedError):
+        talk.open(probe=True, deadline=Deadline(5))
+    assert (len(talk.channels), talk.is_connected()) == (1, False)
+
+
+def test_one_thread_at_a_time_opens_a_connection() -> None:
+    """Ours: the second finds what the first has opened, or its time runs out."""
+    talk = Talk(lambda message: [])
+    thread, outcomes = in_thread(lambda: talk.open(probe=False, deadline=Deadline(20)))
+    wait_until(lambda: talk.sent)
+
+    with pytest.raises(DeadlineError, match="at its start"):
+        talk.open(probe=False, deadline=Deadline(0))
+    talk.arrives(handshake(talk.sent[0])[0])
+    thread.join(5)
+
+    assert outcomes == [talk.peer]
+
+
+def test_a_disconnect_while_a_connection_begins_leaves_none() -> None:
+    """Ours: a thread that disconnects finds nothing yet that it could end."""
+    talk = Talk(handshake)
+    make = talk.new_channel
+
+    def disconnected_meanwhile() -> MemoryChannel:
+        talk.disconnect()
+        return make()
+
+    talk._new_channel = disconnected_meanwhile
+
+    with pytest.raises(NotConnectedError):
+        talk.open(probe=True, deadline=Deadline(5))
+    assert (talk.sent, talk.is_connected()) == ([], False)
+
+
+def test_a_late_end_of_a_disconnect_leaves_the_next_conversation() -> None:
+    """Ours: another thread may have connected while the old server was being stopped."""
+    talk = opened()
+    old, stopping, go_on = talk.channels[0], threading.Event(), threading.Event()
+    close = old.close
+
+    def slow_close(grace_seconds: float | None) -> None:
+        stopping.set()
+        go_on.wait(5)
+        close(grace_seconds)
+
+    old.close = slow_close  # type: ignore[method-assign]
+    old.end(lambda _: ConnectError("gone"))
+    thread, _ = in_thread(talk.disconnect)
+    assert stopping.wait(5)
+    old.close = close  # type: ignore[method-assign]
+    talk.open(probe=True, deadline=Deadline(5))
+    go_on.set()
+    thread.join(5)
+
+    assert talk.is_open
+
+
+def test_it_knows_nothing_of_processes() -> None:
+    """Ours: a transport that starts none has no exit status and no log."""
+    talk = opened()
+
+    assert (talk.exit_status, talk.stderr_tail(), talk.secrets(), talk.close(0.1)) == (None, "", [], None)
+    assert not talk.is_connected()

@@ -1,0 +1,66 @@
+"""What every transport and channel shares."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.base import MCPTransport, UnencodableError, encoded, time_ran_out
+from gaia_mcp.client.transports.memory import MemoryChannel
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import CancelledError, DeadlineError
+from gaia_mcp.protocol.connection import Outgoing
+
+
+class Least(MCPTransport):
+    """The four methods of the documents, and nothing else."""
+
+    def connect(self) -> bool:
+        return True
+
+    def disconnect(self) -> None:
+        pass
+
+    def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {}
+
+    def is_connected(self) -> bool:
+        return True
+
+
+def test_a_transport_that_sends_no_notifications_is_complete() -> None:
+    """GAIA's documents: four methods."""
+    Least().send_notification("notifications/initialized")
+
+
+def test_a_channel_that_reads_by_itself_needs_no_caller_for_it() -> None:
+    """Ours: leading is what a channel may add, and a cancellation is a message unless streams can be closed."""
+    sent: list[bytes] = []
+    channel = MemoryChannel("s", sent.append)
+
+    channel.keep_reading()
+    channel.wake()
+    channel.abandon(Outgoing({"a": 1}, 1, cancels=True))
+
+    assert channel.read_until(lambda: True, 1, Deadline(5)) is False
+    assert (sent, channel.noise(), channel.listens) == ([b'{"a":1}\n'], "", True)
+
+
+@pytest.mark.parametrize("value", [object(), math.nan])
+def test_what_json_cannot_express_is_an_error_of_its_own(value: Any) -> None:
+    """Ours: nothing was sent."""
+    with pytest.raises(UnencodableError):
+        encoded(Outgoing({"a": value}))
+
+
+def test_a_deadline_that_was_cancelled_did_not_run_out() -> None:
+    """Ours."""
+    deadline = Deadline(5)
+    late = time_ran_out("s", deadline, "x", noise="it wrote rubbish")
+    deadline.cancel()
+
+    assert isinstance(late, DeadlineError)
+    assert "within 5 s; it wrote rubbish" in late.message
+    assert isinstance(time_ran_out("s", deadline, "x"), CancelledError)

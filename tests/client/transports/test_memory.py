@@ -1,0 +1,84 @@
+"""A channel within this process: records both ways, and an end that each caller reads in its own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.client.transports.base import UnencodableError
+from gaia_mcp.client.transports.memory import MemoryChannel
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError
+from gaia_mcp.protocol.connection import Outgoing
+
+PING = Outgoing({"jsonrpc": "2.0", "method": "ping"})
+RECORD = b'{"jsonrpc":"2.0","method":"ping"}\n'
+
+
+class Heard:
+    """Keeps what a channel hands over."""
+
+    def __init__(self) -> None:
+        self.records: list[bytes] = []
+        self.ends: list[str] = []
+
+    def receive(self, record: bytes, about: Any = None) -> None:
+        self.records.append(record)
+
+    def receive_message(self, value: Any, about: Any = None) -> None:
+        raise NotImplementedError
+
+    def channel_ended(self, error: MCPError) -> None:
+        self.ends.append(error.message)
+
+
+def test_records_pass_in_both_directions() -> None:
+    """Ours: the same bytes as on a pipe."""
+    sent: list[bytes] = []
+    channel, heard = MemoryChannel("s", sent.append, ["hunter22"]), Heard()
+    with pytest.raises(NotConnectedError):
+        channel.arrive(RECORD)
+    assert not channel.is_running()
+
+    channel.start(heard, Deadline(5))
+    channel.send(PING, Deadline(5), "ping")
+    channel.send_soon(PING)
+    channel.arrive(b"x")
+
+    assert (sent, heard.records, channel.secrets(), channel.is_running()) == ([RECORD] * 2, [b"x"], ["hunter22"], True)
+    assert isinstance(channel.why_lost("x"), NotConnectedError)
+
+
+def test_what_json_cannot_express_is_not_sent() -> None:
+    """Ours."""
+    sent: list[bytes] = []
+
+    with pytest.raises(UnencodableError):
+        MemoryChannel("s", sent.append).send(Outgoing({"a": object()}), Deadline(5), "x")
+    assert sent == []
+
+
+def test_each_caller_reads_what_it_waited_for_when_the_other_end_goes() -> None:
+    """Ours: the first reason counts."""
+    sent: list[bytes] = []
+    channel, heard = MemoryChannel("s", sent.append), Heard()
+    channel.end(lambda stage: ConnectError(f"gone {stage}"))
+    channel.start(heard, Deadline(5))
+    channel.end(lambda stage: ConnectError(f"late {stage}"))
+    channel.close(None)
+    channel.send_soon(PING)
+
+    assert (channel.is_running(), channel.why_lost("x").message, sent) == (False, "gone x", [])
+    assert heard.ends[0] == "late before it was asked to"
+
+
+def test_closing_ends_it() -> None:
+    """Ours: callers that wait are no longer connected."""
+    channel, heard = MemoryChannel("s", print), Heard()
+    channel.start(heard, Deadline(5))
+
+    channel.close(1.0)
+
+    assert isinstance(channel.why_lost("x"), NotConnectedError)
+    assert len(heard.ends) == 1
