@@ -58,8 +58,8 @@ class LeaderFollower:
         self._can_poll = hasattr(select, "poll")
         self._woken, self._wake = os.pipe() if self._can_poll else (-1, -1)
         if self._can_poll:
-            for end in (self._woken, self._wake):
-                os.set_blocking(end, False)
+            for wake_end in (self._woken, self._wake):
+                os.set_blocking(wake_end, False)
             # With one processor for both, looking would only keep the server from answering.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
