@@ -35,7 +35,7 @@ from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import SERVERS, Started
 from tests.processes import living_with
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -671,16 +671,15 @@ def test_a_question_is_declined_without_a_person(start_server: Started) -> None:
 
 def test_a_person_may_take_longer_than_the_deadline(start_server: Started) -> None:
     """Ours: nobody types against the clock."""
-    deadline = Deadline(1)
+    clock = Clock()
 
     def ponder(params: dict[str, Any]) -> dict[str, Any]:
-        end = Deadline(1.5)
-        wait_until(lambda: end.expired)
+        clock.run_for(0.6)
         return accept(params)
 
     client = start_server("good_handshake", host=Host(elicit=ponder))
 
-    assert text_of(client.call("ask", {}, deadline))["action"] == "accept"
+    assert text_of(client.call("ask", {}, Deadline(0.3, clock=clock)))["action"] == "accept"
 
 
 def test_roots_are_answered(start_server: Started) -> None:
@@ -724,15 +723,15 @@ def test_input_is_collected_and_handed_back_with_the_state(start_server: Started
 
 def test_a_person_may_take_longer_than_the_deadline_between_two_rounds(start_server: Started) -> None:
     """Ours."""
+    clock = Clock()
 
     def ponder(params: dict[str, Any]) -> dict[str, Any]:
-        end = Deadline(1.5)
-        wait_until(lambda: end.expired)
+        clock.run_for(0.6)
         return accept(params)
 
     client = start_server("good_stateless", host=Host(elicit=ponder))
 
-    assert text_of(client.call("ask", {}, Deadline(1)))[0]["q"]["action"] == "accept"
+    assert text_of(client.call("ask", {}, Deadline(0.3, clock=clock)))[0]["q"]["action"] == "accept"
 
 
 @pytest.mark.parametrize(
