@@ -23,21 +23,22 @@ CHARACTER_BYTES = 4
 
 # C0 without tab and newline, DEL, C1, and the marks that reorder or hide text on a terminal. The two joiners stay:
 # scripts and emoji are written with them.
-_UNSAFE = re.compile(
+# None of them is printable. Patterns are compiled when they are used: most texts need none.
+_UNSAFE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f]"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def clean(text: str) -> str:
     """`text` with every control, direction and invisible character written as an escape such as `\\x1b`."""
-    return _UNSAFE.sub(_escaped, text.replace("\r\n", "\n"))
+    return text if text.isprintable() else re.sub(_UNSAFE, _escaped, text.replace("\r\n", "\n"))
 
 
 def clean_json(text: str) -> str:
     """JSON with the same characters written as JSON's own escapes: the same value, safe to show."""
-    return escaped(text, _UNSAFE)
+    return escaped(text, re.compile(_UNSAFE))
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -48,7 +49,7 @@ def one_line(text: str, limit: int = 200) -> str:
 
 def encodable(text: str) -> str:
     """`text` without lone surrogates, which no encoding can carry."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isprintable() else re.sub(_SURROGATE, "\ufffd", text)
 
 
 def redacted(text: str, secrets: Sequence[str]) -> str:
