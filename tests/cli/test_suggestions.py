@@ -51,3 +51,28 @@ def test_nothing_is_suggested_that_is_far_off(demo: Gaia) -> None:
     assert demo("read", "demo", "zzz").errors[1] == "hint: see what it offers with: gaia mcp resources demo"
     assert demo("zzz").errors[1] == "hint: see: gaia mcp --help"
     assert demo("list", "--timeout", "soon").errors[0].endswith("'soon' is not a number")
+
+
+def test_what_to_type_is_about_the_same_file(demo: Gaia) -> None:
+    """Ours: without `--config` the line would be about another file."""
+    config = ("--config", str(demo.config))
+
+    assert (
+        demo("call", "xyz", "greet", *config).errors[1] == f"hint: see the names with: gaia mcp list {' '.join(config)}"
+    )
+    assert demo("tools", *config, "demo").code == 0
+    told = demo("call", "demo", "zzz", *config).errors[1]
+    assert told == f"hint: see its tools with: gaia mcp tools {' '.join(config)} demo"
+    # The line works as it is printed.
+    assert demo(*told.partition("gaia mcp ")[2].split()).code == 0
+
+
+def test_a_call_without_a_result_is_told_to_have_perhaps_run(demo: Gaia) -> None:
+    """Ours: exit code and kind are those of any request; the person and the program must know before a retry."""
+    ran = demo("call", "demo", "countdown", "steps=3", "seconds=60", "--timeout", "2", "--json")
+
+    assert ran.code == 5
+    assert ran.errors[1] == (
+        "hint: 'countdown' may have run, and was not called again; allow more time with --timeout SECONDS"
+    )
+    assert (ran.json["error"]["kind"], ran.json["error"]["may_have_run"]) == ("timeout", "countdown")

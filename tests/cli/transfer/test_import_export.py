@@ -456,6 +456,16 @@ class TestExport:
         assert "https://example.com/?key=${env:K}" in gaia("export", "b", "--as", "cursor").stdout
         assert "****" not in gaia("export", "b", "--as", "cursor").stdout
 
+    def test_a_variable_that_an_entry_needs_is_written_by_its_value(self, gaia: Gaia) -> None:
+        """Ours: the hint names the option that does it."""
+        gaia.write({"a": {"command": "server", "args": ["${K}"]}})
+
+        refused = gaia("export", "a", "--as", "claude-desktop", K="word")
+        written = gaia("export", "a", "--as", "claude-desktop", "--expand", K="word")
+
+        assert (refused.code, refused.errors[1]) == (3, "hint: set its variables, and write their values with --expand")
+        assert (written.code, '"word"' in written.stdout) == (0, True)
+
     def test_expanding_takes_a_default_where_nothing_is_set(self, gaia: Gaia) -> None:
         """Ours: as a shell does."""
         gaia.write({"a": {"command": "/bin/x", "args": ["${L:-d}"], "env": {"K": "${K}", "E": "${E}"}}})
@@ -487,6 +497,7 @@ class TestExport:
         assert env(".cursor/mcp.json") == {"K": "${env:K}", "H": "${env:HOME}/x"}
         assert env(".config/Claude/claude_desktop_config.json") == {"H": f"{gaia.home}/x"}
         assert "env K is left out: ${K} is a variable" in left.stderr
+        assert "; only its value could be written, with --expand, if it is set" in left.stderr
         assert env(".junie/mcp/mcp.json") == {"K": SECRET, "H": f"{gaia.home}/x"}
         assert SECRET not in ran.stderr + left.stderr + expanded.stderr
 
