@@ -1,1 +1,6 @@
-"""Serving an agent: whatever has `get_mcp_tool_definitions` and `execute_mcp_tool`, shown to MCP clients."""
+"""Serving providers to MCP clients.
+
+A provider describes itself and answers requests (`provider`; `agent` makes one of an agent). `calls` holds the requests
+of one client that a provider answers, and knows no transport. A front reads records, runs the calls wherever it wants,
+and sends what it is given: `stdio` does so over this process's pipes.
+"""

@@ -1,1 +1,1 @@
-"""An agent served over the standard input and output of this process."""
+"""Serving one client over this process's standard input and output."""
