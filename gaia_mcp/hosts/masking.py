@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
 
-# Members whose values are secrets more often than not.
+# Members whose values are usually secrets, and those whose values are names of variables.
 _VALUES = ("env", "envs", "environment", "headers", "http_headers")
 _NAMES = ("env_http_headers",)
 
@@ -30,7 +30,7 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
                 return [value_of(key, part) for part in value]
             return masked_arguments(texts) if _shows_secrets(key, value, reference) else value
         if not isinstance(value, str):
-            # A date, which JSON has no word for.
+            # A date, for which JSON has no type.
             return value if value is None or isinstance(value, (bool, int, float)) else str(value)
         if key == "command":
             return " ".join(masked_arguments(value.split(" ")))
@@ -41,7 +41,7 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
     def hidden(value: Any) -> Any:
         if not isinstance(value, str):
             return value if isinstance(value, (bool, dict)) else MASK
-        return value if masked(_in_our_words(value, reference)) != MASK else MASK
+        return value if masked(_with_our_references(value, reference)) != MASK else MASK
 
     return {key: value_of(key, value) for key, value in entry.items()} if isinstance(entry, dict) else MASK
 
@@ -53,7 +53,7 @@ def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = 
         if key in _VALUES and isinstance(value, dict):
             kind = "header" if "headers" in key else "env"
             for name, held in value.items():
-                if isinstance(held, str) and masked(text := _in_our_words(held, reference)) == MASK:
+                if isinstance(held, str) and masked(text := _with_our_references(held, reference)) == MASK:
                     found += [f"{kind} {name}"] if looks_secret(name) or masked_arguments([text]) != [text] else []
         elif key not in _NAMES and _shows_secrets(key, value, reference):
             found.append(key)
@@ -63,18 +63,18 @@ def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = 
 def _shows_secrets(key: str, value: Any, reference: re.Pattern[str] | None) -> bool:
     """Whether there is something to be masked in a list of arguments, or a URL."""
     if isinstance(value, list):
-        texts = [_in_our_words(part, reference) for part in value if isinstance(part, str)]
+        texts = [_with_our_references(part, reference) for part in value if isinstance(part, str)]
         return len(texts) == len(value) and masked_arguments(texts) != texts
     if not isinstance(value, str):
         return False
-    text = _in_our_words(value, reference)
+    text = _with_our_references(value, reference)
     if key == "command":
         return masked_arguments(text.split(" ")) != text.split(" ")
     return "://" in text and masked_url(text) != text
 
 
-def _in_our_words(text: str, reference: re.Pattern[str] | None) -> str:
-    """`text` with a host's references as ours, which are known for what they are. A default may be a secret."""
+def _with_our_references(text: str, reference: re.Pattern[str] | None) -> str:
+    """`text` with the references of a host in our notation. A reference with a default stays: that may be a secret."""
     if reference is None:
         return text
     return reference.sub(lambda match: match[0] if match.groupdict().get("default") else "${REFERENCE}", text)

@@ -1,0 +1,58 @@
+"""`hosts.masking`: entries without their secrets, and where secrets stand in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from gaia_mcp.hosts.masking import masked_entry, plain_secrets
+
+# A host's reference to a variable, such as VS Code writes it.
+THEIRS = re.compile(r"\$\{env:(?P<name>\w+)\}")
+SECRET = "hunter22hunter22"
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"env": {"TOKEN": SECRET, "OURS": "${TOKEN}"}}, {"env": {"TOKEN": "****", "OURS": "${TOKEN}"}}),
+        ({"headers": {"Authorization": f"Bearer {SECRET}"}}, {"headers": {"Authorization": "****"}}),
+        ({"args": ["--token", SECRET, "path"]}, {"args": ["--token", "****", "path"]}),
+        ({"command": f"run --token={SECRET} now"}, {"command": "run --token=**** now"}),
+        ({"url": f"https://me:{SECRET}@example.com/mcp"}, {"url": "https://****@example.com/mcp"}),
+        ({"apiKey": SECRET, "timeout": 5, "note": "plain"}, {"apiKey": "****", "timeout": 5, "note": "plain"}),
+        ({"env_http_headers": {"X-Key": "KEY_NAME"}}, {"env_http_headers": {"X-Key": "KEY_NAME"}}),
+    ],
+)
+def test_a_secret_is_masked_wherever_it_stands(entry: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Ours: references and names of variables are none, and everything else stays as it is."""
+    assert masked_entry(entry) == expected
+
+
+def test_a_reference_of_another_host_is_not_a_secret() -> None:
+    """Ours: with the host's own notation it is known for what it is."""
+    entry = {"env": {"TOKEN": "${env:TOKEN}"}}
+
+    assert masked_entry(entry, THEIRS) == entry
+    assert masked_entry(entry) == {"env": {"TOKEN": "****"}}
+
+
+@pytest.mark.parametrize("entry", [None, "text", 7, ["x"]])
+def test_an_entry_that_is_not_an_object_is_masked_as_a_whole(entry: Any) -> None:
+    """Ours: nothing is known about it."""
+    assert masked_entry(entry) == "****"
+
+
+def test_secrets_in_plain_text_are_named_by_their_place() -> None:
+    """Ours: the remark tells where a reference can stand instead."""
+    entry = {
+        "command": "run",
+        "args": ["--token", SECRET],
+        "env": {"TOKEN": SECRET, "OTHER": "${TOKEN}", "LEVEL": "debug"},
+        "headers": {"Authorization": f"Bearer {SECRET}"},
+    }
+
+    assert plain_secrets(entry) == ["args", "env TOKEN", "header Authorization"]
+    assert plain_secrets({"env": {"TOKEN": "${env:TOKEN}"}}, THEIRS) == []
