@@ -3,7 +3,7 @@
     # HEADING                     ## Smaller heading
     `typed as it is`              _STANDS_FOR_SOMETHING_
     a term                        four spaces: lines kept as they are
-    : and what is said of it      @name words: what the program puts there
+    : and its description         @name words: a place that the program fills
 
 Everything else is paragraphs, with empty lines between them.
 """
@@ -18,7 +18,7 @@ _MARKED = re.compile(r"`(?P<typed>[^`]+)`|(?<!\w)_(?P<stands>[^_\s](?:[^_\n]*[^_
 
 
 class Span(NamedTuple):
-    """A piece of text in one style: "" for plain, "B" for what is typed, "I" for what stands for something."""
+    """A piece of text in one style: "" for plain, "B" for literal text, "I" for placeholders."""
 
     text: str
     style: str = ""
@@ -38,20 +38,20 @@ class Paragraph(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A term and what is said of it."""
+    """A term and its description."""
 
     term: list[Span]
     text: list[Span]
 
 
 class Verbatim(NamedTuple):
-    """Lines kept as they are."""
+    """Lines that are not filled."""
 
     lines: list[str]
 
 
 class Place(NamedTuple):
-    """Where the program puts something of its own, and of what."""
+    """A place that the program fills, with the words beside its name."""
 
     name: str
     words: list[str]

@@ -1,4 +1,4 @@
-"""The pages of the manual, put together."""
+"""The pages of the manual, from prose and commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHAPES = re.compile(r"^(JSON|JSON LINES):\n", re.MULTILINE)
 
 
 def pages() -> dict[str, str]:
-    """The pages by the names of their files. Raises `OSError` for prose that is not there."""
+    """The pages by the names of their files. Raises `OSError` for missing prose."""
     source = f"gaia-mcp {__version__}"
     programs = link("man1/gaia-mcp.1")
     return {
@@ -41,8 +41,8 @@ def pages() -> dict[str, str]:
 
 
 class Prose(NamedTuple):
-    """What is said of a command beside its help: text, how its answer with `--json` looks, and how each line of it
-    looks where it is an object on each line. Whatever there is not is empty.
+    """What the manual adds to the help of a command: text, the shape of its output with `--json`, and the shape of each
+    line if that is an object on each line. Parts that it does not have are empty.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Prose(NamedTuple):
 
 
 def prose_of(command: str) -> Prose:
-    """What its file says, which it need not have."""
+    """The prose of a command; empty without a file for it."""
     path = PROSE / "commands" / f"{command}.txt"
     text, *shapes = _SHAPES.split(path.read_text("utf-8") if path.is_file() else "")
     said = dict(zip(shapes[::2], shapes[1::2], strict=True))
@@ -59,13 +59,13 @@ def prose_of(command: str) -> Prose:
 
 
 def error_shape() -> str:
-    """How every command with `--json` tells of an error."""
+    """The shape of an error that a command with `--json` prints."""
     return (PROSE / "error.txt").read_text("utf-8")
 
 
 def _filled(name: str) -> list[Block]:
     blocks: list[Block] = []
-    # What a page says once for all commands.
+    # Options that a page describes once for all commands.
     common: list[Option] = []
     for block in parsed((PROSE / name).read_text("utf-8")):
         match block:
@@ -87,7 +87,7 @@ def _filled(name: str) -> list[Block]:
 
 
 def _common_options(names: Sequence[str]) -> list[Option]:
-    """The options of these names, as most commands have them."""
+    """The options with these names, as most commands have them."""
     held = Counter(option for command in commands() for option in command.options)
     usual = {option.name: option for option, _ in reversed(held.most_common())}
     return [usual[name] for name in names]
@@ -103,13 +103,13 @@ def _section(command: Command, common: Sequence[Option]) -> Iterator[Block]:
     prose = prose_of(command.name)
     yield Heading(command.name, 2)
     yield Paragraph(_synopsis(command, common))
-    yield Paragraph(_said(command.summary))
-    yield from (Paragraph(_said(text)) for text in command.paragraphs)
+    yield Paragraph(_help_spans(command.summary))
+    yield from (Paragraph(_help_spans(text)) for text in command.paragraphs)
     for argument in command.arguments:
-        yield Definition([Span(argument.shown, "I")], _said(argument.help))
+        yield Definition([Span(argument.shown, "I")], _help_spans(argument.help))
     yield from (_defined(option) for option in command.options if option not in common)
     yield from parsed(prose.text)
-    for shape, what in ((prose.json, "The answer with "), (prose.json_lines, "Each line of an answer in lines with ")):
+    for shape, what in ((prose.json, "The output with "), (prose.json_lines, "Each line of the output with ")):
         if shape:
             yield Paragraph([Span(what), Span("--json", "B"), Span(":")])
             yield from parsed(shape)
@@ -118,7 +118,7 @@ def _section(command: Command, common: Sequence[Option]) -> Iterator[Block]:
 
 
 def _synopsis(command: Command, common: Sequence[Option]) -> list[Span]:
-    """The command line: what is typed, first its own options, then those that others have too, then its arguments."""
+    """The command line: its own options, those that other commands have too, then its arguments."""
     line = [Span(f"gaia mcp {command.name}", "B")]
     for option in sorted(command.options, key=lambda option: option in common):
         line += [Span(" ["), *_term(option), Span("]..." if option.is_repeatable else "]")]
@@ -130,15 +130,15 @@ def _synopsis(command: Command, common: Sequence[Option]) -> list[Span]:
 
 def _defined(option: Option) -> Block:
     again = " May be given several times." if option.is_repeatable else ""
-    return Definition(_term(option), _said(option.help + again))
+    return Definition(_term(option), _help_spans(option.help + again))
 
 
 def _term(option: Option) -> list[Span]:
     name = Span(option.name, "B")
-    # Of one piece: no line ends between an option and its value.
+    # Without a line break between an option and its value.
     return [name, Span("\xa0"), Span(option.value, "I")] if option.value else [name]
 
 
-def _said(text: str) -> list[Span]:
-    """A help text, with the options that it mentions as they are typed."""
+def _help_spans(text: str) -> list[Span]:
+    """A help text, with the options that it mentions in bold."""
     return [Span(piece, "B" if piece.startswith("--") else "") for piece in _OPTIONS.split(text) if piece]

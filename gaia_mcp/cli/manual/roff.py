@@ -9,7 +9,7 @@ from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Pl
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# What has another meaning to roff, and what it would show as a typographer's sign rather than as the one on the keys.
+# Characters with a meaning in roff, and those that it would replace by typographic ones.
 _ESCAPES = {
     "\\": r"\e",
     "-": r"\-",
@@ -26,7 +26,7 @@ _ESCAPES = {
 
 
 class Title(NamedTuple):
-    """What stands at the head and foot of every sheet."""
+    """The texts in the header and the footer of a page."""
 
     name: str
     section: int
@@ -35,8 +35,8 @@ class Title(NamedTuple):
 
 
 def page(title: Title, blocks: Sequence[Block]) -> str:
-    """A whole manual page. Raises `ValueError` for a place that nobody has filled."""
-    # Ragged and without hyphenation: what is typed has to be readable, and found by searching.
+    """A whole manual page. Raises `ValueError` for a place that was not filled."""
+    # Ragged and without hyphenation, so that commands stay readable and can be found by searching.
     head = [
         r".\" Made by `gaia mcp generate`: change the commands or the prose, not this file.",
         f'.TH {_quoted(title.name)} {title.section} "" {_quoted(title.source)} {_quoted(title.volume)}',
@@ -48,12 +48,12 @@ def page(title: Title, blocks: Sequence[Block]) -> str:
 
 
 def link(target: str) -> str:
-    """A page that is another one under a further name; `target` as seen from the manual's folder."""
+    """A page that is another name of the page `target`, a path from the manual's folder."""
     return f".so {target}\n"
 
 
 def escaped(text: str) -> str:
-    """`text` so that roff shows just that."""
+    """`text` with escapes, so that roff prints exactly that."""
     return "".join(_ESCAPES.get(sign) or (sign if sign.isascii() else rf"\[u{ord(sign):04X}]") for sign in text)
 
 
@@ -86,7 +86,7 @@ def _running(spans: Sequence[Span]) -> str:
 
 
 def _safe(line: str) -> str:
-    """A line that is not taken for a request, nor for the break that an empty or indented one makes."""
+    """A line that roff takes neither for a request nor, if empty or indented, for a break."""
     return rf"\&{line}" if line.startswith((".", " ")) or not line else line
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Argument(NamedTuple):
-    """What stands in a command line by its place."""
+    """A positional argument of a command."""
 
     shown: str
     is_required: bool
@@ -22,7 +22,7 @@ class Argument(NamedTuple):
 
 
 class Option(NamedTuple):
-    """What stands in a command line by its name. `value` is what it takes, "" for a switch."""
+    """An option of a command. `value` is the name of its value, "" for a switch."""
 
     name: str
     value: str
@@ -70,7 +70,7 @@ def _examples(part: str) -> Iterator[str]:
 
 def _argument(parameter: Any, context: typer.Context) -> Argument:
     shown = parameter.metavar or parameter.make_metavar(context).strip("[]{}")
-    # Some say in their own metavar that they may be left out.
+    # Some metavars have the brackets of an optional argument themselves.
     shown = shown[1:-1] if shown.startswith("[") else shown
     return Argument(shown, parameter.required, _joined(parameter.help or ""))
 
