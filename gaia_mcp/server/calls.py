@@ -1,7 +1,7 @@
 """The requests of one client that a provider answers: which of them run, and what is sent about them.
 
-Reads nothing and owns no thread: its front hands in records, runs the jobs that come of them wherever it wants, and
-sends what it is given. So a stdio server can read in turns and an ASGI app in coroutines.
+Reads nothing and owns no thread: the front hands in records, runs the resulting jobs in threads of its own, and sends
+the outgoing messages. So a stdio server can read as leader and followers, and an ASGI app in coroutines.
 """
 
 from __future__ import annotations
