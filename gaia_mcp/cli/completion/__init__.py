@@ -1,1 +1,1 @@
-"""What the shell is offered at a TAB, and how it comes to ask."""
+"""Completion with TAB: the candidates for a line, the scripts of the shells, and how these are installed."""

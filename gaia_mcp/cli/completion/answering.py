@@ -68,8 +68,9 @@ def answered(shell: str, line: Sequence[str], program: str, environ: Mapping[str
 
 
 def _for_bash(line: str, tail: str, program: str, environ: Mapping[str, str]) -> list[str]:
-    """First `open` or `whole`, for a candidate that more of the word follows or none, then what readline may put in
-    place of `tail`: it replaces only what follows the last `=`, `:`, `@` or opening quote, and leaves quoting to us.
+    """`open` if more of the word follows a candidate, else `whole`; then what readline may put in place of `tail`.
+
+    It replaces only what follows the last `=`, `:`, `@` or opening quote, and leaves quoting to us.
     """
     read = read_line(line)
     kept = read_line(line.removesuffix(tail))

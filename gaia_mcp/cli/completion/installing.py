@@ -1,4 +1,4 @@
-"""Where each shell looks for a user's completions, and how they get there and away again.
+"""Where each shell looks for a user's completions; how they are installed and removed.
 
 A file of our own where the shell reads it by itself; else also one marked block in the user's start file.
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"
-# With the line ends of whatever editor the file has been in.
+# With the line ends that any editor has left in the file.
 _BLOCK = re.compile(re.escape(BEGIN.strip()) + rb"\r?\n.*?" + re.escape(END.strip()) + rb"\r?(?:\n|\Z)", re.DOTALL)
-# Begins the second line of every script of ours at the latest, and nobody else's.
+# Begins the first or second line of every script of ours, and of no other.
 OURS = b"# Completion of gaia and gmcp for "
-# A start file that takes longer asks its user something.
+# A start file that takes longer waits for input.
 ASKING_SECONDS = 10
 
 
@@ -41,13 +41,13 @@ class Places(NamedTuple):
 
 
 def places(shell: str, environ: Mapping[str, str]) -> Places:
-    """Where things go for the user of `environ`. Raises `ConfigFileError` if PowerShell does not say."""
+    """Where things go for the user of `environ`. Raises `ConfigFileError` if PowerShell prints no profile."""
     home = Path(environ.get("HOME") or Path.home())
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     if shell == "bash":
         folder = Path(environ.get("BASH_COMPLETION_USER_DIR") or data / "bash-completion") / "completions"
         start_file = home / (".bash_profile" if sys.platform == "darwin" else ".bashrc")
-        # It reads the folder only where somebody has installed bash-completion, and their start file loads it.
+        # Bash reads the folder only where bash-completion is installed and the start file loads it.
         said = _said("bash", ["-ic", 'echo "completion:$BASH_COMPLETION_VERSINFO"'], environ)
         reads_folder = bool(said.partition("completion:")[2])
         quoted = shlex.quote(str(folder / "gaia"))
@@ -71,7 +71,7 @@ def places(shell: str, environ: Mapping[str, str]) -> Places:
         "powershell", ["-NoProfile", "-Command", "$PROFILE"], environ
     )
     if not profile:
-        raise ConfigFileError(path, "cannot be used: PowerShell does not say where its profile is",
+        raise ConfigFileError(path, "cannot be used: PowerShell did not print the path of its profile",
                               hint="print the script with: gaia mcp completion powershell")  # fmt: skip
     quoted = "'" + str(path).replace("'", "''") + "'"
     return Places([path], Path(profile), f". {quoted}\n", ". $PROFILE")
@@ -79,7 +79,7 @@ def places(shell: str, environ: Mapping[str, str]) -> Places:
 
 def install(shell: str, there: Places) -> list[Path]:
     """Write the script, and the block where one is needed; the files that this has changed. Raises `ConfigFileError`
-    for one that is somebody else's or cannot be written.
+    for one that another program wrote, or that cannot be written.
     """
     data = script(shell).encode()
     for path in there.scripts:
@@ -91,7 +91,7 @@ def install(shell: str, there: Places) -> list[Path]:
             rest = _without_block(there.start_file, standing.data)
             gap = b"" if not rest or rest.endswith(b"\n") else b"\n"
             wanted = rest + gap + BEGIN + there.lines.encode() + END
-            # Where it stands already, it stays where somebody may have moved it.
+            # A block that is up to date stays where the user may have moved it.
             if BEGIN + there.lines.encode() + END not in standing.data:
                 write_bytes(there.start_file, standing, wanted, standing.mode if standing.exists else 0o644)
                 changed.append(there.start_file)
@@ -99,7 +99,7 @@ def install(shell: str, there: Places) -> list[Path]:
 
 
 def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
-    """Take the script and the block away again; the files that this has changed. Raises `ConfigFileError`."""
+    """Remove the script and the block; the files that this has changed. Raises `ConfigFileError`."""
     changed = []
     for path in start_files:
         if not path.exists():
@@ -121,19 +121,19 @@ def uninstall(there: Places, start_files: list[Path]) -> list[Path]:
                 raise ConfigFileError(path, f"cannot be removed: {cause.strerror}") from cause
             changed.append(path)
             with contextlib.suppress(OSError):
-                path.parent.rmdir()  # Unless others have something in it.
+                path.parent.rmdir()  # Only an empty folder can be removed.
     return changed
 
 
 def start_files(shell: str, there: Places, environ: Mapping[str, str]) -> list[Path]:
-    """Every start file that may have a block of ours, also from before the shell could do without."""
+    """Every start file that may have a block of ours, also one from before bash-completion was installed."""
     home = Path(environ.get("HOME") or Path.home())
     before = [home / ".bashrc", home / ".bash_profile"] if shell == "bash" else []
     return list(dict.fromkeys([*before, *([there.start_file] if there.start_file is not None else [])]))
 
 
 def _put(path: Path, data: bytes, *, new_mode: int) -> bool:
-    """Have `path` hold `data`; whether it did not before."""
+    """Write `data` to `path`; whether this changed it."""
     with locked(path):
         standing = snapshot_of(path)
         if standing.data == data:
@@ -148,18 +148,22 @@ def _check_ours(path: Path) -> None:
     except OSError as cause:
         raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
     if not is_ours:
-        raise ConfigFileError(path, "is not ours", hint="another program's completion; move it away first")
+        raise ConfigFileError(
+            path, "was not written by gaia", hint="it is another program's completion; move it away first"
+        )
 
 
 def _without_block(path: Path, data: bytes) -> bytes:
     rest = _BLOCK.sub(b"", data)
     if BEGIN.strip() in rest:
-        raise ConfigFileError(path, "has the first line of our block and not the last", hint="remove the block by hand")
+        raise ConfigFileError(
+            path, "has the first line of gaia's block, but not the last", hint="remove the block by hand"
+        )
     return rest
 
 
 def _said(program: str, arguments: list[str], environ: Mapping[str, str]) -> str:
-    """The last line that a shell prints; nothing if it is not there."""
+    """The last line that a shell prints; empty if the shell is not installed."""
     import subprocess
 
     try:

@@ -168,7 +168,7 @@ def entry_keys(ctx: CompletionContext) -> list[Candidate]:
 
 
 def called(ctx: CompletionContext) -> tuple[str, str, list[str]]:
-    """Server, tool and arguments of the call that the line says so far; empty where it says nothing."""
+    """Server, tool and arguments of the call on the line so far; empty where they are not given yet."""
     from gaia_mcp.names import split_tool_name
 
     target, words, servers = ctx.params.get("target") or "", list(ctx.params.get("words") or []), ctx.servers

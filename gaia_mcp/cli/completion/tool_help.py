@@ -1,4 +1,4 @@
-"""`gaia mcp call SERVER TOOL --help`: what that tool takes, from what was seen of it. Never connects."""
+"""`gaia mcp call SERVER TOOL --help`: the arguments of that tool, from its cached definition. Never connects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 EXPLANATION_CHARS = 1000
-# Of an argument that is an object this much is shown of what stands in it; more would bury the others.
+# So many members of an argument that is an object are shown; more would bury the other arguments.
 MAX_DEPTH = 2
 MAX_MEMBERS = 40
 # What stands for two values in the example, where the schema lists none.
@@ -27,12 +27,12 @@ _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true",
 
 
 def called_line(words: Sequence[str]) -> CompletionContext:
-    """What the words after `call` name."""
+    """The context of the words after `call`."""
     return CompletionContext(parse_line(["mcp", "call", *words]).values)
 
 
 def write_tool(line: CompletionContext, command: Any, context: Any, formatter: Any) -> bool:
-    """Write the page of the tool that the line names, if it is known; whether it was."""
+    """Write the page of the tool that the line names, if its definition is cached; whether it is."""
     server, name, tool = known_tool(line)
     if tool is None:
         return False
@@ -48,7 +48,7 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     if isinstance(description, str) and description.strip():
         formatter.write_paragraph()
         with formatter.indentation():
-            # One by one: together they would be filled, and a list is read by its lines.
+            # Line by line: a paragraph would be filled, and lists would lose their lines.
             for text in encodable(clean(description.strip())).splitlines():
                 formatter.write_text(text)
     if words:
@@ -70,10 +70,10 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
 
 
 def write_note(line: CompletionContext, formatter: Any) -> None:
-    """Why there is no such page, for a tool that is not known, and what to do about it."""
+    """Write why there is no page for a tool, and what to do about it."""
     server, name, _ = known_tool(line)
     servers = line.servers
-    # None at all may also be a file that cannot be read.
+    # No servers at all may also mean a file that cannot be read.
     if server and servers and server not in servers:
         note, meant = f"There is no server {server!r}", did_you_mean(server, servers)
     elif not (server and name):
@@ -81,23 +81,26 @@ def write_note(line: CompletionContext, formatter: Any) -> None:
     elif (tools := line.seen(server, "tools")) is not None:
         note, meant = f"{_shown(server)} has no tool {name!r}", did_you_mean(name, [tool["name"] for tool in tools])
     else:
-        note, meant = f"What {_shown(name)} takes is not known", f"look once with: gaia mcp tools {_shown(server)}"
+        note, meant = (
+            f"The arguments of {_shown(name)} are unknown",
+            f"fetch them with: gaia mcp tools {_shown(server)}",
+        )
     formatter.write_paragraph()
     formatter.write_text("; ".join(filter(None, [note, meant])))
 
 
 def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
     text, default = description_of(described, schema), default_of(described, schema)
-    said = [type_in_words(described, schema) + (f". {text}" if text else "")]
+    parts_shown = [type_in_words(described, schema) + (f". {text}" if text else "")]
     if is_required:
-        said.append("[required]")
+        parts_shown.append("[required]")
     elif default is not None:
-        said.append(f"[default: {json.dumps(default, ensure_ascii=False)}]")
-    return "  ".join(one_line(encodable(part), EXPLANATION_CHARS) for part in said)
+        parts_shown.append(f"[default: {json.dumps(default, ensure_ascii=False)}]")
+    return "  ".join(one_line(encodable(part), EXPLANATION_CHARS) for part in parts_shown)
 
 
 def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]:
-    """A row for each member of an object, or of the objects in a list, indented by how deep in it they are."""
+    """A row for each member of an object, or of the objects in a list, indented by its depth."""
     parts = parts_of(described, root)
     parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root)]
     for part in parts:
@@ -110,10 +113,10 @@ def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]
 
 
 def _sample(name: str, described: Any, schema: Any) -> str:
-    """An argument as it could be written; a list with two values, for a repeated key makes one."""
+    """An example of an argument; of a list with two values, since a repeated key makes a list."""
     kind = type_in_words(described, schema)
     is_list = kind.startswith("array")
-    # A whole list, as a default is one, is no value of it.
+    # A whole list, such as a default, is not one of its values.
     unfit = (f"{name}=@", f"{name}=[") if is_list else f"{name}=@"
     words = [word for word, _ in argument_words(schema, [], f"{name}=") if not word.startswith(unfit)]
     if not words and needs_json(described, schema):

@@ -28,7 +28,7 @@ def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:
 
 
 class ParsedLine:
-    """What the line says so far: the names of the commands that lead to `command`, and in `values` what was given to
+    """The line so far: the names of the commands that lead to `command`, and in `values` what was given to
     that command, by parameter: the words as they are, True for a flag, and a list for what may be repeated.
     """
 

@@ -158,7 +158,7 @@ def test_a_server_that_has_not_been_seen_is_to_be_looked_at(gaia: Gaia, entry: A
     gaia.write({"s": entry})
 
     assert gaia("call", "s", "other", "--help").stdout.splitlines()[-1] == (
-        "What other takes is not known; look once with: gaia mcp tools s"
+        "The arguments of other are unknown; fetch them with: gaia mcp tools s"
     )
 
 
