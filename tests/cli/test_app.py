@@ -131,7 +131,7 @@ def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) ->
     (tmp_path / "sitecustomize.py").write_text(
         "import gaia_mcp.config.store as store\n"
         "def broken(self): raise ZeroDivisionError('oops')\n"
-        "store.ConfigStore.servers = broken\n"
+        "store.ConfigStore.entries = broken\n"
     )
 
     ran = gaia("list", PYTHONPATH=str(tmp_path))
