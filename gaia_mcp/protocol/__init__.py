@@ -56,8 +56,9 @@ responded with something that its revision does not allow. No second response to
 
 Cancellation. `abandon` gives up a request of ours: a response that still arrives is ignored. The peer is told by
 `notifications/cancelled`, marked with `Outgoing.cancels`, because on HTTP in the stateless era closing the stream says
-the same. `initialize` may not be cancelled, and for the probe it would be useless. A peer's cancellation is the event
-`Cancelled`; whatever is then sent as the response is dropped. Neither side waits for a response to what it cancelled.
+the same; a server's owner then calls `cancel`. `initialize` may not be cancelled, and for the probe it would be
+useless. A peer's cancellation is the event `Cancelled`; whatever is then sent as the response is dropped. Neither side
+waits for a response to what it cancelled.
 
 Input. A server may need something from the user (elicitation), from a language model (sampling), or the list of roots.
 In the handshake era it sends a request, the event `RequestReceived` on the client, and waits for the response. In the

@@ -1,4 +1,4 @@
-"""Validation: which schemas are usable, what fits one, and what is said of what does not."""
+"""Validation: which schemas are usable, what fits one, and the errors for what does not."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class TestCheckSchema:
         assert asked == []
 
 
-class TestMisfits:
+class TestValidationErrors:
     """Does a value fit?"""
 
     SCHEMA: ClassVar[dict[str, Any]] = {
@@ -134,7 +134,7 @@ class TestMisfits:
             ("tags[1].name", "type"),
         }
 
-    def test_a_misfit_reads_as_a_sentence(self) -> None:
+    def test_a_validation_error_reads_as_a_sentence(self) -> None:
         """Ours: it is printed as it is."""
         assert str(ValidationError("a.b[0]", "is wrong", "type")) == "a.b[0]: is wrong"
         assert str(ValidationError("", "is wrong", "type")) == "is wrong"
@@ -198,7 +198,7 @@ class TestMisfits:
         assert validation_errors({"type": "object"}, []) != []
         assert validation_errors({"type": "object", "minProperties": 1}, {}) != []
 
-    def test_a_schema_that_cannot_be_used_is_no_misfit(self) -> None:
+    def test_an_unusable_schema_is_not_a_validation_error(self) -> None:
         """Ours: that is the server's fault, not the caller's."""
         with pytest.raises(SchemaError):
             validation_errors({"type": "strin"}, {"a": 1})
@@ -219,7 +219,7 @@ def test_the_validator_can_be_loaded_ahead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "value", "said"),
+    ("parts", "value", "errors"),
     [
         ([{"enum": ["x", "y"]}, {"type": "null"}], "z", ['a: "z" is not one of "x" or "y"']),
         ([{"type": "integer"}, {"type": "null"}], "q", ['a: "q" is not of type "integer" or "null"']),
@@ -246,14 +246,16 @@ def test_the_validator_can_be_loaded_ahead() -> None:
     ],
 )
 @pytest.mark.parametrize("union", ["anyOf", "oneOf"])
-def test_what_misfits_a_union_is_said_by_the_part_that_was_meant(
-    union: str, parts: list[object], value: object, said: list[str]
+def test_a_value_that_fits_no_part_of_a_union_is_judged_by_the_likeliest_part(
+    union: str, parts: list[object], value: object, errors: list[str]
 ) -> None:
     """Ours: pydantic writes `T | None` so, and that none of the schemas listed fits helps nobody."""
-    assert [str(problem) for problem in validation_errors({"properties": {"a": {union: parts}}}, {"a": value})] == said
+    assert [
+        str(problem) for problem in validation_errors({"properties": {"a": {union: parts}}}, {"a": value})
+    ] == errors
 
 
-def test_that_several_parts_fit_where_one_should_is_said() -> None:
+def test_a_value_that_fits_several_parts_where_one_should_is_reported() -> None:
     """JSON Schema: `oneOf` is for exactly one. The part that does not fit is not what is wrong."""
     schema = {"oneOf": [{"type": "integer"}, {"type": "number"}, {"type": "string"}]}
 
