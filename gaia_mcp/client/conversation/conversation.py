@@ -5,7 +5,6 @@ It knows no transport. What passes between the channel and the callers is the di
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from gaia_mcp.client.conversation.dispatcher import Dispatcher
@@ -14,7 +13,6 @@ from gaia_mcp.client.conversation.waiters import Waiter
 from gaia_mcp.client.identity import CLIENT_INFO
 from gaia_mcp.client.transports.base import time_ran_out
 from gaia_mcp.errors import (
-    LocalProtocolError,
     MCPError,
     NotOfferedError,
     PeerError,
@@ -149,7 +147,7 @@ class Conversation:
 
     def send_notification(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> None:
         """Send a notification. Raises as `request` does."""
-        self._dispatcher.check_usable()
+        self._dispatcher.check_usable(method)
         _, outgoing = self._dispatcher.apply(lambda connection: connection.notify(method, params))
         self._dispatcher.send(outgoing, deadline, method)
 
@@ -217,24 +215,35 @@ class Conversation:
     ) -> Outcome | None:
         """Send what `make` returns and wait for the outcome; None if no response will come. `tool` is one to call."""
         dispatcher = self._dispatcher
-        dispatcher.check_usable()
-        if dispatcher.notifying is not None and dispatcher.notifying == threading.get_ident():
-            raise LocalProtocolError(
-                f"{stage} was asked of {self._name!r} by its own listener, on the thread that reads the response",
-                hint="ask from a thread of its own",
-                server=self._name,
-            )
+        dispatcher.check_usable(stage)
         waiter = Waiter(self._channel, deadline)
         request_id, outgoing = dispatcher.apply(make, waiter)
         if request_id is None:
             dispatcher.send(outgoing, deadline, stage)
             return None
         is_out = False
+        reported: Progressed | None = None
+        deadline.on_cancel(waiter.wake)
         try:
-            deadline.on_cancel(waiter.wake)
             dispatcher.send(outgoing, deadline, stage, tool)
             is_out = True
-            return self._wait(waiter, request_id, stage, on_progress, tool)
+            while True:
+                outcome = dispatcher.outcome_by(deadline, waiter, request_id)
+                if isinstance(outcome, (Result, ErrorResponse, InvalidResponse)):
+                    return outcome
+                if isinstance(outcome, Progressed):
+                    newest = waiter.progress or outcome
+                    if newest is reported:
+                        continue  # It was reported in place of an older one.
+                    reported = newest
+                    deadline.extend()
+                    if on_progress is not None:
+                        on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
+                elif outcome is None:
+                    late = time_ran_out(self._name, deadline, stage, noise=self._noise())
+                    raise self._perhaps_done(late, tool)
+                elif isinstance(outcome, MCPError):
+                    raise self._perhaps_done(dispatcher.why_lost(stage), tool)
         except BaseException:
             dispatcher.abandon(request_id, tell=is_out)
             raise
@@ -243,29 +252,6 @@ class Conversation:
             dispatcher.waiters.pop(request_id, None)
             if dispatcher.waiters:
                 self._channel.keep_reading()
-
-    def _wait(
-        self, waiter: Waiter, request_id: RequestId, stage: str, on_progress: OnProgress | None, tool: str | None
-    ) -> Outcome:
-        deadline = waiter.deadline
-        reported: Progressed | None = None
-        while True:
-            outcome = self._dispatcher.outcome_by(deadline, waiter, request_id)
-            if isinstance(outcome, (Result, ErrorResponse, InvalidResponse)):
-                return outcome
-            if isinstance(outcome, Progressed):
-                newest = waiter.progress or outcome
-                if newest is reported:
-                    continue  # It was reported in place of an older one.
-                reported = newest
-                deadline.extend()
-                if on_progress is not None:
-                    on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
-            elif outcome is None:
-                late = time_ran_out(self._name, deadline, stage, noise=self._noise())
-                raise self._perhaps_done(late, tool)
-            elif isinstance(outcome, MCPError):
-                raise self._perhaps_done(self._dispatcher.why_lost(stage), tool)
 
     # Errors.
 

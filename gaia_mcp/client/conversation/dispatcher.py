@@ -64,7 +64,7 @@ class Dispatcher:
         self.opening: Waiter | None = None
         self.waiters: dict[RequestId, Waiter] = {}
         # The thread that calls the host or `on_change`, and reads nothing meanwhile.
-        self.notifying: int | None = None
+        self._notifying: int | None = None
         self._channel = channel
         self._name = channel.name
         self._connection = connection
@@ -111,9 +111,16 @@ class Dispatcher:
 
     # Sending.
 
-    def check_usable(self) -> None:
+    def check_usable(self, stage: str) -> None:
+        """Raises why nothing can be sent for `stage`: the channel has ended, or this thread is the one that reads."""
         if self.lost is not None:
             raise self.why_lost("before it was asked to")
+        if self._notifying is not None and self._notifying == threading.get_ident():
+            raise LocalProtocolError(
+                f"{stage} was asked of {self._name!r} by its own listener, on the thread that reads the response",
+                hint="ask from a thread of its own",
+                server=self._name,
+            )
 
     def send(
         self, outgoing: list[Outgoing], deadline: Deadline, stage: str = "at its start", tool: str | None = None
@@ -195,13 +202,13 @@ class Dispatcher:
             elif isinstance(event, RequestReceived):
                 self._server_requests.take(event)
             else:
-                self.notifying = threading.get_ident()
+                self._notifying = threading.get_ident()
                 try:
                     self._notify(event)
                 except Exception:  # another's code; reading must go on, or every caller would wait in vain
                     logger.exception("the host of MCP server %r failed", self._name)
                 finally:
-                    self.notifying = None
+                    self._notifying = None
 
     def _report_progress(self, progressed: Progressed) -> None:
         waiter = self.waiters.get(progressed.id)
