@@ -241,9 +241,10 @@ class Conversation:
                         on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
                 elif outcome is None:
                     late = time_ran_out(self._name, deadline, stage, noise=self._noise())
-                    raise self._perhaps_done(late, tool)
+                    raise outcome_unknown(late, tool) if tool is not None else late
                 elif isinstance(outcome, MCPError):
-                    raise self._perhaps_done(dispatcher.why_lost(stage), tool)
+                    lost = dispatcher.why_lost(stage)
+                    raise outcome_unknown(lost, tool) if tool is not None else lost
         except BaseException:
             dispatcher.abandon(request_id, tell=is_out)
             raise
@@ -273,8 +274,3 @@ class Conversation:
     def _invalid(self, method: str, outcome: InvalidResponse) -> RemoteProtocolError:
         problem = redacted(outcome.problem, self._channel.secrets())
         return RemoteProtocolError(self._name, f"{problem} (asked for {method})")
-
-    def _perhaps_done(self, error: MCPError, tool: str | None) -> MCPError:
-        """The same error; for a call that was sent, as one that says so."""
-        # What ended the connection for all callers is not about this call.
-        return error if tool is None or error is self._dispatcher.lost else outcome_unknown(error, tool)

@@ -12,6 +12,7 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ArgumentsError,
+    CallLateError,
     CancelledError,
     ConnectError,
     DeadlineError,
@@ -295,8 +296,8 @@ def test_of_news_of_progress_only_the_newest_is_kept() -> None:
     assert heard == [999, 1999]
 
 
-def test_the_reason_for_the_end_of_a_pipe_is_not_about_one_call() -> None:
-    """Ours: all who wait are given the same one."""
+def test_a_call_that_another_request_s_failure_ends_may_have_run_too() -> None:
+    """Ours: it was sent; the reason itself, which every caller is given, is about no call."""
     talk = opened()
     ended = DeadlineError("server", "tools/list (it does not read its input)", 1)
     thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "pay"}, Deadline(20)))
@@ -304,8 +305,9 @@ def test_the_reason_for_the_end_of_a_pipe_is_not_about_one_call() -> None:
     talk.ends(ended)
     thread.join(5)
 
-    assert outcomes == [ended]
-    assert type(ended) is DeadlineError
+    (lost,) = outcomes
+    assert isinstance(lost, CallLateError)
+    assert (lost.tool, lost.stage, type(ended)) == ("pay", ended.stage, DeadlineError)
 
 
 def test_a_ping_is_answered_at_once() -> None:
