@@ -30,6 +30,7 @@ def main() -> None:
 
         figures += calls.servers(effort)
         figures += calls.clients(effort)
+        figures += calls.among_many(effort)
     print("\n".join(table(figures)))
 
 

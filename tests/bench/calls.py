@@ -8,7 +8,9 @@ import asyncio
 import itertools
 import statistics
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from gaia_mcp.client import MCPClient
@@ -33,7 +35,7 @@ def clients(effort: Effort) -> list[Figure]:
     _, plain_ours, plain_sdk = asyncio.run(_in_turns(effort, PLAIN_SERVER))
     name = "MCPClient.call / the same bytes by hand"
     return [
-        Figure(f"{name}, serve demo", ours / by_hand, 1.6, remark=_micro(ours, by_hand)),
+        Figure(f"{name}, serve demo", ours / by_hand, 1.5, remark=_micro(ours, by_hand)),
         Figure(
             "call of the SDK's client / MCPClient.call, serve demo",
             sdk / ours,
@@ -48,7 +50,51 @@ def clients(effort: Effort) -> list[Figure]:
             at_least=True,
             remark=_micro(plain_sdk, plain_ours),
         ),
-        Figure(f"{name}, the SDK's server", slow_ours / slow_by_hand, 1.6, remark=_micro(slow_ours, slow_by_hand)),
+        Figure(f"{name}, the SDK's server", slow_ours / slow_by_hand, 1.5, remark=_micro(slow_ours, slow_by_hand)),
+    ]
+
+
+def among_many(effort: Effort) -> list[Figure]:
+    """A call while a manager holds many servers, and the same bytes by hand; and the processor time of both."""
+    from gaia_mcp.client import MCPClientManager, MCPConfig
+
+    numbers = itertools.count(1)
+    pipe = Pipe(SERVE_DEMO)
+    times: list[list[float]] = [[], []]
+    spent = [0.0, 0.0]
+    with tempfile.TemporaryDirectory() as folder:
+        config = MCPConfig(str(Path(folder) / "servers.json"))
+        command, *arguments = SERVE_DEMO
+        config.add_server("demo", {"command": command, "args": arguments})
+        command, *arguments = PLAIN_SERVER
+        for number in range(1, effort.servers):
+            config.add_server(f"server-{number}", {"command": command, "args": arguments})
+        try:
+            pipe.ask(line(0, "server/discover", {}))
+            with MCPClientManager(config=config) as manager:
+                manager.load_from_config()
+                if len(manager.list_servers()) != effort.servers:
+                    raise SystemExit(f"not all servers are connected: {manager.list_servers()}")
+                client = manager.get_client("demo")
+                for block in range(_blocks(effort)):
+                    began = time.process_time()
+                    for turn in range(BLOCK_CALLS):
+                        asked = greet(next(numbers))
+                        _keep(times[0], block, turn, seconds(lambda asked=asked: pipe.ask(asked)))  # type: ignore[misc]
+                    between = time.process_time()
+                    for turn in range(BLOCK_CALLS):
+                        _keep(times[1], block, turn, seconds(lambda: client.call("greet", ARGUMENTS)))
+                    spent[0] += between - began
+                    spent[1] += time.process_time() - between
+        finally:
+            pipe.close()
+    by_hand, ours = (statistics.median(found) for found in times)
+    calls = BLOCK_CALLS * _blocks(effort)
+    name = f"MCPClient.call / the same bytes by hand, serve demo among {effort.servers} servers"
+    remark = _micro(spent[1] / calls, spent[0] / calls)
+    return [
+        Figure(name, ours / by_hand, 1.5, remark=_micro(ours, by_hand)),
+        Figure("processor time of MCPClient.call / of the same bytes by hand", spent[1] / spent[0], 3, remark=remark),
     ]
 
 
