@@ -188,9 +188,3 @@ def error_object(error: MCPError) -> dict[str, Any]:
     if error.server:
         shown["server"] = error.server
     return {**shown, **error.facts}
-
-
-def stderr_shown(name: str, text: bytes) -> None:
-    """Lines that a server has written to stderr, for `--debug`."""
-    for line in clean(text.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
-        to_stderr(f"[{name}] {line.rstrip()}")

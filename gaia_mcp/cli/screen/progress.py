@@ -79,22 +79,22 @@ class Waiting:
         with self._lock:
             self._what, self._since = one_line(what, 60), time.monotonic()
 
-    def leave(self, what: str) -> None:
+    def stopping(self, server: str) -> None:
         """The last thing that is waited for."""
         self.is_leaving = True
-        self.rename(what)
+        self.rename(f"stopping {server}")
 
     def progressed(self, progress: Progressed) -> None:
         """A server has reported its progress."""
         with self._lock:
             self._done, self._total, self._text = progress.progress, progress.total, progress.text
 
-    def begin(self, server: str, last_line: Callable[[], str]) -> None:
+    def starting(self, server: str, last_line: Callable[[], str]) -> None:
         """It waits for `server` too; `last_line` returns the end of its log."""
         with self._lock:
             self._servers[server] = last_line
 
-    def end(self, server: str, total: int) -> None:
+    def finished(self, server: str, total: int) -> None:
         """One of `total` servers has answered."""
         with self._lock:
             self._servers.pop(server, None)

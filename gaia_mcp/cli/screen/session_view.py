@@ -6,14 +6,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import Typed
-from gaia_mcp.cli.screen.output import Form, remark, stderr_shown
+from gaia_mcp.cli.screen.output import Form, remark, to_stderr
 from gaia_mcp.cli.screen.progress import Waiting
 from gaia_mcp.cli.screen.terminal import on_terminal
-from gaia_mcp.safetext import one_line
+from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.session.observer import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from gaia_mcp.config.entries import ServerEntry
 
@@ -32,20 +32,12 @@ class SessionView(Waiting, Observer):
     def debug(self) -> bool:
         return Form.debug
 
-    def starting(self, server: str, last_line: Callable[[], str]) -> None:
-        self.begin(server, last_line)
-
-    def finished(self, server: str, total: int) -> None:
-        self.end(server, total)
-
-    def stopping(self, server: str) -> None:
-        self.leave(f"stopping {server}")
-
     def remark(self, text: str) -> None:
         remark(text)
 
     def stderr(self, server: str, lines: bytes) -> None:
-        stderr_shown(server, lines)
+        for line in clean(lines.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
+            to_stderr(f"[{server}] {line.rstrip()}")
 
     def logged(self, server: str, level: str, data: Any) -> None:
         """Log messages are for a person who watches: at a terminal, or with `--debug`."""

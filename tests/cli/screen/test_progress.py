@@ -47,19 +47,19 @@ def line(waiting: Waiting, seconds: float, width: int = 60) -> str:
 def test_what_takes_long_says_how_long_and_what_the_log_says() -> None:
     """Ours: the last line of it often tells why."""
     waiting = Waiting("starting s")
-    waiting.begin("s", lambda: "downloading")
+    waiting.starting("s", lambda: "downloading")
 
     assert line(waiting, 1) == "| starting s"
     assert line(waiting, 12) == "| still starting s (12 s): downloading"
     assert line(waiting, 12.25) == "- still starting s (12 s): downloading"
-    waiting.begin("s", lambda: "")
+    waiting.starting("s", lambda: "")
     assert line(waiting, 12) == "| still starting s (12 s)"
 
 
 def test_a_server_that_reports_progress_gets_a_bar() -> None:
     """Specification, progress: a total and a text may be there; what makes no sense must not break the line."""
     waiting = Waiting("calling s t")
-    waiting.begin("s", lambda: "log")
+    waiting.starting("s", lambda: "log")
     waiting.progressed(Progressed(1, 1, 4, "first"))
     assert line(waiting, 0, 40) == "| calling s t ##........ 1/4: first"
     waiting.progressed(Progressed(1, 9, 4, ""))
@@ -74,10 +74,10 @@ def test_of_several_servers_those_that_are_missing_are_named() -> None:
     """Ours."""
     waiting = Waiting("asking 3 servers")
     for name in "abc":
-        waiting.begin(name, lambda: "")
-    waiting.end("a", 3)
+        waiting.starting(name, lambda: "")
+    waiting.finished("a", 3)
     assert line(waiting, 5, 80) == "| asking 3 servers #######............. 1/3 (5 s): b, c"
-    waiting.begin("c", lambda: "installing")
+    waiting.starting("c", lambda: "installing")
     assert line(waiting, 5, 80) == "| asking 3 servers #######............. 1/3 (5 s): c: installing"
 
 
@@ -85,7 +85,7 @@ def test_of_several_servers_those_that_are_missing_are_named() -> None:
 def test_the_line_fits_and_is_safe(width: int) -> None:
     """Ours: a line that the terminal breaks could not be erased; a server decides neither its look nor its length."""
     waiting = Waiting("starting \x1b[31m日本\n" + "s" * 100)
-    waiting.begin("s", lambda: "a\x1b[2J\u202e")
+    waiting.starting("s", lambda: "a\x1b[2J\u202e")
     waiting.progressed(Progressed(1, 1, 2, "日本語\x07\n" * 50))
 
     shown = waiting.line(3, width, SHAPES)
