@@ -84,7 +84,7 @@ class Watcher:
     def _show(self, notification: Notification) -> None:
         event, moment = notification
         if isinstance(event, Logged):
-            text = event.data if isinstance(event.data, str) else _json(event.data)
+            text = event.data if isinstance(event.data, str) else json.dumps(event.data, ensure_ascii=False)
             facts = {"level": event.level, "logger": event.logger, "data": event.data}
             _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
         elif isinstance(event, SubscriptionEnded):
@@ -139,7 +139,3 @@ def _print(moment: float, event: str, text: str, facts: dict[str, Any]) -> None:
         print_event({"time": when.isoformat(timespec="milliseconds"), "event": event, **facts})
     else:
         print_line(f"{when.astimezone():%H:%M:%S}  {one_line(text, 2000)}")
-
-
-def _json(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False)

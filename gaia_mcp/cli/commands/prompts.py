@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
-
-if TYPE_CHECKING:
-    from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.session.session import Session
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -20,16 +16,10 @@ def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
 
     Example: gaia mcp prompts demo
     """
-    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+    from gaia_mcp.cli.screen.inventory import Inventory, Kind, show_inventory
 
-    kind = Kind("prompts", "prompts", _read, lambda prompt: prompt, _lines)
+    kind = Kind("prompts", lambda session: Inventory(session.prompts(), session.problems), dict, _lines)
     show_inventory(kind, names, invocation)
-
-
-def _read(session: Session) -> Inventory:
-    from gaia_mcp.cli.screen.inventory import Inventory
-
-    return Inventory(session.prompts(), session.problems)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:

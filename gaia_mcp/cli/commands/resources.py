@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
-
-if TYPE_CHECKING:
-    from gaia_mcp.cli.screen.inventory import Inventory
-    from gaia_mcp.session.session import Session
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -20,16 +16,12 @@ def resources(invocation: Invocation, names: ServersArgument = None) -> None:
 
     Example: gaia mcp resources demo
     """
-    from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+    from gaia_mcp.cli.screen.inventory import Inventory, Kind, show_inventory
 
-    kind = Kind("resources", "resources", _read, lambda resource: resource, _lines)
+    kind = Kind(
+        "resources", lambda session: Inventory(session.resources_and_templates(), session.problems), dict, _lines
+    )
     show_inventory(kind, names, invocation)
-
-
-def _read(session: Session) -> Inventory:
-    from gaia_mcp.cli.screen.inventory import Inventory
-
-    return Inventory(session.resources_and_templates(), session.problems)
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:

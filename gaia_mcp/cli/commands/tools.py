@@ -27,7 +27,7 @@ def tools(invocation: Invocation, names: ServersArgument = None, schema: SchemaO
     """
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
 
-    kind = Kind("tools", "tools", _read, lambda tool: tool.definition, lambda tool: _lines(tool, with_schema=schema))
+    kind = Kind("tools", _read, lambda tool: tool.definition, lambda tool: _lines(tool, with_schema=schema))
     show_inventory(kind, names, invocation)
 
 

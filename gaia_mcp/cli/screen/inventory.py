@@ -29,10 +29,9 @@ class Inventory(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What is asked for: `plural` for people, `key` in JSON, how it is read, and how each is an object and lines."""
+    """What is asked for: `plural` for people and in JSON, how it is read, and how each is an object and lines."""
 
     plural: str
-    key: str
     read: Callable[[Session], Inventory]
     as_object: Callable[[Any], Any]
     as_lines: Callable[[Any], list[str]]
@@ -89,7 +88,7 @@ def _object(kind: Kind, result: Result) -> dict[str, Any]:
     peer = result.peer
     shown["server"] = peer.info if peer else {}
     shown["version"] = peer.version if peer else ""
-    shown[kind.key] = [kind.as_object(item) for item in result.value.items]
+    shown[kind.plural] = [kind.as_object(item) for item in result.value.items]
     if result.value.problems:
         shown["problems"] = list(result.value.problems)
     return shown

@@ -69,19 +69,15 @@ def _key(run: Run) -> tuple[object, ...]:
 
 def as_object(run: Run) -> dict[str, Any]:
     """A run and the text of its log, as JSON shows them."""
-    return {**_facts(run), **_text(run)}
+    try:
+        cut, data = run.read()
+    except OSError:
+        cut, data = 0, b""  # It was deleted meanwhile.
+    return {**_facts(run), "cut": cut, "text": data.decode("utf-8", "replace")}
 
 
 def _facts(run: Run) -> dict[str, Any]:
     return {"began": run.began.isoformat(), "command": run.command, "pid": run.pid, "status": run.status}
-
-
-def _text(run: Run) -> dict[str, Any]:
-    try:
-        cut, data = run.read()
-    except OSError:
-        return {"cut": 0, "text": ""}  # It was deleted meanwhile.
-    return {"cut": cut, "text": data.decode("utf-8", "replace")}
 
 
 def _header(run: Run) -> str:

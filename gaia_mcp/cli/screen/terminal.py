@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # For a terminal that does not know how large it is.
 USUAL_COLUMNS, USUAL_LINES = 80, 24
+# Between two columns, and before the rest of a line that is broken.
+GAP_CELLS, INDENT_CELLS = 2, 4
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -47,7 +49,7 @@ def has_colours() -> bool:
     return not os.environ.get("NO_COLOR") and can_redraw(sys.stdout)
 
 
-def columns(rows: Sequence[Sequence[str]], *, names: int = 1, gap: int = 2) -> list[str]:
+def columns(rows: Sequence[Sequence[str]], *, names: int = 1) -> list[str]:
     """`rows` in columns, on a terminal cut to its width, but for the first `names` of them: those are the point."""
     if not rows:
         return []
@@ -56,7 +58,7 @@ def columns(rows: Sequence[Sequence[str]], *, names: int = 1, gap: int = 2) -> l
         # One long name must not push the other columns away.
         widths = [min(width, width_of(sys.stdout) // (2 * names)) for width in widths[:names]] + widths[names:]
     padded = [
-        [cell + " " * (max(width - cell_width(cell), 0) + gap) for cell, width in zip(row, widths, strict=True)]
+        [cell + " " * (max(width - cell_width(cell), 0) + GAP_CELLS) for cell, width in zip(row, widths, strict=True)]
         for row in rows
     ]
     return [fitted("".join(cells).rstrip(), "".join(cells[:names]).rstrip()) for cells in padded]
@@ -73,7 +75,7 @@ def fitted(line: str, name: str = "", *, margin: int = 0) -> str:
     return f"{cells_cut(line, room - 1).rstrip()}…" if cell_width(name) < room - 1 else name
 
 
-def folded(line: str, *, indent: int = 4, margin: int = 0) -> list[str]:
+def folded(line: str, *, margin: int = 0) -> list[str]:
     """`line`, on a terminal broken after commas where it is wider than that less `margin`."""
     if not on_terminal(sys.stdout) or cell_width(line) <= (room := width_of(sys.stdout) - margin):
         return [line]
@@ -84,7 +86,7 @@ def folded(line: str, *, indent: int = 4, margin: int = 0) -> list[str]:
             lines[-1] += f", {part}"
         else:
             lines[-1] += ","
-            lines.append(" " * indent + part)
+            lines.append(" " * INDENT_CELLS + part)
     return lines
 
 
