@@ -6,6 +6,7 @@ Raises what is in `errors.py`. `MCPClient`, built on it, adds what GAIA's docume
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +18,7 @@ from gaia_mcp.client.transports.base import time_ran_out
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import (
     CancelledError,
+    LocalProtocolError,
     MCPError,
     NotConnectedError,
     PeerError,
@@ -70,6 +72,8 @@ class ClientEngine:
         self._era_cache = era_cache
         self._tools: list[MCPTool] | None = None
         self._wanted = False
+        # The threads that are calling a listener, and so read no responses.
+        self._tellers: set[int] = set()
         # Another one for each disconnect(), so that a thread that connects meanwhile can tell.
         self._disconnects = object()
         self._lock = DeadlineLock()
@@ -300,6 +304,8 @@ class ClientEngine:
         self._channels.conversation.want_logs(level, deadline)
 
     def _ready(self, deadline: Deadline) -> None:
+        if self._tellers:
+            self._refuse_listener()
         if self._channels.is_open:
             return
         disconnects = self._disconnects
@@ -313,10 +319,19 @@ class ClientEngine:
 
     @contextmanager
     def _alone(self, deadline: Deadline) -> Iterator[None]:
+        self._refuse_listener()
         with self._lock.held(deadline) as is_held:
-            if not is_held:
+            if not is_held or deadline.is_cancelled:
                 raise time_ran_out(self.name, deadline, "another thread's request")
             yield
+
+    def _refuse_listener(self) -> None:
+        if threading.get_ident() in self._tellers:
+            raise LocalProtocolError(
+                f"{self.name!r} was asked by its own listener, without whom the answer cannot be read",
+                hint="ask from a thread of its own",
+                server=self.name,
+            )
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
         answers: dict[str, Any] = {}

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.errors import (
-    CancelledError,
     LocalProtocolError,
     MCPError,
     NotOfferedError,
@@ -25,7 +24,7 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import can_declare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from gaia_mcp.deadline import Deadline
 
@@ -60,8 +59,6 @@ class FeaturesClient(ClientEngine):
         self.on_subscription_ended: OnHeard | None = None
         self._subscribed: dict[str, None] = {}
         self._log_level: str | None = None
-        # The threads that are calling one of the three.
-        self._tellers: set[int] = set()
         self._channels.on_change = self._heard
 
     @property
@@ -250,28 +247,6 @@ class FeaturesClient(ClientEngine):
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
         return result
-
-    def _ready(self, deadline: Deadline) -> None:
-        if deadline.is_cancelled or self._tellers:
-            self._may_ask(deadline)
-        super()._ready(deadline)
-
-    @contextmanager
-    def _alone(self, deadline: Deadline) -> Iterator[None]:
-        self._may_ask(deadline)
-        with super()._alone(deadline):
-            yield
-
-    def _may_ask(self, deadline: Deadline) -> None:
-        """Before anything is waited for or sent."""
-        if deadline.is_cancelled:
-            raise CancelledError(self.name, "a request")
-        if self._tellers and threading.get_ident() in self._tellers:
-            raise LocalProtocolError(
-                f"{self.name!r} was asked by its own listener, without whom the answer cannot be read",
-                hint="ask from a thread of its own",
-                server=self.name,
-            )
 
     def _require(self, kind: str, deadline: Deadline | None) -> None:
         self._ready(deadline or self.deadline())

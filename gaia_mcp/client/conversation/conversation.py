@@ -147,7 +147,7 @@ class Conversation:
 
     def send_notification(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> None:
         """Send a notification. Raises as `request` does."""
-        self._dispatcher.check_usable(method)
+        self._dispatcher.check_usable(deadline, method)
         _, outgoing = self._dispatcher.apply(lambda connection: connection.notify(method, params))
         self._dispatcher.send(outgoing, deadline, method)
 
@@ -215,7 +215,7 @@ class Conversation:
     ) -> Outcome | None:
         """Send what `make` returns and wait for the outcome; None if no response will come. `tool` is one to call."""
         dispatcher = self._dispatcher
-        dispatcher.check_usable(stage)
+        dispatcher.check_usable(deadline, stage)
         waiter = Waiter(self._channel, deadline)
         request_id, outgoing = dispatcher.apply(make, waiter)
         if request_id is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.conversation.masking import masked_excerpt, masked_value
 from gaia_mcp.client.conversation.server_requests import ServerRequests
 from gaia_mcp.client.transports.base import UnencodableError
-from gaia_mcp.errors import ArgumentsError, ConnectionLostError, LocalProtocolError, MCPError
+from gaia_mcp.errors import ArgumentsError, CancelledError, ConnectionLostError, LocalProtocolError, MCPError
 from gaia_mcp.protocol.events import (
     Discarded,
     ErrorResponse,
@@ -111,10 +111,14 @@ class Dispatcher:
 
     # Sending.
 
-    def check_usable(self, stage: str) -> None:
-        """Raises why nothing can be sent for `stage`: the channel has ended, or this thread is the one that reads."""
+    def check_usable(self, deadline: Deadline, stage: str) -> None:
+        """Raises why nothing can be sent for `stage`: the channel has ended, `deadline` has been cancelled, or this
+        thread is the one that reads.
+        """
         if self.lost is not None:
             raise self.why_lost("before it was asked to")
+        if deadline.is_cancelled:
+            raise CancelledError(self._name, stage)
         if self._notifying is not None and self._notifying == threading.get_ident():
             raise LocalProtocolError(
                 f"{stage} was asked of {self._name!r} by its own listener, on the thread that reads the response",
