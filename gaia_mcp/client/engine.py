@@ -26,7 +26,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params, type_problem
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
 from gaia_mcp.protocol.pagination import Pages
 
 if TYPE_CHECKING:
@@ -278,8 +278,6 @@ class ClientEngine:
             wanted = input_required(result)
             if wanted is None:
                 return result
-            if (problem := type_problem(method, result)) is not None:
-                raise RemoteProtocolError(self.name, f"{problem} (asked for {method})")
             if isinstance(wanted, str):
                 raise RemoteProtocolError(self.name, wanted)
             if not wanted.requests:

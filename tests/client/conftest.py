@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
+from tests.client.eras import CAPABILITIES, ERAS, connected, usual
 from tests.processes import living_with
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.client.host import Host
     from gaia_mcp.storage.server_cache import ServerCache
+    from tests.client.eras import StartTalk
 
 SERVERS = Path(__file__).parent.parent / "servers"
 # Machines that run several suites at once are slow; a request that is to be answered has this long.
@@ -91,3 +94,13 @@ def _plain_logging() -> Iterator[None]:
     level = logging.getLogger("gaia_mcp").level
     yield
     logging.getLogger("gaia_mcp").setLevel(level)
+
+
+def text_of(result: dict[str, Any]) -> Any:
+    return json.loads(result["content"][0]["text"])
+
+
+@pytest.fixture(params=ERAS)
+def start_talk(request: pytest.FixtureRequest) -> StartTalk:
+    """Connects a client to a function in each era."""
+    return lambda answers=usual, capabilities=CAPABILITIES: connected(request.param, answers, capabilities)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +10,41 @@ import pytest
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.features import Completion
-from gaia_mcp.client.host import DeclinedError
-from gaia_mcp.client.transports.base import MCPTransport
-from gaia_mcp.errors import CancelledError, NotConnectedError, NotOfferedError, PeerError, RemoteProtocolError
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    CancelledError,
+    ConnectionLostError,
+    DeadlineError,
+    LocalProtocolError,
+    NotConnectedError,
+    NotOfferedError,
+    PeerError,
+    RemoteProtocolError,
+    ServerExitedError,
+)
+from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
+from tests.client.eras import (
+    CAPABILITIES,
+    ERAS,
+    SUBSCRIPTION,
+    URI,
+    changed,
+    granted,
+    is_stateless,
+    scripted,
+    updated,
+    usual,
+)
+from tests.client.transports.scripted import Scripted
+from tests.client.transports.talk import Message, Talk, error, in_thread, result
+from tests.protocol.test_wire_types import SAMPLED, is_notification, is_request
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.client.conftest import Started
-
-# The stateless era and the newest of the other one.
-ERAS = ("2026-07-28", "2025-11-25")
+    from tests.client.eras import StartTalk
 
 
 @pytest.fixture(params=ERAS)
@@ -97,7 +121,7 @@ def test_a_subscription_that_is_refused_is_an_error(client: MCPClient) -> None:
 
 
 def test_a_subscription_that_the_server_ends_is_told(start_server: Started) -> None:
-    """Spec 2026-07-28: nothing is replayed, so whoever needs it subscribes anew. Before, servers cannot end one."""
+    """Spec 2026-07-28: nothing is replayed, so a program subscribes anew. Before, servers cannot end one."""
     client = start_server("offers", ERAS[0])
     ended: list[str] = []
     client.on_subscription_ended = ended.append
@@ -119,27 +143,6 @@ def test_subscriptions_outlive_the_servers_process(client: MCPClient) -> None:
     assert client.call("list", {})["content"][0]["text"] == "file:///a"
 
     assert heard == ["file:///a"]
-
-
-def test_a_call_can_be_cancelled_from_another_thread(client: MCPClient) -> None:
-    """Spec, utilities/cancellation: the server is told; ours: whoever waits gets an error of its own."""
-    deadline = client.deadline()
-    failures: list[Exception] = []
-
-    def call() -> None:
-        try:
-            client.call("hang", {}, deadline)
-        except CancelledError as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    deadline.cancel()
-    thread.join(5)
-
-    assert [isinstance(failure, CancelledError) for failure in failures] == [True]
-    assert "'hang'" in str(failures[0])
-    assert client.call("list", {})
 
 
 @pytest.mark.parametrize(
@@ -172,28 +175,10 @@ def test_nothing_is_asked_without_a_connection(start_server: Started) -> None:
             ask()
 
 
-class Silent(MCPTransport):
-    """A transport of somebody's own, which presents its server without a word about what it can."""
-
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
-
-    def connect(self) -> bool:
-        return True
-
-    def disconnect(self) -> None:
-        pass
-
-    def is_connected(self) -> bool:
-        return True
-
-    def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {"result": {} if method == "initialize" else self.result}
-
-
 def test_a_server_that_says_nothing_about_itself_is_asked_all_the_same() -> None:
     """Ours: custom transports answer `initialize` as they like."""
-    client = MCPClient("s", Silent({"contents": [], "messages": [], "prompts": [{"name": "p"}]}))
+    found = {"contents": [], "messages": [], "prompts": [{"name": "p"}]}
+    client = MCPClient("s", Scripted(**dict.fromkeys(("resources/read", "prompts/get", "prompts/list"), found)))
     client.open()
 
     assert client.read_resource("x://") == client.get_prompt("p")
@@ -203,49 +188,13 @@ def test_a_server_that_says_nothing_about_itself_is_asked_all_the_same() -> None
 
 
 @pytest.mark.parametrize("ask", [lambda client: client.get_prompt("p"), lambda client: client.read_resource("x://")])
-def test_an_answer_without_what_it_is_for_is_a_breach(ask: Callable[[MCPClient], Any]) -> None:
+def test_a_result_without_its_list_is_an_error(ask: Callable[[MCPClient], Any]) -> None:
     """Ours: a typed error with the server's name, rather than a KeyError somewhere else."""
-    client = MCPClient("s", Silent({"text": "hello"}))
+    client = MCPClient("s", Scripted(resources_read={"text": "hello"}, prompts_get={"text": "hello"}))
     client.open()
 
     with pytest.raises(RemoteProtocolError, match="'s' answered"):
         ask(client)
-
-
-def test_a_person_who_declines_that_a_model_is_asked_ends_the_call(start_server: Started) -> None:
-    """Spec, sampling: the server hears an error in the handshake era."""
-
-    def sample(_params: dict[str, Any]) -> dict[str, Any]:
-        raise DeclinedError("not now")
-
-    client = start_server("asks_sampling", host=Host(sample=sample))
-
-    assert "not now" in str(client.call_tool("ask", {}))
-
-
-def test_a_call_that_waits_for_another_thread_can_be_cancelled(start_server: Started) -> None:
-    """Ours: the lock is another's, the deadline one's own."""
-    client = start_server("offers", ERAS[0])
-    deadline = client.deadline()
-    held, over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with client._alone(client.deadline()):
-            held.set()
-            over.wait(5)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait(5)
-    timer = threading.Timer(0.05, deadline.cancel)
-    timer.start()
-    try:
-        with pytest.raises(CancelledError):
-            client.fetch_tools(deadline)
-    finally:
-        over.set()
-        thread.join()
-        timer.join()
 
 
 def test_the_oldest_servers_are_asked_to_complete_though_they_cannot_say_that_they_do(start_server: Started) -> None:
@@ -272,3 +221,511 @@ def test_a_server_that_declares_nothing_is_asked_for_nothing(start_server: Start
     client = start_server("declares_nothing")
 
     assert client.list_prompts() == client.list_resources() == []
+
+
+# Unusual responses.
+
+LISTS = pytest.mark.parametrize(
+    ("method", "member", "key"),
+    [
+        ("list_prompts", "prompts", "name"),
+        ("list_resources", "resources", "uri"),
+        ("list_resource_templates", "resourceTemplates", "uriTemplate"),
+    ],
+)
+
+
+@LISTS
+def test_an_invalid_item_is_left_out_and_reported(start_talk: StartTalk, method: str, member: str, key: str) -> None:
+    """Ours: one bad item must not hide the others."""
+    bad = [None, 7, "x", [], {}, {key: 7}, {key: None}]
+    client, _ = start_talk(lambda _: {member: [*bad, {key: "good", "size": "odd", "arguments": 7}]})
+
+    assert getattr(client, method)() == [{key: "good", "size": "odd", "arguments": 7}]
+    assert len(client.tool_problems) == len(bad)
+    assert all(key in problem for problem in client.tool_problems)
+
+
+@LISTS
+@pytest.mark.parametrize("page", [None, "x", 7, {}])
+def test_a_page_without_a_list_is_an_empty_one(
+    start_talk: StartTalk, method: str, member: str, key: str, page: Any
+) -> None:
+    """Ours: noted, as it is with tools."""
+    client, _ = start_talk(lambda _: {} if page is None else {member: page})
+
+    assert getattr(client, method)() == []
+    assert len(client.tool_problems) == 1
+
+
+@LISTS
+@pytest.mark.parametrize("cursor", [7, {}, ["x"], True])
+def test_an_invalid_cursor_ends_the_list(
+    start_talk: StartTalk, method: str, member: str, key: str, cursor: Any
+) -> None:
+    """Ours: what came is kept."""
+    client, _ = start_talk(lambda _: {member: [{key: "a"}], "nextCursor": cursor})
+
+    assert getattr(client, method)() == [{key: "a"}]
+    assert len(client.tool_problems) == 1
+
+
+@pytest.mark.parametrize(("code", "is_empty"), [(-32601, True), (-32603, False)])
+def test_templates_that_a_server_does_not_know_of_are_an_empty_list(
+    start_talk: StartTalk, code: int, is_empty: bool
+) -> None:
+    """Ours: many servers have resources and no templates; any other error is one."""
+    client, _ = start_talk(lambda message: [error(message, code, "no")])
+
+    if is_empty:
+        assert client.list_resource_templates() == []
+        return
+    with pytest.raises(PeerError):
+        client.list_resource_templates()
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", {}, ["x"], [None], [{"role": "user", "content": {}}, 7]])
+def test_a_result_of_the_wrong_form_is_an_error(start_talk: StartTalk, value: Any) -> None:
+    """Ours: a typed error with the server's name, rather than a TypeError in the caller."""
+    client, _ = start_talk(lambda _: {"messages": value, "contents": value})
+
+    for ask in (lambda: client.get_prompt("p"), lambda: client.read_resource("x://")):
+        with pytest.raises(RemoteProtocolError, match="'odd' answered"):
+            ask()
+
+
+def test_what_is_odd_inside_is_handed_over_as_it_came(start_talk: StartTalk) -> None:
+    """Ours: a later revision may allow it."""
+    inside = [{}, {"role": 7, "content": "text"}, {"uri": None, "blob": "no base64!"}]
+    client, _ = start_talk(lambda _: {"messages": inside, "contents": inside, "description": 7})
+
+    assert client.get_prompt("p")["messages"] == inside
+    assert client.read_resource("x://")["contents"] == inside
+
+
+@pytest.mark.parametrize("found", [None, 7, "x", [], {}, {"values": None}, {"values": "abc"}, {"values": {"a": 1}}])
+def test_a_completion_without_values_is_an_error(start_talk: StartTalk, found: Any) -> None:
+    """Ours."""
+    client, _ = start_talk(lambda _: {"completion": found})
+
+    with pytest.raises(RemoteProtocolError, match="'odd' answered"):
+        client.complete({"type": "ref/prompt", "name": "p"}, "a", "")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"values": []}, Completion([], None, has_more=False)),
+        ({"values": ["a", None, 7, ["b"], {}, "c"]}, Completion(["a", "c"], None, has_more=False)),
+        ({"values": [], "total": "7", "hasMore": "yes"}, Completion([], None, has_more=False)),
+        ({"values": [], "total": True, "hasMore": 1}, Completion([], None, has_more=False)),
+        ({"values": [], "total": 2.5, "hasMore": None}, Completion([], None, has_more=False)),
+        ({"values": [], "total": 0, "hasMore": True}, Completion([], 0, has_more=True)),
+    ],
+)
+def test_what_is_odd_in_a_completion_is_left_out(start_talk: StartTalk, found: Any, expected: Completion) -> None:
+    """Ours: the rest is of use."""
+    client, _ = start_talk(lambda _: {"completion": found})
+
+    assert client.complete({"type": "ref/prompt", "name": "p"}, "a", "") == expected
+
+
+def test_a_completion_of_very_many_values_is_kept(start_talk: StartTalk) -> None:
+    """Ours: the specification's hundred is a limit for servers."""
+    client, _ = start_talk(lambda _: {"completion": {"values": ["x"] * 5000}})
+
+    assert len(client.complete({"type": "ref/prompt", "name": "p"}, "a", "").values) == 5000
+
+
+@pytest.mark.parametrize("broken", [None, 7, "x", [1]])
+def test_a_result_that_is_not_an_object_is_an_error(start_talk: StartTalk, broken: Any) -> None:
+    """Spec, JSON-RPC: a result of MCP is an object."""
+    client, _ = start_talk(lambda message: [{"jsonrpc": "2.0", "id": message["id"], "result": broken}])
+
+    for ask in (
+        client.list_prompts,
+        lambda: client.read_resource("x://"),
+        lambda: client.complete({"type": "ref/prompt", "name": "p"}, "a", ""),
+        lambda: client.subscribe_resource(URI),
+    ):
+        with pytest.raises(RemoteProtocolError, match="'odd' answered"):
+            ask()
+
+
+def test_an_unknown_log_level_is_not_sent(start_talk: StartTalk) -> None:
+    """Spec 2026-07-28: it would go into every request from then on, and have each of them refused."""
+    client, conversation = start_talk()
+
+    with pytest.raises(LocalProtocolError, match="'loud'"):
+        client.set_log_level("loud")
+    client.read_resource("x://")
+
+    assert conversation.methods() == ["resources/read"]
+    assert "loud" not in str(conversation.sent)
+
+
+# Subscriptions.
+
+
+def subscriptions_sent(conversation: Talk) -> list[str]:
+    methods = ("subscriptions/listen", "resources/subscribe")
+    return [method for method in conversation.methods() if method in methods]
+
+
+@pytest.mark.parametrize("offer", [{}, {"subscribe": False}, {"subscribe": "yes"}, None, 7])
+def test_a_server_that_tells_of_no_changes_is_not_asked_to(start_talk: StartTalk, offer: Any) -> None:
+    """Spec, resources: `subscribe` is a capability of its own (LC-3)."""
+    client, conversation = start_talk(capabilities={"resources": offer})
+
+    with pytest.raises(NotOfferedError) as caught:
+        client.subscribe_resource(URI)
+
+    assert (caught.value.offer, conversation.sent) == ("subscriptions", [])
+
+
+def test_a_resource_that_is_subscribed_to_twice_is_told_once(start_talk: StartTalk) -> None:
+    """Ours: each listening of 2026-07-28 would be told of each change."""
+    client, conversation = start_talk()
+
+    client.subscribe_resource(URI)
+    client.subscribe_resource(URI)
+    assert len(subscriptions_sent(conversation)) == 1
+    client.unsubscribe_resource(URI)
+    client.subscribe_resource(URI)
+
+    assert len(subscriptions_sent(conversation)) == 2
+
+
+@pytest.mark.parametrize("meta", [None, 7, {}, {SUBSCRIPTION: None}, {SUBSCRIPTION: {}}, {SUBSCRIPTION: "other"}])
+def test_a_server_that_never_acknowledges_is_not_waited_for(start_talk: StartTalk, meta: Any) -> None:
+    """Ours: the caller's deadline holds, nothing is left open, and a grant that comes too late grants nothing."""
+    notification = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged"}
+    unknown = {**notification, "params": {"notifications": {"resourceSubscriptions": [URI]}, "_meta": meta}}
+    heard: list[str] = []
+    client, conversation = start_talk(lambda message: [unknown])
+    client.on_resource_updated = client.on_subscription_ended = heard.append
+
+    with pytest.raises(DeadlineError):
+        client.subscribe_resource(URI, Deadline(0.05))
+
+    asked, cancelled = conversation.sent
+    assert asked["method"] in ("subscriptions/listen", "resources/subscribe")
+    assert (cancelled["method"], cancelled["params"]["requestId"]) == ("notifications/cancelled", asked["id"])
+    late = granted(asked, URI) if is_stateless(client) else result(asked, {})
+    conversation.arrives(late)
+    conversation.arrives(result(asked, {}))
+    assert heard == []
+    assert not client._subscribed
+
+
+def test_a_subscription_that_ends_as_soon_as_it_is_granted_can_be_made_again(start_talk: StartTalk) -> None:
+    """Ours: it must not be remembered as one that is there."""
+    ended: list[str] = []
+
+    def answers(message: Message) -> Any:
+        if message["method"] != "subscriptions/listen":
+            return {}
+        return [granted(message, URI), result(message, {"resultType": "complete"})]
+
+    client, conversation = start_talk(answers)
+    client.on_subscription_ended = ended.append
+
+    client.subscribe_resource(URI)
+    client.subscribe_resource(URI)
+
+    assert ended == ([URI, URI] if is_stateless(client) else [])
+    assert len(subscriptions_sent(conversation)) == (2 if is_stateless(client) else 1)
+
+
+def test_a_subscription_that_was_refused_can_be_asked_for_again(start_talk: StartTalk) -> None:
+    """Ours: nothing of it is remembered."""
+    answers: list[Any] = [lambda message: [error(message, -32602, "not yet")], usual]
+    client, conversation = start_talk(lambda message: answers.pop(0)(message))
+
+    with pytest.raises(PeerError, match="not yet"):
+        client.subscribe_resource(URI)
+    client.subscribe_resource(URI)
+
+    assert len(subscriptions_sent(conversation)) == 2
+
+
+def test_a_subscription_that_is_refused_after_a_restart_has_ended(start_talk: StartTalk) -> None:
+    """Ours: the call that connects again succeeds, and the program is notified of the end."""
+    answers: list[Any] = [usual, lambda message: [error(message, -32602, "no such resource")]]
+
+    def answer(message: Message) -> Any:
+        is_subscribing = message["method"] in ("subscriptions/listen", "resources/subscribe")
+        return answers.pop(0)(message) if is_subscribing else usual(message)
+
+    ended: list[str] = []
+    client, conversation = start_talk(answer)
+    client.subscribe_resource(URI)
+    client.on_subscription_ended = ended.append
+    conversation.ends(ConnectionLostError("gone", server="odd"))
+
+    assert client.read_resource("x://")["contents"] == []
+    assert (ended, answers) == ([URI], [])
+
+
+def test_a_change_that_no_listener_is_interested_in_is_passed_over(start_talk: StartTalk) -> None:
+    """Ours: a program need not set all three."""
+    client, conversation = start_talk()
+    client.subscribe_resource(URI)
+
+    conversation.arrives(changed("tools"))
+    conversation.arrives(updated(URI))
+
+    assert client.read_resource("x://")["contents"] == []
+
+
+# Listeners.
+
+
+def raising(_: str) -> None:
+    raise ZeroDivisionError("a listener's own mistake")
+
+
+def test_a_listener_that_fails_does_not_stop_the_reading(
+    start_talk: StartTalk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: it is logged, and the other requests are served."""
+    client, conversation = start_talk()
+    client.on_list_changed = client.on_resource_updated = client.on_subscription_ended = raising
+    client.subscribe_resource(URI)
+    asked = conversation.sent[-1]
+
+    conversation.arrives(changed("tools"))
+    conversation.arrives(updated(URI))
+    conversation.arrives(result(asked, {}))
+
+    assert client.read_resource("x://")["contents"] == []
+    assert sum(record.levelno == logging.ERROR for record in caplog.records) == (3 if is_stateless(client) else 2)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_listener_that_fails_does_not_end_the_call_that_connects_again(
+    start_server: Started, era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: the call is not the listener's."""
+    client = start_server("offers", era)
+    client.on_resource_updated = raising
+    client.subscribe_resource("file:///a")
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    assert client.call("list", {})["content"][0]["text"] == "file:///a"
+
+    assert any(record.exc_info for record in caplog.records)
+
+
+ASKING = pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.read_resource("x://"),
+        lambda client: client.list_prompts(),
+        lambda client: client.fetch_tools(),
+        lambda client: client.find_tool("x"),
+        lambda client: client.call("x", {}),
+        lambda client: client.check_alive(),
+        lambda client: client.set_log_level("info"),
+        lambda client: client.subscribe_resource("x://"),
+        lambda client: client.unsubscribe_resource(URI),
+    ],
+)
+
+
+@ASKING
+def test_a_listener_that_asks_the_same_client_is_refused_at_once(
+    start_talk: StartTalk, ask: Callable[[MCPClient], Any]
+) -> None:
+    """Ours: it is called where responses are read. Also while another thread asks for the tools."""
+    client, conversation = start_talk(lambda _: None)
+    thread, tools = in_thread(client.fetch_tools)
+    wait_until(lambda: "tools/list" in conversation.methods())
+    refused: list[Exception] = []
+
+    def listener(_: str) -> None:
+        try:
+            ask(client)
+        except LocalProtocolError as problem:
+            refused.append(problem)
+
+    client.on_list_changed = client.on_resource_updated = listener
+    before = conversation.methods()
+    conversation.arrives(changed("prompts"))
+    conversation.arrives(updated(URI))
+
+    assert len(refused) == 2
+    assert conversation.methods() == before
+    asked = next(message for message in conversation.sent if message["method"] == "tools/list")
+    conversation.arrives(result(asked, {"tools": []}))
+    thread.join(5)
+    assert tools == [[]]
+
+
+@ASKING
+@pytest.mark.parametrize("era", ERAS)
+def test_a_listener_that_asks_where_the_server_is_connected_to_again_is_refused_too(
+    start_server: Started, era: str, ask: Callable[[MCPClient], Any]
+) -> None:
+    """Ours: the same wherever it is called."""
+    client = start_server("offers", era)
+    refused: list[Exception] = []
+
+    def listener(_: str) -> None:
+        try:
+            ask(client)
+        except LocalProtocolError as problem:
+            refused.append(problem)
+
+    client.subscribe_resource(URI)
+    client.on_resource_updated = listener
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    assert client.call("list", {})["content"][0]["text"] == URI
+    assert len(refused) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_listener_may_have_another_thread_ask(start_server: Started, era: str) -> None:
+    """Ours: that is what the refusal advises."""
+    client = start_server("offers", era)
+    read: list[Any] = []
+
+    def listener(uri: str) -> None:
+        threading.Thread(target=lambda: read.append(client.read_resource(uri))).start()
+
+    client.on_resource_updated = listener
+    client.subscribe_resource(URI)
+    client.call("touch", {})
+
+    wait_until(lambda: read)
+    assert read[0]["contents"] == [{"uri": URI, "text": "hello"}]
+
+
+def test_changed_lists_are_heard_by_who_listens_from_the_start(start_talk: StartTalk) -> None:
+    """Ours: the same in both eras, though only the older one announces them unasked."""
+    heard: list[str] = []
+    conversation = start_talk()[1]
+    client = MCPClient("odd", conversation, timeout=5)
+    client.on_list_changed = heard.append
+
+    client.open()
+
+    listening = [message for message in conversation.sent if message.get("method") == "subscriptions/listen"]
+    assert [message["params"]["notifications"] for message in listening] == (
+        [{"toolsListChanged": True}] if is_stateless(client) else []
+    )
+    conversation.arrives(changed("tools"))
+    assert heard == ["tools"]
+
+
+def test_changed_lists_are_heard_by_who_has_asked_for_one(start_talk: StartTalk) -> None:
+    """Ours: before it is read, so that no change falls in between. Without a listener there is no traffic."""
+    client, conversation = start_talk(lambda message: {"prompts": []} if message["method"] == "prompts/list" else [])
+    client.list_prompts()
+    assert conversation.methods() == ["prompts/list"]
+    conversation.sent.clear()
+    client.on_list_changed = raising
+
+    client.list_prompts()
+    client.list_prompts()
+
+    first = ["subscriptions/listen"] if is_stateless(client) else []
+    assert conversation.methods() == [*first, "prompts/list", "prompts/list"]
+
+
+# Cancelling.
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_call_that_was_cancelled_before_it_began_ends_at_once(start_server: Started, era: str) -> None:
+    """Ours: the deadline has passed, for every request that it is given to."""
+    client = start_server("offers", era)
+    deadline = client.deadline()
+    deadline.cancel()
+    deadline.cancel()
+
+    for ask in (
+        lambda: client.call("hang", {}, deadline),
+        lambda: client.read_resource("file:///a", deadline),
+        lambda: client.list_prompts(deadline),
+        lambda: client.subscribe_resource("file:///a", deadline),
+    ):
+        with pytest.raises(CancelledError):
+            ask()
+
+    assert client.call("list", {})["content"][0]["text"] == ""
+
+
+# As the official SDK reads it.
+
+EVERYTHING: Message = {
+    **CAPABILITIES, "prompts": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True},
+}  # fmt: skip
+ROOTS = [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]
+REFERENCE = {"type": "ref/prompt", "name": "review"}
+ANSWERS: dict[str, Message] = {
+    "prompts/list": {"prompts": [{"name": "review"}]},
+    "prompts/get": {"messages": []},
+    "resources/list": {"resources": [{"uri": "file:///a", "name": "a"}]},
+    "resources/templates/list": {"resourceTemplates": []},
+    "resources/read": {"contents": []},
+    "completion/complete": {"completion": {"values": []}},
+    "tools/list": {"tools": []},
+}
+
+
+def answer(message: Message) -> list[Message]:
+    """Two pages of everything, a grant of every subscription, and for each call of a tool two requests of its own."""
+    method, params = message["method"], message.get("params", {})
+    if method == "subscriptions/listen":
+        params = {"notifications": params["notifications"], "_meta": {SUBSCRIPTION: message["id"]}}
+        return [{"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}]
+    is_stateless = "io.modelcontextprotocol/protocolVersion" in params.get("_meta", {})
+    if method == "tools/call" and is_stateless and "inputResponses" not in params:
+        wanted = {"m": {"method": "sampling/createMessage"}, "r": {"method": "roots/list"}}
+        return [result(message, {"resultType": "input_required", "inputRequests": wanted, "requestState": "s"})]
+    more = {"nextCursor": "2"} if method.endswith("/list") and "cursor" not in params else {}
+    return [result(message, {**ANSWERS.get(method, {}), **more})]
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> None:
+    """Spec: each message by the types of its own revision; none is of a method that the revision lacks."""
+    talk = Talk(scripted(version, answer, EVERYTHING))
+    client = MCPClient("peer", talk, timeout=5, host=Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
+    client.on_list_changed = client.on_resource_updated = lambda _: None
+
+    client.open()
+    assert client.protocol_version == version
+    client.list_prompts()
+    client.get_prompt("review")
+    client.get_prompt("review", {"language": "Python"})
+    client.list_resources()
+    client.list_resource_templates()
+    client.read_resource("file:///a")
+    client.complete(REFERENCE, "language", "py")
+    client.complete({"type": "ref/resource", "uri": "file:///{path}"}, "path", "", {"other": "x"})
+    client.subscribe_resource("file:///a")
+    client.set_log_level("warning")
+    client.call("dream", {})
+    client.fetch_tools()
+    client.unsubscribe_resource("file:///a")
+    client.check_alive()
+
+    said = [message for message in talk.sent if message["method"] != "server/discover" or version in STATELESS_VERSIONS]
+    for message in said:
+        if "id" in message:
+            is_request(version, message)
+        else:
+            is_notification(version, message, by="client")
+    asked = {message["method"] for message in said}
+    assert {*ANSWERS, "tools/call"} <= asked
+    only_stateless = {"server/discover", "subscriptions/listen", "notifications/cancelled"}
+    only_handshake = {"initialize", "notifications/initialized", "ping", "logging/setLevel"}
+    only_handshake |= {"resources/subscribe", "resources/unsubscribe"}
+    mine, others = (only_stateless, only_handshake)[:: 1 if version in STATELESS_VERSIONS else -1]
+    assert mine <= asked
+    assert not others & asked

@@ -4,20 +4,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.custom import CustomChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     CallLateError,
     CallLostError,
+    CancelledError,
     ConnectError,
     DeadlineError,
-    LocalProtocolError,
+    NotOfferedError,
     OutcomeUnknownError,
     PeerError,
     RemoteProtocolError,
     ServerExitedError,
     VersionError,
 )
+from tests.client.eras import SUBSCRIPTION, URI, granted, is_stateless, updated
+from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import (
     Message,
     Talk,
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.protocol.events import Progressed
+    from tests.client.eras import StartTalk
 
 
 def test_a_conversation_opens_by_probe_then_handshake() -> None:
@@ -54,6 +60,27 @@ def test_a_server_known_to_want_the_handshake_is_not_probed() -> None:
     talk.open(probe=False, deadline=Deadline(5))
 
     assert talk.methods() == ["initialize", "notifications/initialized"]
+
+
+def test_it_knows_whether_the_server_has_responded_to_anything() -> None:
+    """Ours: one that ends before may be one that ends on a probe."""
+    seen: list[Any] = []
+
+    def script(message: Message) -> list[Message]:
+        conversation = talk.conversation
+        seen.append((message["method"], conversation.is_probing, conversation.is_open))
+        return handshake(message)
+
+    talk = Talk(script)
+    talk.open(probe=True, deadline=Deadline(5))
+    conversation = talk.conversation
+
+    assert seen == [
+        ("server/discover", True, False), ("initialize", False, False), ("notifications/initialized", False, False),
+    ]  # fmt: skip
+    assert (conversation.is_connected(), conversation.is_open) == (True, True)
+    talk.ends(ConnectError("gone"))
+    assert (conversation.is_connected(), conversation.is_open) == (False, False)
 
 
 def test_a_silent_server_is_asked_by_handshake_while_there_is_time() -> None:
@@ -206,28 +233,6 @@ def test_a_refused_opening_is_told_without_the_secrets() -> None:
     assert caught.value.data == MASKED
 
 
-def test_a_listener_that_asks_while_it_is_told_hears_that_this_cannot_be() -> None:
-    """Ours: it is told by the one who reads, who would wait in vain for what he does not read. Others may ask."""
-    outcomes: list[Any] = []
-
-    def on_log(level: str, logger: str, data: Any) -> None:
-        other.check_alive(Deadline(5))
-        thread, in_another = in_thread(lambda: talk.check_alive(Deadline(5)))
-        thread.join(5)
-        outcomes.extend(in_another)
-        try:
-            talk.check_alive(Deadline(5))
-        except LocalProtocolError as problem:
-            outcomes.append(problem)
-
-    talk, other = opened(host=Host(on_log=on_log)), opened()
-    talk.arrives({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}})
-
-    assert outcomes[0] is None
-    assert outcomes[1].server == "server"
-    talk.check_alive(Deadline(5))
-
-
 def test_a_notification_is_sent() -> None:
     """JSON-RPC."""
     talk = opened()
@@ -305,6 +310,33 @@ def test_progress_is_not_asked_for_when_nobody_listens() -> None:
     assert "_meta" not in talk.sent[0]["params"]
 
 
+def test_progress_that_was_not_asked_for_is_passed_over() -> None:
+    """Spec, progress: a server may not send it, and some do."""
+
+    def answers(asked: Message) -> list[Message]:
+        progress = {"progressToken": asked["id"], "progress": 1}
+        return [{"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}, result(asked, {"a": 1})]
+
+    talk = opened(with_answers(answers))
+
+    assert talk.request("tools/call", {"name": "t"}, Deadline(5)) == {"a": 1}
+
+
+def test_progress_is_reported_once() -> None:
+    """Ours: the newest may have been taken before the caller finds it in its queue."""
+    talk = opened(with_answers(lambda asked: progress_of(asked, 1, 2)))
+    heard: list[float] = []
+
+    def on_progress(progressed: Progressed) -> None:
+        heard.append(progressed.progress)
+        (waiter,) = talk.conversation._dispatcher.waiters.values()
+        waiter.outcomes.put(progressed)
+        talk.arrives(result(talk.sent[0], {}))
+
+    assert talk.request("tools/call", {"name": "t"}, Deadline(5), on_progress=on_progress) == {}
+    assert heard == [2]
+
+
 def test_a_listener_that_fails_ends_and_cancels_the_request() -> None:
     """Ours: the caller's own mistake is the caller's to see."""
 
@@ -345,3 +377,113 @@ def test_changes_are_listened_for_where_the_server_offers_it() -> None:
 
     assert talk.methods() == ["server/discover", "subscriptions/listen"]
     assert talk.sent[1]["params"]["notifications"] == {"toolsListChanged": True}
+
+
+# Subscriptions to a resource.
+
+
+def test_a_channel_that_carries_responses_only_has_no_subscriptions() -> None:
+    """Ours: a program's own transport receives no notifications, and no progress."""
+    own = Conversation(CustomChannel("own", Scripted(x={"a": 1}), is_connected=True), Host(), probe=False)
+    own.start(Deadline(5))
+
+    for ask in (own.subscribe, own.unsubscribe):
+        with pytest.raises(NotOfferedError) as caught:
+            ask(URI, Deadline(5))
+        assert (caught.value.server, caught.value.offer) == ("own", "subscriptions")
+    assert own.request("x", None, Deadline(5), on_progress=lambda _: None) == {"a": 1}
+
+
+def test_changes_that_belong_to_no_subscription_are_not_told(start_talk: StartTalk) -> None:
+    """Spec 2026-07-28, MC-9: routed by the id of the subscription; one that was given up may still be under way."""
+    heard: list[str] = []
+    client, conversation = start_talk()
+    client.on_resource_updated = heard.append
+    client.subscribe_resource(URI)
+    if not is_stateless(client):
+        return
+    number = conversation.sent[0]["id"]
+
+    conversation.arrives(updated(URI, **{SUBSCRIPTION: number + 7}))
+    conversation.arrives(updated(URI, **{SUBSCRIPTION: str(number)}))
+    assert heard == []
+    conversation.arrives(updated(URI, **{SUBSCRIPTION: number}))
+    client.unsubscribe_resource(URI)
+    conversation.arrives(updated(URI, **{SUBSCRIPTION: number}))
+
+    assert heard == [URI]
+
+
+def test_a_part_of_what_was_subscribed_to_is_told(start_talk: StartTalk) -> None:
+    """Spec, resources: the uri may be that of a sub-resource. What is no uri is passed over."""
+    heard: list[str] = []
+    client, conversation = start_talk()
+    client.on_resource_updated = heard.append
+    client.subscribe_resource(URI)
+
+    for uri in (f"{URI}/part", 7, None, ["x"], {}):
+        conversation.arrives(updated(uri))
+    conversation.arrives({"jsonrpc": "2.0", "method": "notifications/resources/updated"})
+
+    assert heard == [f"{URI}/part"]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"notifications": None},
+        {"notifications": 7},
+        {"notifications": [URI]},
+        {"notifications": {"resourceSubscriptions": URI}},
+        {"notifications": {"resourceSubscriptions": {URI: True}}},
+        {"notifications": {"resourceSubscriptions": [[URI], None]}},
+    ],
+)
+def test_an_invalid_acknowledgement_is_an_error(start_talk: StartTalk, params: Message) -> None:
+    """Spec 2026-07-28, MC-9; and the listening is given up."""
+
+    def answers(message: Message) -> Any:
+        if message["method"] != "subscriptions/listen":
+            return {}
+        meta = {SUBSCRIPTION: message["id"]}
+        notification = "notifications/subscriptions/acknowledged"
+        return [{"jsonrpc": "2.0", "method": notification, "params": {**params, "_meta": meta}}]
+
+    client, conversation = start_talk(answers)
+    if not is_stateless(client):
+        client.subscribe_resource(URI)  # Any result is a grant there.
+        return
+
+    with pytest.raises(RemoteProtocolError, match="acknowledged a subscription without"):
+        client.subscribe_resource(URI)
+
+    assert conversation.methods()[-1] == "notifications/cancelled"
+
+
+def test_a_subscription_that_is_waited_for_can_be_cancelled(start_talk: StartTalk) -> None:
+    """Ours: from another thread, and the server is told."""
+    client, conversation = start_talk(lambda _: None)
+    deadline = client.deadline()
+    thread, outcomes = in_thread(lambda: client.subscribe_resource(URI, deadline))
+    wait_until(lambda: conversation.sent)
+
+    deadline.cancel()
+    thread.join(5)
+
+    assert [type(outcome) for outcome in outcomes] == [CancelledError]
+    assert conversation.methods()[1:] == ["notifications/cancelled"]
+
+
+def test_unsubscribing_leaves_a_pending_subscription_alone(start_talk: StartTalk) -> None:
+    """Ours: another thread's request must not lose its answer."""
+    client, conversation = start_talk(lambda message: {} if message["method"] == "resources/unsubscribe" else None)
+    thread, outcomes = in_thread(lambda: client.subscribe_resource(URI))
+    wait_until(lambda: conversation.sent)
+    asked = conversation.sent[0]
+
+    client.unsubscribe_resource(URI)
+    conversation.arrives(granted(asked, URI) if is_stateless(client) else result(asked, {}))
+    thread.join(5)
+
+    assert outcomes == [None]

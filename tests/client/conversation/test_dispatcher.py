@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.custom import CustomChannel
+from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ArgumentsError,
@@ -18,12 +23,30 @@ from gaia_mcp.errors import (
     DeadlineError,
     LocalProtocolError,
     NotConnectedError,
+    ServerExitedError,
 )
-from tests.client.transports.talk import Talk, handshake, in_thread, opened, progress_of, result, with_answers
+from gaia_mcp.protocol.events import ListChanged, ResourceUpdated
+from tests.client.eras import ERAS, URI, changed, scripted, updated, usual
+from tests.client.transports.scripted import Scripted
+from tests.client.transports.talk import (
+    Message,
+    Talk,
+    asks,
+    handshake,
+    in_thread,
+    opened,
+    progress_of,
+    result,
+    with_answers,
+)
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_mcp.protocol.events import Progressed
+    from gaia_mcp.protocol.jsonrpc import RequestId
+    from tests.client.transports.talk import Script
 
 
 def test_nothing_can_be_asked_before_there_is_a_pipe() -> None:
@@ -209,6 +232,28 @@ def test_a_host_that_fails_does_not_stop_the_reading(caplog: pytest.LogCaptureFi
     talk.check_alive(Deadline(5))
 
 
+def test_a_listener_that_asks_its_own_client_is_refused() -> None:
+    """Ours: it is called on the thread that would have to read the response. Other threads may ask."""
+    outcomes: list[Any] = []
+
+    def on_log(level: str, logger: str, data: Any) -> None:
+        other.check_alive(Deadline(5))
+        thread, in_another = in_thread(lambda: talk.check_alive(Deadline(5)))
+        thread.join(5)
+        outcomes.extend(in_another)
+        try:
+            talk.check_alive(Deadline(5))
+        except LocalProtocolError as problem:
+            outcomes.append(problem)
+
+    talk, other = opened(host=Host(on_log=on_log)), opened()
+    talk.arrives({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}})
+
+    assert outcomes[0] is None
+    assert outcomes[1].server == "server"
+    talk.check_alive(Deadline(5))
+
+
 def test_a_late_answer_is_ignored() -> None:
     """Spec, cancellation."""
     talk = opened()
@@ -328,3 +373,175 @@ def test_what_strays_is_told_in_words_without_secrets() -> None:
         talk.request("x", None, Deadline(0))
 
     assert "it wrote 1 line to stdout that is not MCP: 'token ****'" in caught.value.message
+
+
+class Led(MemoryChannel):
+    """A channel that is read by the caller that waits."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__("led", lambda record: self.unread.extend(script(json.loads(record))))
+        self.unread: list[Message] = []
+
+    def read_until(self, is_done: Callable[[], object], about: RequestId, deadline: Deadline) -> bool:
+        while self.unread and not is_done():
+            self.arrive(json.dumps(self.unread.pop(0)).encode())
+        return True
+
+
+def test_a_caller_that_waits_alone_reads_for_itself() -> None:
+    """Ours: it spares waking two threads for every response."""
+    channel = Led(with_answers(lambda asked: [result(asked, {"a": 1})]))
+    conversation = Conversation(channel, Host(), probe=False)
+    conversation.start(Deadline(5))
+    thread, outcomes = in_thread(lambda: conversation.negotiate(Deadline(20)))
+    wait_until(lambda: channel.unread)
+    channel.read_until(lambda: False, 1, Deadline(5))
+    thread.join(5)
+
+    assert conversation.request("x", None, Deadline(5)) == {"a": 1}
+    assert outcomes == [conversation.peer]
+
+
+def test_a_message_that_is_parsed_already_is_received_as_well() -> None:
+    """Ours: a channel over a program's own transport has the whole response."""
+    conversation = Conversation(CustomChannel("own", Scripted(x={"a": 1}), is_connected=True), Host(), probe=False)
+    conversation.start(Deadline(5))
+
+    assert conversation.request("x", None, Deadline(5)) == {"a": 1}
+
+
+def test_a_caller_that_is_woken_too_early_waits_on() -> None:
+    """Ours: only an outcome or its deadline ends a wait."""
+    talk = opened()
+    thread, outcomes = in_thread(lambda: talk.request("x", None, Deadline(20)))
+    wait_until(lambda: talk.sent)
+    (waiter,) = talk.conversation._dispatcher.waiters.values()
+
+    waiter.wake()
+    wait_until(waiter.outcomes.empty)
+    talk.arrives(result(talk.sent[0], {"a": 1}))
+    thread.join(5)
+
+    assert outcomes == [{"a": 1}]
+
+
+def test_a_caller_that_negotiates_hears_that_the_channel_has_ended() -> None:
+    """Ours."""
+    talk = Talk(lambda message: [])
+    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=Deadline(20)))
+    wait_until(lambda: talk.sent)
+
+    talk.ends(ConnectError("gone"))
+    thread.join(5)
+
+    assert [str(outcome) for outcome in outcomes] == ["gone"]
+
+
+def test_a_caller_that_negotiates_hears_that_a_message_could_not_be_sent() -> None:
+    """Ours: the version has been agreed on, but the server has to be notified before any request."""
+
+    def script(message: Message) -> list[Message]:
+        talk.fails = DeadlineError("server", "notifications/initialized (it does not read its input)", 5)
+        return handshake(message)
+
+    talk = Talk(script)
+
+    with pytest.raises(DeadlineError, match="notifications/initialized"):
+        talk.open(probe=False, deadline=Deadline(5))
+
+
+def test_a_negotiation_that_ends_too_late_is_passed_over() -> None:
+    """Ours: its caller has been given an error."""
+    talk = Talk(lambda message: [])
+    with pytest.raises(DeadlineError):
+        talk.open(probe=False, deadline=Deadline(0))
+
+    talk.arrives(handshake(talk.sent[0])[0])
+
+    assert (talk.methods(), talk.is_open) == (["initialize"], False)
+
+
+def test_messages_that_arrive_after_the_end_disturb_no_caller() -> None:
+    """Ours: its callers have been given the reason for the end."""
+
+    def script(asked: Message) -> list[Message]:
+        talk.ends(ConnectError("gone"))
+        return [*progress_of(asked, 1), result(asked, {})]
+
+    talk = opened()
+    talk.script = script
+
+    with pytest.raises(ConnectError, match="gone"):
+        talk.request("x", {}, Deadline(5), on_progress=lambda _: None)
+
+
+def test_each_caller_is_told_what_it_waited_for_when_the_server_exited() -> None:
+    """Ours: the channel knows how it ended, the caller what for."""
+    talk = opened()
+    talk.script = lambda _: (talk.channels[0].end(lambda stage: ServerExitedError("server", stage, 3)), [])[1]
+
+    with pytest.raises(ServerExitedError) as caught:
+        talk.request("tools/list", None, Deadline(5))
+
+    assert (caught.value.stage, caught.value.returncode) == ("tools/list", 3)
+
+
+def test_a_servers_request_reaches_the_host_and_its_cancellation_is_heeded() -> None:
+    """Spec, client features and cancellation: a response to a cancelled request is not sent."""
+    asked, answered = threading.Event(), threading.Event()
+
+    def elicit(_params: dict[str, Any]) -> dict[str, Any]:
+        asked.set()
+        answered.wait(5)
+        return {"action": "decline"}
+
+    talk = opened(host=Host(elicit=elicit, roots=[{"uri": "file:///a"}]))
+    talk.arrives(asks("elicitation/create", "q"))
+    assert asked.wait(5)
+
+    talk.arrives({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
+    answered.set()
+    talk.arrives(asks("roots/list", "r"))
+    wait_until(lambda: talk.sent)
+
+    assert talk.sent == [{"jsonrpc": "2.0", "id": "r", "result": {"roots": [{"uri": "file:///a"}]}}]
+
+
+def test_announced_changes_are_passed_on() -> None:
+    """Spec, server features: lists, and resources that were subscribed to."""
+    changes: list[Any] = []
+    talk = opened(with_answers(lambda asked: [result(asked, {})]))
+    talk.on_change = changes.append
+    talk.conversation.subscribe(URI, Deadline(5))
+
+    talk.arrives(changed("prompts"))
+    talk.arrives(updated(URI))
+
+    assert changes == [ListChanged("prompts"), ResourceUpdated(URI)]
+
+
+def test_a_subscription_is_ended_by_cancelling_its_request() -> None:
+    """Spec 2026-07-28: where streams can be closed the channel closes that of the request instead."""
+    abandoned: list[Message] = []
+    talk = Talk(scripted(ERAS[0], usual))
+    talk.open(probe=True, deadline=Deadline(5))
+    talk.conversation.subscribe(URI, Deadline(5))
+    talk.channels[0].abandon = lambda cancellation: abandoned.append(cancellation.message)  # type: ignore[method-assign]
+
+    talk.conversation.unsubscribe(URI, Deadline(5))
+
+    assert [message["params"]["requestId"] for message in abandoned] == [talk.sent[-1]["id"]]
+
+
+def test_of_several_messages_none_follows_the_one_that_ended_the_channel() -> None:
+    """Ours: it could not arrive."""
+    talk = Talk(scripted(ERAS[0], usual))
+    talk.open(probe=True, deadline=Deadline(5))
+    for _ in range(2):
+        talk.conversation.subscribe(URI, Deadline(5))
+    talk.script = lambda _: (talk.ends(ConnectError("gone")), [])[1]
+
+    with pytest.raises(ConnectError, match="gone"):
+        talk.conversation.unsubscribe(URI, Deadline(5))
+
+    assert talk.methods().count("notifications/cancelled") == 1

@@ -12,10 +12,13 @@ from gaia_mcp.client.conversation.server_requests import MAX_SERVER_REQUESTS
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError
-from tests.client.transports.talk import asks, in_thread, opened, result
+from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
+from tests.client.transports.talk import Message, asks, handshake, in_thread, opened, result
+from tests.protocol.test_wire_types import SAMPLED
 from tests.waiting import wait_until
 
 MESSAGE = {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
+ROOTS = [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]
 PERSONAL = pytest.mark.parametrize(
     ("method", "member"), [("elicitation/create", "elicit"), ("sampling/createMessage", "sample")]
 )
@@ -228,3 +231,25 @@ def test_a_host_may_ask_the_server_before_it_answers(method: str, member: str) -
 
     assert talk.methods() == ["ping", "(answer)"]
     assert talk.sent[1]["result"] == MESSAGE
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+@pytest.mark.parametrize(
+    ("method", "expected"), [("sampling/createMessage", SAMPLED[0]), ("roots/list", {"roots": ROOTS})]
+)
+def test_what_a_host_answers_arrives_as_it_is(version: str, method: str, expected: Any) -> None:
+    """Spec, sampling and roots: whatever the revision."""
+
+    def server(message: Message) -> list[Message]:
+        if message.get("method") == "initialize":
+            return [result(message, {"protocolVersion": version, "capabilities": {}})]
+        return handshake(message)
+
+    talk = opened(server, Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
+    assert talk.peer is not None
+    assert talk.peer.version == version
+
+    talk.arrives(asks(method, "q"))
+    wait_until(lambda: talk.sent)
+
+    assert talk.sent == [{"jsonrpc": "2.0", "id": "q", "result": expected}]

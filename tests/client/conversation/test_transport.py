@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError
+from gaia_mcp.protocol.events import ResourceUpdated
+from tests.client.eras import URI, updated
 from tests.client.transports.talk import Message, Talk, handshake, in_thread, opened, result, with_answers
 from tests.waiting import wait_until
 
@@ -30,6 +32,18 @@ def test_changed_lists_are_the_business_of_their_own_connection() -> None:
 
     assert (talk.list_changes, heard) == ({"tools", "prompts"}, ["tools", "prompts", "tools"])
     assert other.list_changes == {"resources"}
+
+
+def test_a_changed_resource_is_passed_on_and_changes_no_list() -> None:
+    """Spec, resources."""
+    changes: list[Any] = []
+    talk = opened(with_answers(lambda asked: [result(asked, {})]))
+    talk.on_change = changes.append
+    talk.conversation.subscribe(URI, Deadline(5))
+
+    talk.arrives(updated(URI))
+
+    assert (changes, talk.list_changes) == ([ResourceUpdated(URI)], set())
 
 
 def test_a_late_end_of_an_old_pipe_does_not_touch_the_next_one() -> None:

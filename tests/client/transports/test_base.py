@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.transports.base import MCPTransport, UnencodableError, encoded, time_ran_out
+from gaia_mcp.client.transports.custom import CustomChannel
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CancelledError, DeadlineError
@@ -64,3 +65,8 @@ def test_a_deadline_that_was_cancelled_did_not_run_out() -> None:
     assert isinstance(late, DeadlineError)
     assert "within 5 s; it wrote rubbish" in late.message
     assert isinstance(time_ran_out("s", deadline, "x"), CancelledError)
+
+
+def test_a_channel_has_been_given_no_secrets_unless_it_says_so() -> None:
+    """Ours."""
+    assert CustomChannel("own", Least()).secrets() == []

@@ -1,0 +1,889 @@
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.client.host import DeclinedError, Host
+from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.tool import MCPTool
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.entries import ServerEntry
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import (
+    CallCancelledError,
+    CancelledError,
+    DeadlineError,
+    NotConnectedError,
+    PeerError,
+    ProtocolError,
+    RemoteProtocolError,
+    ServerExitedError,
+)
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
+from gaia_mcp.protocol.pagination import MAX_PAGES
+from gaia_mcp.storage.server_cache import ServerCache
+from tests.client.conftest import text_of
+from tests.client.eras import ERAS, URI
+from tests.client.transports.scripted import Scripted
+from tests.client.transports.talk import Message, error, in_thread
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.client.conftest import Started
+    from tests.client.eras import StartTalk
+
+
+GOOD = ["good_handshake", "good_stateless"]
+
+
+def calls(started: Started, server: str) -> list[str]:
+    return [note for note in started.notes(server) if note.startswith("tools/call")]
+
+
+def era_cache(folder: Path, server: str = "s") -> ServerCache:
+    return ServerCache(folder, ServerEntry(server, Command(server)))
+
+
+@pytest.mark.parametrize("server", GOOD)
+def test_the_peer_goes_with_the_connection_and_what_it_said_stays(start_server: Started, server: str) -> None:
+    """Ours for `peer`; GAIA's documents: server_info is an attribute that connect() fills."""
+    client = start_server(server, is_open=False)
+    assert (client.peer, client.server_info) == (None, {})
+    client.open()
+    info = client.server_info
+    client.disconnect()
+
+    assert client.peer is None
+    assert client.server_info is info
+    assert info["version"] == "1"
+    client.open()
+    assert client.peer is not None
+
+
+@pytest.mark.parametrize("server", GOOD)
+def test_a_with_block_connects_and_lets_go(start_server: Started, server: str) -> None:
+    """Ours."""
+    with start_server(server, is_open=False) as client:
+        assert text_of(client.call("echo", {})) == {}
+        assert client.peer is not None
+
+    assert client.is_connected() is False
+
+
+def test_a_with_block_that_cannot_begin_leaves_nothing_running(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("wrong_version", is_open=False)
+
+    with pytest.raises(ProtocolError), client:
+        pass
+
+    assert client.is_connected() is False
+
+
+def test_a_client_that_never_connected_says_so(start_server: Started) -> None:
+    """GAIA's documents: RuntimeError, "Not connected"."""
+    client = start_server("good_handshake", is_open=False)
+
+    with pytest.raises(NotConnectedError):
+        client.call("echo", {})
+    with pytest.raises(NotConnectedError):
+        client.check_alive()
+    assert start_server.notes("good_handshake") == []
+
+
+def test_a_server_is_started_without_a_message_to_it(start_server: Started) -> None:
+    """Ours: a process may warm up while a program does something else."""
+    client = start_server("good_handshake", is_open=False)
+
+    client.start()
+    assert client.is_connected()
+    assert start_server.notes("good_handshake") == []
+    client.open()
+
+    assert start_server.notes("good_handshake").count("initialize") == 1
+
+
+def test_the_status_and_the_log_of_its_process_are_known(start_server: Started) -> None:
+    """Ours: without the secrets that the server was given."""
+    client = start_server("floods_stderr", env={"WORD": "again and"})
+    assert "again and" in client.secrets()
+    wait_until(lambda: "**** again" in client.stderr_tail())
+    assert client.exit_status is None
+
+    stopped = client.close(5)
+
+    assert stopped is not None
+    assert client.exit_status == stopped.returncode == 0
+    assert client.close(5) is None
+    with pytest.raises(NotConnectedError):
+        client.call("echo", {})
+
+
+def test_debug_shows_more(caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA's documents: debug=True."""
+    MCPClient("s", StdioTransport("x"), True)
+
+    assert logging.getLogger("gaia_mcp").level == logging.DEBUG
+
+
+# Tools, and paged lists.
+
+
+def test_an_announced_change_is_heeded(start_server: Started) -> None:
+    """Spec, tools/list_changed."""
+    client = start_server("list_changes")
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+
+    client.call("echo", {})
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo", "new1"]
+    assert [tool.name for tool in client.fetch_tools()] == ["echo", "new1"]
+    assert start_server.notes("list_changes").count("tools/list") == 2
+
+
+def test_a_change_is_not_hidden_by_another_client_of_the_same_host(start_server: Started) -> None:
+    """Ours: one person may stand behind several servers."""
+    host = Host()
+    changed, other = start_server("list_changes", host=host), start_server("list_changes", host=host)
+    for client in (changed, other):
+        client.fetch_tools()
+    changed.call("echo", {})
+
+    assert [tool.name for tool in other.fetch_tools()] == ["echo"]
+    assert [tool.name for tool in changed.fetch_tools()] == ["echo", "new1"]
+
+
+def test_a_listener_is_called_at_once_with_a_changed_list(start_server: Started) -> None:
+    """Ours: an agent's registry follows."""
+    client = start_server("list_changes")
+    heard: list[str] = []
+    assert client.on_list_changed is None
+    client.on_list_changed = heard.append
+
+    client.call("echo", {})
+
+    assert heard == ["tools"]
+    assert client.on_list_changed is not None
+
+
+def test_the_known_tools_are_those_of_the_last_list(start_server: Started) -> None:
+    """Ours: nothing is asked."""
+    client = start_server("good_handshake")
+    assert client.known_tools() == []
+    client.fetch_tools()
+
+    client.known_tools().clear()
+    assert [tool.name for tool in client.known_tools()][:2] == ["echo", "slow"]
+    client.disconnect()
+    assert client.known_tools() == []
+
+
+def test_changes_are_listened_for_before_the_list_is_read(start_server: Started) -> None:
+    """Spec 2026-07-28, subscriptions: a change between the two would be missed."""
+    start_server("good_stateless").fetch_tools()
+
+    notes = start_server.notes("good_stateless")
+    assert notes.index("subscriptions/listen") < notes.index("tools/list")
+
+
+def test_ten_thousand_tools_are_read_from_all_pages(start_server: Started) -> None:
+    """Spec, pagination."""
+    client = start_server("many_pages")
+    tools = client.fetch_tools()
+
+    assert [tool.name for tool in tools] == [f"tool{number}" for number in range(10_000)]
+    assert client.tool_problems == []
+
+
+def test_a_list_without_end_ends(start_server: Started) -> None:
+    """Ours: a cursor seen before ends the walk, and is reported."""
+    client = start_server("endless_cursor")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert any("cursor 'more'" in problem for problem in client.tool_problems)
+
+
+def test_an_empty_cursor_may_mean_the_end(start_server: Started) -> None:
+    """Ours: older servers say it so."""
+    client = start_server("empty_cursor_is_end")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert client.tool_problems == []
+
+
+def test_an_empty_cursor_that_is_refused_was_the_end(start_server: Started) -> None:
+    """Ours: an older server says it so, and does not know its own cursor."""
+    client = start_server("refuses_empty_cursor")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert len(client.tool_problems) == 1
+
+
+def test_any_other_cursor_that_is_refused_is_an_error(start_server: Started) -> None:
+    """Spec, pagination: half a list is not the list."""
+    with pytest.raises(PeerError):
+        start_server("refuses_empty_cursor", "real").fetch_tools()
+
+
+def test_bad_tools_do_not_hide_the_good_ones(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("bad_tools")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["good", "bare", "other"]
+    assert len(client.tool_problems) == 5
+
+
+def test_a_single_tool_is_found_without_reading_on(start_server: Started) -> None:
+    """Ours: a call from a shell must not read a hundred pages."""
+    client = start_server("many_pages")
+
+    found = client.find_tool("tool150")
+
+    assert found is not None
+    assert found.name == "tool150"
+    assert start_server.notes("many_pages").count("tools/list") == 2
+    assert client.find_tool("nothing") is None
+
+
+def test_a_tool_without_a_name_is_found_by_no_name() -> None:
+    """Ours: it cannot be called."""
+    client = MCPClient("own", Scripted(tools_list={"tools": [{"name": "", "inputSchema": {}}]}))
+    client.open()
+
+    assert client.find_tool("") is None
+    assert client.fetch_tools() == []
+
+
+def test_a_known_tool_is_found_without_asking(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("good_handshake")
+    client.fetch_tools()
+
+    assert isinstance(client.find_tool("echo"), MCPTool)
+    assert client.find_tool("nothing") is None
+    assert start_server.notes("good_handshake").count("tools/list") == 1
+
+
+def test_a_huge_list_is_read_to_its_end(start_talk: StartTalk) -> None:
+    """Ours: also one that comes in a single page."""
+    client, _ = start_talk(lambda _: {"resources": [{"uri": f"x://{number}", "name": "x"} for number in range(20_000)]})
+
+    assert len(client.list_resources()) == 20_000
+    assert client.tool_problems == []
+
+
+def test_a_list_that_never_ends_is_ended(start_talk: StartTalk) -> None:
+    """Ours: each page has another cursor, and what came so far is there."""
+
+    def answers(message: Message) -> Message:
+        here = int(message.get("params", {}).get("cursor", "0"))
+        return {"prompts": [{"name": str(here)}], "nextCursor": str(here + 1)}
+
+    client, conversation = start_talk(answers)
+
+    assert [prompt["name"] for prompt in client.list_prompts()] == [str(number) for number in range(MAX_PAGES)]
+    assert len(conversation.sent) == MAX_PAGES
+    assert len(client.tool_problems) == 1
+
+
+def test_a_list_that_is_refused_is_an_error(start_talk: StartTalk) -> None:
+    """Spec, errors: with the server's own code."""
+    client, _ = start_talk(lambda message: [error(message, -32603, "no list today")])
+
+    with pytest.raises(PeerError, match="no list today") as caught:
+        client.list_prompts()
+
+    assert caught.value.code == -32603
+
+
+# Calls.
+
+
+@pytest.mark.parametrize("server", GOOD)
+def test_concurrent_calls_each_get_their_own_answer(start_server: Started, server: str) -> None:
+    """Ours: matched by id, never in order."""
+    client = start_server(server)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda n: text_of(client.call("echo", {"n": n, "pad": "x" * 5000})), range(100)))
+
+    assert [answer["n"] for answer in answers] == list(range(100))
+
+
+def test_a_slow_call_does_not_hold_up_another(start_server: Started) -> None:
+    """Ours: one at a time was GAIA's."""
+    client = start_server("good_handshake")
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(client.call, "slow", {}, Deadline(1))
+        wait_until(lambda: "tools/call slow" in start_server.notes("good_handshake"))
+        assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+        assert isinstance(slow.exception(), DeadlineError)
+
+
+def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Started) -> None:
+    """Spec, cancellation: the server hears of it; the connection goes on."""
+    client = start_server("good_handshake")
+
+    with pytest.raises(DeadlineError) as caught:
+        client.call("slow", {}, Deadline(0.2))
+
+    assert caught.value.stage == "tools/call 'slow'"
+    wait_until(lambda: "cancelled slow" in start_server.notes("good_handshake"))
+    assert text_of(client.call("echo", {})) == {}
+
+
+def test_a_server_that_pings_and_does_not_read_delays_no_request(start_server: Started) -> None:
+    """Ours: every request ends by its own deadline, whatever the server would like to hear from us meanwhile."""
+    client = start_server("pings_without_reading")
+
+    with ThreadPoolExecutor(1) as pool:
+        outcome = pool.submit(client.call, "echo", {}, Deadline(0.5))
+        assert isinstance(outcome.exception(PATIENCE_SECONDS), DeadlineError)
+
+
+def test_a_server_that_no_longer_reads_is_told_so_and_connected_to_again(start_server: Started) -> None:
+    """Ours: it would be of no use for ever."""
+    client = start_server("closes_stdin")
+    client.call("echo", {"a": 1})
+    wait_until(lambda: "heard enough" in client.transport.stderr_tail())  # type: ignore[attr-defined]
+
+    with pytest.raises(ServerExitedError) as caught:
+        client.call("echo", {"a": 2})
+
+    assert "no longer reads its input" in caught.value.message
+    assert (caught.value.returncode, caught.value.last_words) == (None, "I have heard enough")
+    assert text_of(client.call("echo", {"a": 3})) == {"a": 3}
+
+
+def test_one_deadline_covers_connecting_again_and_the_call(start_server: Started) -> None:
+    """Ours: shared by all the steps of one request."""
+    client = start_server("good_handshake")
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+    deadline = Deadline(1)
+
+    with pytest.raises(DeadlineError) as caught:
+        client.call("slow", {}, deadline)
+
+    assert (caught.value.seconds, deadline.expired) == (1, True)
+
+
+def test_waiting_for_another_threads_connecting_ends_with_the_deadline(start_server: Started) -> None:
+    """Ours: every wait has a deadline."""
+    client = start_server("good_handshake")
+
+    with ThreadPoolExecutor(1) as pool, client._alone(Deadline(5)):
+        waiting = pool.submit(client.fetch_tools, Deadline(0.1))
+        assert isinstance(waiting.exception(5), DeadlineError)
+
+
+def test_progress_is_told_and_lengthens_the_time(start_server: Started) -> None:
+    """Spec, progress."""
+    client = start_server("good_handshake")
+    steps: list[tuple[float, float | None]] = []
+
+    def on_progress(step: Any) -> None:
+        steps.append((step.progress, step.total))
+
+    arguments = {"count": 6, "seconds": 0.3}
+    client.call("steps", arguments, Deadline(1, ceiling=20), on_progress=on_progress)
+    assert steps == [(number, 6) for number in range(1, 7)]
+    with pytest.raises(DeadlineError):
+        client.call("steps", {"count": 1000, "seconds": 0.1}, Deadline(0.4, ceiling=0.8), on_progress=on_progress)
+
+
+def test_a_call_after_a_crash_connects_again(start_server: Started) -> None:
+    """Ours: nothing of it has left yet."""
+    client = start_server("good_handshake")
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+    assert start_server.notes("good_handshake").count("initialize") == 2
+
+
+def test_a_call_in_flight_when_the_server_dies_is_not_repeated(start_server: Started) -> None:
+    """Ours: it may have done something already."""
+    client = start_server("dies_in_call")
+
+    for count in (1, 2):
+        with pytest.raises(ServerExitedError):
+            client.call("echo", {})
+        assert calls(start_server, "dies_in_call") == ["tools/call echo"] * count
+
+
+def test_many_calls_after_a_crash_connect_again_once(start_server: Started) -> None:
+    """Ours: nobody asks anything before the handshake is done."""
+    client = start_server("good_handshake")
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda n: text_of(client.call("echo", {"n": n}))["n"], range(16)))
+
+    assert answers == list(range(16))
+    notes = start_server.notes("good_handshake")
+    assert notes.count("initialize") == 2
+    again = notes[notes.index("tools/call die") + 1 :]
+    assert again.index("notifications/initialized") < again.index("tools/call echo")
+
+
+def test_a_disconnected_client_does_not_connect_again(start_server: Started) -> None:
+    """Ours: who disconnects means it."""
+    client = start_server("good_handshake")
+    client.disconnect()
+
+    with pytest.raises(NotConnectedError):
+        client.call("echo", {})
+    assert start_server.notes("good_handshake").count("initialize") == 1
+
+
+def test_a_server_started_while_another_thread_disconnected_is_let_go_of(start_server: Started) -> None:
+    """Ours: nobody would expect to find it running."""
+    client = start_server("good_handshake")
+    seen = client._disconnects
+    client.disconnect()
+
+    with pytest.raises(NotConnectedError):
+        client._open(Deadline(20), seen)
+    assert client.is_connected() is False
+
+
+class Slow:
+    """An era cache on a slow disk: something else happens while it is written."""
+
+    def __init__(self, meanwhile: Any) -> None:
+        self.meanwhile = meanwhile
+
+    def era(self) -> str | None:
+        return None
+
+    def forget(self, kind: str) -> None:
+        raise NotImplementedError
+
+    def keep_era(self, era: str) -> None:
+        thread = threading.Thread(target=self.meanwhile)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+
+
+def test_a_disconnect_while_the_era_is_written_is_not_undone(start_server: Started) -> None:
+    """Ours: who disconnects means it, also in the last moment of connecting."""
+    client = start_server("good_handshake", is_open=False)
+    client._era_cache = Slow(client.disconnect)  # type: ignore[assignment]
+
+    with pytest.raises(NotConnectedError):
+        client.open()
+
+    assert (client.is_connected(), client.peer) == (False, None)
+    with pytest.raises(NotConnectedError):
+        client.call("echo", {})
+    assert start_server.notes("good_handshake").count("initialize") == 1
+
+
+@pytest.mark.parametrize("server", GOOD)
+def test_a_server_that_is_there_says_so(start_server: Started, server: str) -> None:
+    """Spec, ping and discover."""
+    start_server(server).check_alive()
+
+
+def test_a_server_that_has_gone_is_reported_where_it_may_not_be_started_again(start_server: Started) -> None:
+    """Ours: a program that watches a server wants to know why it ended."""
+    client = start_server("good_handshake")
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    with pytest.raises(ServerExitedError):
+        client.check_alive(reconnects=False)
+
+    client.check_alive()
+    assert start_server.notes("good_handshake").count("initialize") == 2
+
+
+def test_logs_reach_the_host(start_server: Started) -> None:
+    """Spec, logging."""
+    heard: list[Any] = []
+    client = start_server("good_handshake", host=Host(on_log=lambda *message: heard.append(message)))
+
+    client.want_logs("info")
+    client.call("log", {})
+
+    assert heard == [("warning", "l", "hot")]
+    assert "logging/setLevel" in start_server.notes("good_handshake")
+
+
+# Cancelling.
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_cancelling_what_is_done_changes_nothing(start_server: Started, era: str) -> None:
+    """Ours."""
+    client = start_server("offers", era)
+    deadline = client.deadline()
+    client.subscribe_resource(URI, deadline)
+
+    deadline.cancel()
+
+    assert client.call("list", {})["content"][0]["text"] == URI
+    assert "notifications/cancelled" not in start_server.notes("offers")
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_of_several_calls_only_the_cancelled_one_ends(start_server: Started, era: str) -> None:
+    """Ours: threads share a client, and each has a deadline of its own."""
+    client = start_server("offers", era)
+    deadlines = [client.deadline() for _ in range(4)]
+    running = [in_thread(lambda deadline=deadline: client.call("hang", {}, deadline)) for deadline in deadlines]
+    wait_until(lambda: start_server.notes("offers").count("tools/call hang") == 4)
+
+    deadlines[2].cancel()
+    running[2][0].join(5)
+
+    assert [len(outcomes) for _, outcomes in running] == [0, 0, 1, 0]
+    assert client.read_resource(URI)["contents"]
+    for deadline in deadlines:
+        deadline.cancel()
+    for thread, outcomes in running:
+        thread.join(5)
+        assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
+    wait_until(lambda: start_server.notes("offers").count("notifications/cancelled") == 4)
+    assert client.call("list", {})
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_deadline_of_several_threads_ends_all_their_requests(start_server: Started, era: str) -> None:
+    """Ours: what a program does together it can give up together."""
+    client = start_server("offers", era)
+    deadline = client.deadline()
+    running = [in_thread(lambda: client.call("hang", {}, deadline)) for _ in range(3)]
+    wait_until(lambda: start_server.notes("offers").count("tools/call hang") == 3)
+
+    deadline.cancel()
+
+    for thread, outcomes in running:
+        thread.join(5)
+        assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
+
+
+def test_a_call_can_be_cancelled_while_a_person_is_asked(start_server: Started) -> None:
+    """Ours: the clock stands still then, but a call that was cancelled ends at once."""
+    asked, answered = threading.Event(), threading.Event()
+
+    def sample(_params: dict[str, Any]) -> dict[str, Any]:
+        asked.set()
+        answered.wait(5)
+        return {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
+
+    client = start_server("asks_sampling", host=Host(sample=sample))
+    deadline = client.deadline()
+    thread, outcomes = in_thread(lambda: client.call("ask", {}, deadline))
+    assert asked.wait(5)
+
+    deadline.cancel()
+    thread.join(5)
+    answered.set()
+
+    assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_call_can_be_cancelled_from_another_thread(start_server: Started, era: str) -> None:
+    """Spec, utilities/cancellation: the server is told; ours: the caller gets an error of its own."""
+    client = start_server("offers", era)
+    deadline = client.deadline()
+    failures: list[Exception] = []
+
+    def call() -> None:
+        try:
+            client.call("hang", {}, deadline)
+        except CancelledError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    wait_until(lambda: "tools/call hang" in start_server.notes("offers"))
+    deadline.cancel()
+    thread.join(5)
+
+    assert [isinstance(failure, CancelledError) for failure in failures] == [True]
+    assert "'hang'" in str(failures[0])
+    assert client.call("list", {})
+
+
+def test_a_call_that_waits_for_another_thread_can_be_cancelled(start_server: Started) -> None:
+    """Ours: another thread holds the lock, and each has a deadline of its own."""
+    client = start_server("offers", ERAS[0])
+    deadline = client.deadline()
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with client._alone(client.deadline()):
+            held.set()
+            over.wait(5)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(5)
+    timer = threading.Timer(0.05, deadline.cancel)
+    timer.start()
+    try:
+        with pytest.raises(CancelledError):
+            client.fetch_tools(deadline)
+    finally:
+        over.set()
+        thread.join()
+        timer.join()
+
+
+# Requests of the server.
+
+
+def accept(params: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "accept", "content": {"city": "Oslo"}}
+
+
+def test_a_question_in_a_call_is_answered_by_the_person(start_server: Started) -> None:
+    """Spec, elicitation, handshake era."""
+    client = start_server("good_handshake", host=Host(elicit=accept))
+
+    assert text_of(client.call("ask", {})) == {"action": "accept", "content": {"city": "Oslo"}}
+
+
+def test_a_question_is_declined_without_a_person(start_server: Started) -> None:
+    """Spec, elicitation."""
+    assert text_of(start_server("good_handshake").call("ask", {})) == {"action": "decline"}
+
+
+def test_a_person_may_take_longer_than_the_deadline(start_server: Started) -> None:
+    """Ours: nobody types against the clock."""
+    clock = Clock()
+
+    def ponder(params: dict[str, Any]) -> dict[str, Any]:
+        clock.run_for(0.6)
+        return accept(params)
+
+    client = start_server("good_handshake", host=Host(elicit=ponder))
+
+    assert text_of(client.call("ask", {}, Deadline(0.3, clock=clock)))["action"] == "accept"
+
+
+def test_roots_are_answered(start_server: Started) -> None:
+    """Spec, roots; also for a server that wants to know before anything else."""
+    roots = [{"uri": "file:///a", "name": "a"}]
+
+    assert text_of(start_server("good_handshake", host=Host(roots=roots)).call("roots", {})) == {"roots": roots}
+    assert text_of(start_server("asks_roots_first", host=Host(roots=roots)).call("echo", {})) == roots
+
+
+@pytest.mark.parametrize("method", ["sampling/createMessage", "something/else"])
+def test_what_was_not_declared_is_refused(start_server: Started, method: str) -> None:
+    """Spec: -32601, or the server's tool would hang."""
+    assert text_of(start_server("good_handshake").call("any", {"method": method}))["code"] == -32601
+
+
+def test_a_server_that_asks_for_a_models_words_hears_that_there_is_none(start_server: Started) -> None:
+    """Spec, sampling."""
+    assert text_of(start_server("asks_sampling").call("echo", {}))["code"] == -32601
+
+
+def test_a_hundred_questions_at_once_are_all_heard_about(start_server: Started) -> None:
+    """Ours: answered or refused, none forgotten."""
+    client = start_server("asks_without_end")
+    client.call("ask", {})
+
+    assert isinstance(text_of(client.call("how_many", {})), int)
+
+
+def test_input_is_collected_and_handed_back_with_the_state(start_server: Started) -> None:
+    """Spec 2026-07-28, multi-round-trip requests: the same arguments, the answers by key, the state byte for byte."""
+    roots = [{"uri": "file:///a"}]
+    client = start_server("good_stateless", host=Host(elicit=accept, roots=roots))
+
+    answers, state, arguments = text_of(client.call("ask", {"x": 1}))
+
+    assert answers == {"q": accept({}), "r": {"roots": roots}}
+    assert (state, arguments) == ("state-1", {"x": 1})
+    assert calls(start_server, "good_stateless") == ["tools/call ask"] * 2
+
+
+def test_a_person_may_take_longer_than_the_deadline_between_two_rounds(start_server: Started) -> None:
+    """Ours."""
+    clock = Clock()
+
+    def ponder(params: dict[str, Any]) -> dict[str, Any]:
+        clock.run_for(0.6)
+        return accept(params)
+
+    client = start_server("good_stateless", host=Host(elicit=ponder))
+
+    assert text_of(client.call("ask", {}, Deadline(0.3, clock=clock)))[0]["q"]["action"] == "accept"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("tools/call", {"name": "t"}), ("prompts/get", {"name": "p"}), ("resources/read", {"uri": "file:///a"})],
+)
+def test_three_requests_may_be_answered_with_questions(
+    start_server: Started, method: str, params: dict[str, Any]
+) -> None:
+    """Spec 2026-07-28, multi-round-trip requests: these and no others."""
+    roots = [{"uri": "file:///a"}]
+    client = start_server("asks_everywhere", host=Host(roots=roots))
+
+    own = text_of(client.request(method, params))
+
+    assert own == {**params, "inputResponses": {"r": {"roots": roots}}, "requestState": "s"}
+
+
+@pytest.mark.parametrize("method", ["tools/list", "completion/complete"])
+def test_no_other_request_may_be_answered_with_questions(start_server: Started, method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests: whoever asks must not take it for a result."""
+    client = start_server("asks_everywhere")
+    own = MCPClient("own", Scripted(**{method: {"resultType": "input_required", "requestState": "s"}}))
+    own.open()
+
+    for asked in (client, own):
+        with pytest.raises(RemoteProtocolError, match="input_required"):
+            asked.request(method)
+
+
+def test_a_server_that_only_wants_to_be_asked_again_is(start_server: Started) -> None:
+    """Spec 2026-07-28: a state without questions."""
+    client = start_server("good_stateless")
+
+    assert client.call("again", {})["content"][0]["text"] == "at last"
+    assert calls(start_server, "good_stateless") == ["tools/call again"] * 4
+
+
+def test_asking_again_ends_with_the_deadline(start_server: Started) -> None:
+    """Ours: the pause before the next round counts too."""
+    client = start_server("good_stateless")
+    client.call("echo", {})
+
+    with pytest.raises(DeadlineError):
+        client.call("again", {}, Deadline(0.1))
+
+
+def test_a_server_that_never_has_enough_is_stopped_after_ten_rounds(start_server: Started) -> None:
+    """Spec's SDKs: 10."""
+    client = start_server("good_stateless")
+
+    with pytest.raises(RemoteProtocolError, match="10 rounds"):
+        client.call("endless", {})
+
+    assert len(calls(start_server, "good_stateless")) == MAX_ROUND_TRIPS == 10
+
+
+def test_input_that_was_not_declared_is_the_servers_mistake(start_server: Started) -> None:
+    """Spec 2026-07-28: fail the call locally with a clear message."""
+    client = start_server("good_stateless")
+
+    with pytest.raises(RemoteProtocolError, match="sampling/createMessage"):
+        client.call("sampling", {})
+    with pytest.raises(RemoteProtocolError, match="with neither requests nor a state"):
+        client.call("nothing", {})
+    assert len(calls(start_server, "good_stateless")) == 2
+
+
+def test_a_person_who_declines_that_a_model_is_asked_ends_the_call(start_server: Started) -> None:
+    """Spec, sampling: the server receives an error in the handshake era, and nothing in the stateless one."""
+
+    def sample(_params: dict[str, Any]) -> dict[str, Any]:
+        raise DeclinedError("not now")
+
+    handshake = start_server("asks_sampling", host=Host(sample=sample))
+    stateless = start_server("good_stateless", host=Host(sample=sample))
+
+    assert "not now" in str(handshake.call_tool("ask", {}))
+    with pytest.raises(CancelledError, match="not now"):
+        stateless.call("sampling", {})
+
+
+# The era that is remembered.
+
+
+@pytest.mark.parametrize(("server", "era"), [("good_handshake", "handshake"), ("good_stateless", "stateless")])
+def test_the_era_of_a_server_is_remembered(start_server: Started, tmp_path: Path, server: str, era: str) -> None:
+    """Ours: the next start need not find out again."""
+    start_server(server, era_cache=era_cache(tmp_path))
+
+    assert era_cache(tmp_path).era() == era
+
+
+def test_a_server_known_to_want_the_handshake_is_not_probed(start_server: Started, tmp_path: Path) -> None:
+    """Ours."""
+    era_cache(tmp_path).keep_era("handshake")
+
+    start_server("hangs_in_call", era_cache=era_cache(tmp_path)).check_alive()
+
+    assert start_server.notes("hangs_in_call")[0] == "initialize"
+
+
+@pytest.mark.parametrize("known", ["stateless", "nonsense"])
+def test_any_other_known_era_is_tested(start_server: Started, tmp_path: Path, known: str) -> None:
+    """Ours: and corrected."""
+    era_cache(tmp_path).keep_era(known)
+
+    start_server("hangs_in_call", era_cache=era_cache(tmp_path)).check_alive()
+
+    assert start_server.notes("hangs_in_call")[0] == "server/discover"
+    assert era_cache(tmp_path).era() == "handshake"
+
+
+def test_a_known_era_that_has_become_wrong_is_corrected(start_server: Started, tmp_path: Path) -> None:
+    """Ours: an updated server must not be unreachable until the cached era expires."""
+    era_cache(tmp_path).keep_era("handshake")
+
+    client = start_server("only_stateless", era_cache=era_cache(tmp_path))
+
+    assert client.peer is not None
+    assert client.peer.era == "stateless"
+    assert era_cache(tmp_path).era() == "stateless"
+
+
+def test_a_known_era_that_ends_the_server_is_corrected_at_once(start_server: Started, tmp_path: Path) -> None:
+    """Ours: some end on a request that they do not know."""
+    era_cache(tmp_path).keep_era("handshake")
+
+    start_server("no_initialize", era_cache=era_cache(tmp_path))
+
+    assert start_server.notes("no_initialize") == ["initialize", "server/discover"]
+    assert era_cache(tmp_path).era() == "stateless"
+
+
+def test_a_known_era_that_costs_all_the_time_is_forgotten(start_server: Started, tmp_path: Path) -> None:
+    """Ours: the next start finds out anew."""
+    era_cache(tmp_path).keep_era("handshake")
+    client = start_server("no_initialize", "silent", era_cache=era_cache(tmp_path), is_open=False)
+
+    with pytest.raises(DeadlineError):
+        client.open(Deadline(0.5))
+
+    assert start_server.notes("no_initialize") == ["initialize"]
+    assert era_cache(tmp_path).era() is None
+    assert client.open(Deadline(20)).era == "stateless"
+
+
+def test_without_a_known_era_a_broken_server_is_started_only_once(start_server: Started, tmp_path: Path) -> None:
+    """Ours."""
+    client = start_server("wrong_version", era_cache=era_cache(tmp_path), is_open=False)
+
+    with pytest.raises(ProtocolError):
+        client.open()
+
+    assert start_server.notes("wrong_version").count("initialize") == 1
+    assert era_cache(tmp_path).era() is None
+
+
+def test_an_era_that_cannot_be_kept_is_no_error(start_server: Started, tmp_path: Path) -> None:
+    """Ours: only a slower start."""
+    (tmp_path / "eras").write_text("in the way")
+
+    start_server("good_handshake", era_cache=era_cache(tmp_path)).check_alive()
