@@ -1,15 +1,14 @@
-"""The usual target of an entry: a command to start. It has a module of its own, which every start of a server loads."""
+"""The usual target of an entry: a command to start. It has a module of its own, which every start of a server loads.
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 import os
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gaia_mcp.config.expansion import expanded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # A description stands on one line of a terminal, beside other columns.
 MAX_DESCRIBED_CHARS = 400
@@ -34,7 +33,7 @@ class Command(NamedTuple):
         """How the server is reached."""
         return "stdio"
 
-    def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
+    def resolved(self, server: str, environ: Mapping[str, str]) -> "Command":
         """The command with its variables expanded and its secrets fetched from the keyring.
 
         Raises `VariableUnsetError`, and `EntryError` for a secret that cannot be fetched.

@@ -1,18 +1,20 @@
-"""One server's entry: what may stand in it, and what it means."""
+"""One server's entry: what may stand in it, and what it means.
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.command import NOTHING, Command
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from gaia_mcp.config.targets import Remote, Target
+    from gaia_mcp.config.targets import Target
+else:
+    Target = object  # Most servers are commands, and need no other kind of target to be loaded.
 
 _URL_TYPES = {
     "http": "http",
@@ -39,7 +41,7 @@ class ServerEntry(NamedTuple):
         """How the server is reached: "stdio", "http", "sse", "rpc", "handler" or "agent"."""
         return self.target.transport
 
-    def resolved(self, environ: Mapping[str, str] | None = None) -> ServerEntry:
+    def resolved(self, environ: Mapping[str, str] | None = None) -> "ServerEntry":
         """This entry ready for use: variables expanded, secrets fetched from the keyring.
 
         Raises `VariableUnsetError`, and `EntryError` for a secret or a URL that cannot be used.
@@ -115,7 +117,7 @@ def _read_target(name: str, config: dict[str, Any]) -> Target:
     return Command(command, args, _read_env(name, config.get("env")), cwd)
 
 
-def _read_remote(name: str, config: dict[str, Any]) -> Remote:
+def _read_remote(name: str, config: dict[str, Any]) -> Target:
     from gaia_mcp.config.targets import URL_SCHEMES, Remote
 
     url, headers, kind = config["url"], config.get("headers", {}), config.get("type", "http")

@@ -1,21 +1,17 @@
 """The approvals of projects' files, each for the exact content of one file.
 
 A file in a working folder can name any program. It is used only after the user has read and approved it, and only until
-it changes.
+it changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
 from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 class ProjectFile(NamedTuple):

@@ -1,21 +1,19 @@
 """Atomic files: each is read completely, and is either replaced completely or left as it was.
 
 Writing is lock, temporary file in the same folder, fsync, rename. Knows nothing of the content of a file.
-"""
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 import contextlib
 import os
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Another program holds the lock for milliseconds; one that holds it longer has hung.
 LOCK_SECONDS = 10.0

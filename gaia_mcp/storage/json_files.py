@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.storage.atomic import Snapshot
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# Compiled at the first use: reading needs none.
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
@@ -59,7 +60,7 @@ def write_object(path: Path, value: dict[str, Any], before: Snapshot, *, private
     except RecursionError as cause:
         raise ConfigFileError(path, "is nested too deeply to be written") from cause
     # Half of a surrogate pair has no UTF-8, only a JSON escape, which is how it can have been read.
-    data = escaped(text, _SURROGATE).encode()
+    data = escaped(text, re.compile(_SURROGATE)).encode()
     mode = before.mode & 0o700 if private else before.mode
     write_bytes(path, before, data, mode)
 

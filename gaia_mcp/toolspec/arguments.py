@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from gaia_mcp.toolspec.assignments import Assignment
 
-_INTEGER = re.compile(r"^[+-]?\d{1,300}$")
-_NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+# Compiled when they are used: at a TAB few values are numbers.
+_INTEGER = r"^[+-]?\d{1,300}$"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 # Where a schema allows several types: text before all others, a number before a boolean for "1".
@@ -89,7 +90,7 @@ def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth
         return text
     stripped = text.strip()
     if kind == "integer":
-        return int(stripped) if _INTEGER.match(stripped) else _NOT
+        return int(stripped) if re.match(_INTEGER, stripped) else _NOT
     if kind == "number":
         return _as_number(stripped)
     if kind == "boolean":
@@ -110,9 +111,9 @@ def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth
 
 
 def _as_number(text: str) -> Any:
-    if _INTEGER.match(text):
+    if re.match(_INTEGER, text):
         return int(text)
-    if not _NUMBER.match(text):
+    if not re.match(_NUMBER, text):
         return _NOT
     number = float(text)
     return number if math.isfinite(number) else _NOT

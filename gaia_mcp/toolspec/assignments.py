@@ -1,6 +1,7 @@
-"""A call's arguments as they are typed in a shell: `key=value`, `key:=JSON`, `key=@FILE`. Knows no schema."""
+"""A call's arguments as they are typed in a shell: `key=value`, `key:=JSON`, `key=@FILE`. Knows no schema.
 
-from __future__ import annotations
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
 
 from typing import Any, NamedTuple
 
