@@ -58,6 +58,7 @@ COMMANDS = {
 }
 # For the developers of this package: run like the others, and listed nowhere.
 UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
+_PLACES = COMMANDS | UNLISTED
 # In the help, above the first command of each group.
 HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "serve": "And more"}
 
@@ -76,7 +77,7 @@ class CommandGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        place = COMMANDS.get(cmd_name) or UNLISTED.get(cmd_name)
+        place = _PLACES.get(cmd_name)
         if place is None:
             return None
         if self.commands.get(cmd_name) is None:
@@ -142,7 +143,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
     code.
     """
     words = list(words)
-    if words and words[0] in COMMANDS:
+    if words and words[0] in _PLACES:
         # `gmcp call …` and `python -m gaia_mcp call …` mean the same.
         words.insert(0, "mcp")
     try:
@@ -165,7 +166,7 @@ def _refuse(error: Any, words: list[str]) -> int:
         to_stderr(error.format_message())
         return ExitStatus.USAGE
     command = command_path_of(error) or "gaia mcp"
-    if words[:1] == ["mcp"] and words[1:] and words[1] in COMMANDS and not command.endswith(f" {words[1]}"):
+    if words[:1] == ["mcp"] and words[1:] and words[1] in _PLACES and not command.endswith(f" {words[1]}"):
         # An option without its value is reported by the group.
         command += f" {words[1]}"
     Form.as_json = Form.as_json or "--json" in words

@@ -26,6 +26,13 @@ def test_it_has_three_names(demo: Gaia) -> None:
         assert ran.stdout.startswith(b"demo ")
 
 
+def test_mcp_may_be_left_out_of_an_unlisted_command_too(gaia: Gaia) -> None:
+    """Ours: `gmcp generate`, as the hints of `gaia mcp generate` are typed by those who have AMD's `gaia`."""
+    ran = subprocess.run([BIN / "gmcp", "generate", "--help"], capture_output=True, env=gaia.environ, check=True)
+
+    assert b"gmcp mcp generate" in ran.stdout
+
+
 def test_the_version_is_told(gaia: Gaia) -> None:
     """Ours."""
     ran = subprocess.run([BIN / "gaia", "--version"], capture_output=True, env=gaia.environ, check=True)
