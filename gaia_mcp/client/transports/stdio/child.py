@@ -67,7 +67,10 @@ _running: set[Child] = set()
 
 
 class Child:
-    """A process with three pipes. `start()` may run in any thread; the rest is safe from several."""
+    """A process with three pipes. `start()` may run in any thread; the rest is safe from several.
+
+    `pipes_block` is true where a pipe cannot be written without blocking.
+    """
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class Child:
         environment: Mapping[str, str],
         cwd: str | None,
         on_stderr: Callable[[bytes], None] | None = None,
+        pipes_block: bool = os.name == "nt",
     ) -> None:
         self._server = server
         self._command = command
@@ -85,6 +89,7 @@ class Child:
         self._environment = dict(environment)
         self._cwd = cwd
         self._stderr = Drain(server, on_stderr)
+        self._pipes_block = pipes_block
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         self._stdin = -1
@@ -178,7 +183,7 @@ class Child:
         self._stdin = self._process.stdin.fileno()
         assert self._process.stdout is not None  # noqa: S101
         self._stdout = self._process.stdout.fileno()
-        if os.name != "nt":
+        if not self._pipes_block:
             os.set_blocking(self._stdin, False)
         assert self._process.stderr is not None  # noqa: S101
         self._stderr.start(self._process.stderr)
@@ -198,8 +203,9 @@ class Child:
     def close_stdout(self) -> None:
         """Close its stdout. For the thread that reads; may be called twice."""
         self._stdout = -1
-        if self._process is not None and self._process.stdout is not None:
-            self._process.stdout.close()
+        assert self._process is not None  # noqa: S101 (only a started child is read)
+        assert self._process.stdout is not None  # noqa: S101
+        self._process.stdout.close()
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data` to its stdin.
@@ -207,7 +213,7 @@ class Child:
         Raises `BrokenPipeError` when it no longer reads, `TimeoutError` when it did not read in time and nothing of
         `data` is out, `CutError` when a part is: the child is of no more use then.
         """
-        if os.name == "nt":
+        if self._pipes_block:
             self._write_in_thread(data, deadline)
             return
         if not self._stdin_lock.acquire(blocking=False) and not self._stdin_lock.acquire(timeout=deadline.remaining()):
@@ -217,7 +223,7 @@ class Child:
                 raise BrokenPipeError("a message was cut off")
             self._is_cut = True  # Until all of it is out, however we leave.
             view: bytes | memoryview = data
-            while view:
+            while True:
                 if self._closing:
                     raise BrokenPipeError("its stdin is closed")
                 try:
@@ -331,7 +337,7 @@ class Child:
         return bool(poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS))) or not deadline.expired
 
     def _write_in_thread(self, data: bytes, deadline: Deadline) -> None:
-        # Windows pipes cannot be written without blocking: a thread may be left with it until the child is killed.
+        # A thread may be left with it until the child is killed.
         failed: list[OSError] = []
 
         def write() -> None:

@@ -76,7 +76,9 @@ def child_environment(own: Mapping[str, str], environ: Mapping[str, str]) -> dic
     return {**inherited, **own}
 
 
-def find_program(server: str, command: str, environment: Mapping[str, str], cwd: str | None) -> str:
+def find_program(
+    server: str, command: str, environment: Mapping[str, str], cwd: str | None, system: str = os.name
+) -> str:
     """The program to start for `command`, by the child's own PATH (and PATHEXT on Windows).
 
     Raises `SpawnError` saying why there is none.
@@ -85,7 +87,7 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
         # Not Path.expanduser(), which raises for a user that there is not.
         # Absolute, or "./git" would be looked for on PATH; not by resolving the links of a virtual environment.
         path = Path(os.path.abspath(os.path.join(cwd or ".", os.path.expanduser(command))))  # noqa: PTH100, PTH111, PTH118
-        found = _which(os.fspath(path), "")
+        found = _which(os.fspath(path), "", system)
         if found is not None:
             return found
         if not path.exists():
@@ -93,7 +95,7 @@ def find_program(server: str, command: str, environment: Mapping[str, str], cwd:
         if path.is_dir():
             raise SpawnError(server, _shown(command), "is a folder", hint="name the program in it")
         raise SpawnError(server, _shown(command), "is not executable", program=str(path), case="not-executable")
-    found = _which(command, environment.get("PATH", os.defpath))
+    found = _which(command, environment.get("PATH", os.defpath), system)
     if found is None:
         raise SpawnError(server, _shown(command), "was not found on PATH", case="not-on-path")
     return os.path.abspath(found)  # noqa: PTH100
@@ -106,9 +108,9 @@ def _shown(line: str) -> str:
     return " ".join(masked_arguments(line.split(" ")))
 
 
-def _which(command: str, search: str) -> str | None:
+def _which(command: str, search: str, system: str = os.name) -> str | None:
     """The program that `command` means, looked for in the folders of `search` unless it names one itself."""
-    if os.name == "nt":
+    if system == "nt":
         import shutil
 
         return shutil.which(command, path=search or None)

@@ -23,9 +23,9 @@ FOLLOW_SECONDS = 0.2
 POLL_SECONDS = 0.02
 
 
-def signal_group(group: int, *, force: bool) -> None:
+def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
     """Send SIGTERM to everybody in it, or SIGKILL. It may be gone already."""
-    if os.name == "nt":
+    if system == "nt":
         import subprocess
 
         # /T takes the children too; a console program has no gentler signal that reaches them.

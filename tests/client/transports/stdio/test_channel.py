@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +23,7 @@ from gaia_mcp.errors import (
     SpawnError,
 )
 from gaia_mcp.protocol.connection import Outgoing
+from tests.client.transports.talk import in_thread
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -89,8 +92,36 @@ def test_a_caller_reads_for_itself(channel: OpenChannel) -> None:
 
     talk.send(PING, Deadline(5), "ping")
 
-    assert talk.read_until(lambda: heard.records, 1, Deadline(5))
+    wait_until(lambda: talk.read_until(lambda: heard.records, 1, Deadline(5)))
     assert len(heard.records) == 1
+
+
+def test_a_caller_that_reads_can_be_woken(channel: OpenChannel) -> None:
+    """Ours: the clock stands still here, so only the cancellation can end the wait."""
+    talk, _ = channel(ECHO)
+    deadline, begun = Deadline(10, clock=lambda: 0.0), threading.Event()
+    deadline.on_cancel(talk.wake)
+    thread, outcomes = in_thread(lambda: wait_until(lambda: talk.read_until(begun.set, 1, deadline)))
+    assert begun.wait(5)
+
+    deadline.cancel()
+    thread.join(5)
+
+    assert outcomes == [None]
+
+
+def test_a_channel_that_was_never_started_has_nothing_to_wake_or_end() -> None:
+    """Ours: another thread may have begun to use it, or disconnect before its start."""
+    child = Child("calc", sys.executable, ["-c", ECHO], environment={}, cwd=None)
+    fresh = StdioChannel("calc", child)
+
+    fresh.wake()
+    fresh.keep_reading()
+    assert fresh.read_until(lambda: True, 1, Deadline(5)) is False
+    fresh.close(1)
+
+    assert fresh.stopped is not None
+    assert fresh.stopped.returncode is None
 
 
 def test_a_program_that_cannot_be_started_is_reported() -> None:
@@ -174,6 +205,20 @@ def test_a_server_that_does_not_read_is_told_from_one_that_does_not_answer(chann
     assert ended.stage == "tools/list (it does not read its input)"
 
 
+def test_a_message_of_which_nothing_was_written_does_not_end_the_channel(channel: OpenChannel) -> None:
+    """Ours: the server may yet read on."""
+    talk, heard = channel("import time; time.sleep(60)")
+
+    def fill() -> None:
+        while True:
+            talk.send(PING, Deadline(0), "ping")  # So short that a pipe takes all of it or nothing.
+
+    with pytest.raises(DeadlineError, match="ping"):
+        fill()
+
+    assert (heard.ends, talk.is_running()) == ([], True)
+
+
 class Interrupted(Child):
     """Ctrl-C is pressed while a message is being written."""
 
@@ -206,6 +251,34 @@ def test_what_is_no_line_of_json_is_not_handed_over(channel: OpenChannel, progra
     assert heard.records == []
     assert isinstance(heard.ends[0], RemoteProtocolError if problem else ServerExitedError)
     assert problem is None or problem in heard.ends[0].message
+
+
+def test_a_line_that_is_no_frame_of_a_language_server_is_handed_over(channel: OpenChannel) -> None:
+    """Ours: the conversation keeps it for the error."""
+    _, heard = channel("print('Connecting ...'); print('no [configuration]', end='')")
+    wait_until(lambda: heard.ends)
+
+    assert heard.records == [b"Connecting ...", b"no [configuration]"]
+    assert isinstance(heard.ends[0], ServerExitedError)
+
+
+def test_closing_leaves_no_thread_that_reads(channel: OpenChannel) -> None:
+    """Ours: a process that has left the group of the server may hold its output open for ever."""
+    daemon = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
+    program = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {daemon!r}], stdin=subprocess.DEVNULL, start_new_session=True)\n"
+        "sys.stdin.read()\n"
+    )
+    talk, heard = channel(program)
+    wait_until(lambda: heard.records)
+    try:
+        talk.close(5)
+
+        assert talk._reader is not None
+        assert not talk._reader.is_alive()
+    finally:
+        os.kill(int(heard.records[0]), signal.SIGKILL)
 
 
 def test_a_last_line_without_its_end_is_handed_over(channel: OpenChannel) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -92,6 +93,18 @@ def test_what_is_written_is_read(child: MakeChild) -> None:
     assert one.pid is not None
 
 
+def test_its_output_can_be_waited_for(child: MakeChild) -> None:
+    """Ours: a caller that reads also waits for a cancellation."""
+    one = child(ECHO)
+    one.write(b"hello\n", Deadline(5))
+
+    assert select.select([one.stdout], [], [], 5)[0] == [one.stdout]
+    one.stop(5)
+    read_all(one)
+
+    assert one.stdout == -1
+
+
 def test_a_child_that_somebody_else_has_reaped_runs_no_more(child: MakeChild) -> None:
     """Ours: some programs wait for whatever child of theirs ends."""
     one = child("")
@@ -104,9 +117,9 @@ def test_a_child_that_somebody_else_has_reaped_runs_no_more(child: MakeChild) ->
 
 def test_where_writing_blocks_a_thread_does_it(child: MakeChild) -> None:
     """Ours: Windows."""
-    one = child(ECHO)
+    one = child(ECHO, pipes_block=True)
 
-    one._write_in_thread(b"hello\n", Deadline(5))
+    one.write(b"hello\n", Deadline(5))
 
     assert one.read() == b"hello\n"
 
@@ -447,12 +460,11 @@ def test_what_has_left_the_group_of_a_child_does_not_hold_us_up(child: MakeChild
 
 def test_a_writer_that_cannot_be_stopped_does_not_hold_us_up(child: MakeChild, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: Windows, where a child that does not read holds whoever writes to it."""
-    one = child(DOES_NOT_READ)
+    one = child(DOES_NOT_READ, pipes_block=True)
     assert one.read() == b"up\n"
-    os.set_blocking(one._stdin, True)
     monkeypatch.setattr(module, "WRITER_GRACE_SECONDS", 0.1)
     with pytest.raises(CutError):
-        one._write_in_thread(TOO_MUCH, Deadline(0.1))
+        one.write(TOO_MUCH, Deadline(0.1))
     stopper = threading.Thread(target=one.stop, args=(60,), daemon=True)
 
     stopper.start()
@@ -465,11 +477,11 @@ def test_a_writer_that_cannot_be_stopped_does_not_hold_us_up(child: MakeChild, m
 
 def test_what_waits_for_a_stuck_writer_is_not_written_any_more(child: MakeChild) -> None:
     """Ours: by then the descriptor may be that of another file."""
-    one = child(DOES_NOT_READ)
+    one = child(DOES_NOT_READ, pipes_block=True)
     one.close_stdin()
 
     with pytest.raises(BrokenPipeError):
-        one._write_in_thread(b"hello\n", Deadline(5))
+        one.write(b"hello\n", Deadline(5))
 
 
 def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
@@ -487,6 +499,39 @@ def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
         one.stop(60)
 
     assert one.wait(0) == -signal.SIGKILL
+
+
+def test_an_interruption_while_a_start_is_under_way_leaves_nothing_running(child: MakeChild) -> None:
+    """Ours: there is nothing yet to kill, so the start does it."""
+    one = child(IGNORES_SIGTERM, start=False, kind=SlowToStart)
+    assert isinstance(one, SlowToStart)
+    starter = threading.Thread(target=one.start)
+    starter.start()
+    assert one.is_spawning.wait(5)
+
+    def interrupt() -> None:
+        wait_until(lambda: one.is_closing)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        one.stop(60)
+    assert one.pid is None
+    one.may_spawn.set()
+    starter.join(5)
+
+    assert one.wait(0) == -signal.SIGKILL
+
+
+def test_what_still_runs_when_the_program_exits_is_ended(child: MakeChild) -> None:
+    """Ours: a program that ends without closing its client must not leave a server behind."""
+    one = child(IGNORES_EOF)
+    assert one.read() == b"up\n"
+
+    module._stop_all()
+
+    assert not one.is_running()
+    assert one.stop().how == "on SIGTERM"
 
 
 def test_the_graces_are_the_specifications() -> None:

@@ -96,6 +96,16 @@ def test_a_bare_command_is_looked_up_on_the_servers_own_path(tmp_path: Path) -> 
     assert find_program("s", "server", {"PATH": f"/nowhere:{tmp_path}/bin"}, None) == str(there)
 
 
+def test_windows_has_rules_of_its_own_for_what_a_program_is(tmp_path: Path) -> None:
+    """Ours: `PATHEXT` and the registry's folders, which the standard library knows."""
+    there = program(tmp_path / "bin" / "server")
+
+    assert find_program("s", "server", {"PATH": str(there.parent)}, None, "nt") == str(there)
+    assert find_program("s", "./bin/server", {}, str(tmp_path), "nt") == str(there)
+    with pytest.raises(SpawnError):
+        find_program("s", "server", {"PATH": "/nowhere"}, None, "nt")
+
+
 def test_a_command_with_a_folder_is_found_from_the_working_folder(tmp_path: Path) -> None:
     """Ours: relative to the entry's cwd, where the server will run."""
     there = program(tmp_path / "bin" / "server")

@@ -160,3 +160,25 @@ def test_states_are_read_whatever_a_program_is_called(tmp_path: Path) -> None:
     (tmp_path / "10" / "stat").mkdir()
 
     assert sorted(_states(7, tmp_path)) == ["S", "Z"]
+
+
+@pytest.mark.story
+@pytest.mark.parametrize("force", [True, False])
+def test_windows_ends_the_tree_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, force: bool) -> None:
+    """Ours: there is no gentler way that reaches the processes which the leader has started."""
+    taskkill = tmp_path / "taskkill"
+    taskkill.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
+    taskkill.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    signal_group(4711, force=force, system="nt")
+
+    assert (tmp_path / "asked").read_text() == "/T /F /PID 4711\n"
+
+
+@pytest.mark.story
+def test_a_windows_without_the_tool_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: ending a server never raises."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    signal_group(4711, force=True, system="nt")

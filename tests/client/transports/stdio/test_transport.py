@@ -284,9 +284,12 @@ def test_how_a_server_was_stopped_is_told(start_server: Started, server: str, ho
     transport = start_server(server).transport
     assert isinstance(transport, StdioTransport)
 
+    assert transport.exit_status is None
+
     transport.close(5 if how == "on closed input" else 0.2)
 
     assert transport.stopped is not None
+    assert transport.exit_status == returncode
     assert (transport.stopped.how, transport.stopped.returncode) == (how, returncode)
 
 
