@@ -107,17 +107,12 @@ class ConfigStore:
 
         Raises `ServerUnknownError` for the first that does not exist, `ConfigFileError`.
         """
-        if names and not self.path.exists():
-            raise self._not_removable(names[0], {})  # No folder is made for it.
         removed: list[dict[str, Any]] = []
 
         def change(servers: dict[str, Any]) -> None:
-            for name in names:
-                if name not in servers:
-                    raise self._not_removable(name, servers)
-                removed.append(servers.pop(name))
+            removed.extend(servers.pop(name) for name in dict.fromkeys(names))
 
-        self._update(change)
+        self._update(change, names)
         return removed
 
     def set_disabled(self, names: list[str], *, disabled: bool) -> None:
@@ -129,15 +124,11 @@ class ConfigStore:
 
         def change(servers: dict[str, Any]) -> None:
             for name in names:
-                if name not in servers:
-                    raise self._not_removable(name, servers)
                 read_entry(name, servers[name])
                 entry = {key: value for key, value in servers[name].items() if key != "disabled"}
                 servers[name] = {**entry, "disabled": True} if disabled else entry
 
-        if names and not self.path.exists():
-            raise self._not_removable(names[0], {})
-        self._update(change)
+        self._update(change, names)
 
     def own(self, name: str) -> Any:
         """The entry of that name as it is in the file that is written to, valid or not.
@@ -145,8 +136,7 @@ class ConfigStore:
         Raises `ServerUnknownError` with a suggestion, `ConfigFileError`.
         """
         servers = servers_in(self._read(), self.path)
-        if name not in servers:
-            raise self._not_removable(name, servers)
+        self._require([name], servers)
         return servers[name]
 
     def replace(self, name: str, before: Any, after: ServerEntry, *, new_name: str | None = None) -> None:
@@ -159,8 +149,6 @@ class ConfigStore:
             check_server_name(new_name)
 
         def change(servers: dict[str, Any]) -> None:
-            if name not in servers:
-                raise self._not_removable(name, servers)
             if new_name in servers and new_name != name:
                 taken = ServerExistsError(str(new_name), self.path)
                 taken.hint = "choose another name, or remove that server first"
@@ -172,7 +160,7 @@ class ConfigStore:
             servers.clear()
             servers.update({**changed, new_name or name: after.raw})
 
-        self._update(change)
+        self._update(change, [name])
 
     def _read(self) -> dict[str, Any]:
         if self._piped is not None:
@@ -189,18 +177,25 @@ class ConfigStore:
             found |= {name: (raw, self.project.path) for name, raw in self._project_servers().items()}
         return found
 
-    def _not_removable(self, name: str, servers: dict[str, Any]) -> ServerUnknownError:
-        if self.project is not None and name in self._project_servers():
-            return ServerUnknownError(name, self.path, project=self.project.path)
-        return ServerUnknownError(name, self.path, suggestion=did_you_mean(name, servers))
+    def _require(self, names: Collection[str], servers: Mapping[str, Any]) -> None:
+        """Raise `ServerUnknownError` for the first name that is not one of `servers`, those of the file itself."""
+        for name in names:
+            if name not in servers:
+                if self.project is not None and name in self._project_servers():
+                    raise ServerUnknownError(name, self.path, project=self.project.path)
+                raise ServerUnknownError(name, self.path, suggestion=did_you_mean(name, servers))
 
-    def _update(self, change: Callable[[dict[str, Any]], None]) -> None:
+    def _update(self, change: Callable[[dict[str, Any]], None], required: Collection[str] = ()) -> None:
+        """Write the servers of the file as `change` leaves them. Those `required` have to be there."""
+        if not self.path.exists():
+            self._require(required, {})  # No folder is made for it.
         with locked(self.path):
             before = snapshot_of(self.path)
             document = parse_object(before.data, self.path) if before.exists else {SERVER_KEYS[0]: {}}
             servers = servers_in(document, self.path)
             key = next((key for key in SERVER_KEYS if key in document), SERVER_KEYS[0])
             document[key] = servers
+            self._require(required, servers)
             change(servers)
             # The user's own folder is private; a file elsewhere keeps the rights that its owner chose.
             write_object(self.path, document, before, private=self.path.parent == config_folder(self._environ))

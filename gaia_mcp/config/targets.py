@@ -1,4 +1,4 @@
-"""What an entry leads to, if it is not a command: a URL that is called, a handler or an agent that is loaded.
+"""What an entry leads to, if it is not a command: a URL that is called, or a handler or an agent that is loaded.
 
 Each kind of target expands its variables, describes itself without secrets, and has an identity. Knows nothing of
 connecting: a transport is made of a target elsewhere, and a kind that cannot be reached is refused there.
@@ -65,66 +65,34 @@ class Remote(NamedTuple):
         return [self.transport, self.url, sorted(self.headers)]
 
 
-class Handler(NamedTuple):
-    """A plug-in that talks to a server in its own way; empty where the entry does not name it by a string."""
+class Loaded(NamedTuple):
+    """Code that is loaded into this process: by its `transport` an "agent" that is served, or a "handler", a plug-in
+    that talks to a server in its own way. The name is empty where the entry does not give it as a string.
+    """
 
-    handler: str
+    transport: str
+    name: str
 
-    @property
-    def transport(self) -> str:
-        """How the server is reached."""
-        return "handler"
-
-    def resolved(self, server: str, environ: Mapping[str, str]) -> Handler:
-        """The handler with its variables expanded. Raises `VariableUnsetError`."""
-        return Handler(with_home(expanded(self.handler, environ, server=server, field="handler")))
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Loaded:
+        """The name with its variables expanded. Raises `VariableUnsetError`."""
+        name = expanded(self.name, environ, server=server, field=self.transport)
+        return self._replace(name=with_home(name))
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
-        return {"handler": self.described()}
+        return {self.transport: self.described()}
 
     def summary(self) -> dict[str, Any]:
         """The members that make the server what it is, for a file that others read."""
         return self.masked()
 
     def described(self) -> str:
-        """The handler's name, on one line."""
-        return on_one_line(self.handler)
+        """The name, on one line."""
+        return on_one_line(self.name)
 
     def identity(self) -> list[Any]:
         """What distinguishes this server from others, as JSON."""
-        return ["handler", self.handler]
+        return [self.transport, self.name]
 
 
-class Agent(NamedTuple):
-    """An agent that is served in this process; empty where the entry does not name it by a string."""
-
-    agent: str
-
-    @property
-    def transport(self) -> str:
-        """How the server is reached."""
-        return "agent"
-
-    def resolved(self, server: str, environ: Mapping[str, str]) -> Agent:
-        """The agent with its variables expanded. Raises `VariableUnsetError`."""
-        return Agent(with_home(expanded(self.agent, environ, server=server, field="agent")))
-
-    def masked(self) -> dict[str, Any]:
-        """The members of the entry, with their secrets masked."""
-        return {"agent": self.described()}
-
-    def summary(self) -> dict[str, Any]:
-        """The members that make the server what it is, for a file that others read."""
-        return self.masked()
-
-    def described(self) -> str:
-        """The agent's name, on one line."""
-        return on_one_line(self.agent)
-
-    def identity(self) -> list[Any]:
-        """What distinguishes this server from others, as JSON."""
-        return ["agent", self.agent]
-
-
-Target = Command | Remote | Handler | Agent
+Target = Command | Remote | Loaded
