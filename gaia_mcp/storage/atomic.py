@@ -9,7 +9,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,18 +86,7 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     except OSError as cause:
         raise ConfigFileError(path, f"its folder cannot be opened: {cause.strerror}") from cause
     try:
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    hint = "another program is writing it; try again when that has ended"
-                    raise ConfigFileError(path, f"was locked for {seconds:g} s", hint=hint) from None
-                time.sleep(LOCK_POLL_SECONDS)
-            except OSError as cause:
-                raise ConfigFileError(path, f"its folder cannot be locked: {cause.strerror}") from cause
+        _acquire(lambda: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB), BlockingIOError, path, seconds)
         yield
     finally:
         os.close(handle)
@@ -160,6 +149,21 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def _acquire(attempt: Callable[[], None], busy: type[OSError], path: Path, seconds: float) -> None:
+    """Repeat `attempt` while it raises `busy`, for up to `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except busy:
+            if time.monotonic() > end:
+                hint = "another program is writing it; try again when that has ended"
+                raise ConfigFileError(path, f"was locked for {seconds:g} s", hint=hint) from None
+            time.sleep(LOCK_POLL_SECONDS)
+        except OSError as cause:
+            raise ConfigFileError(path, f"its folder cannot be locked: {cause.strerror}") from cause
+
+
 @contextlib.contextmanager
 def _locked_on_windows(path: Path, seconds: float) -> Iterator[None]:
     """On Windows folders cannot be locked, so a file beside `path` is, which stays."""
@@ -168,15 +172,7 @@ def _locked_on_windows(path: Path, seconds: float) -> Iterator[None]:
     msvcrt: Any = importlib.import_module("msvcrt")
     with path.with_name(path.name + ".lock").open("a+b") as file:
         file.seek(0)
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-                break
-            except OSError:
-                if time.monotonic() > end:
-                    raise ConfigFileError(path, f"was locked for {seconds:g} s") from None
-                time.sleep(LOCK_POLL_SECONDS)
+        _acquire(lambda: msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1), OSError, path, seconds)
         try:
             yield
         finally:
