@@ -19,9 +19,9 @@ T = TypeVar("T")
 _MARK = b"\xef\xbb\xbf"
 
 
-def read_document(path: Path, kind: str, title: str = "") -> Any:
+def read_document(path: Path, kind: str) -> Any:
     """The content of a file as a plain value. Raises `ConfigFileError`."""
-    return _told(path, title, lambda: parsed(_text(path, title), kind))
+    return _told(path, "", lambda: parsed(_text(path, ""), kind))
 
 
 def servers_of(path: Path, layout: Layout, title: str = "") -> dict[str, Any]:

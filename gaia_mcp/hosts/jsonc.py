@@ -75,7 +75,7 @@ def with_member(text: str, path: tuple[str, ...], value: Any) -> str:
                 value = {key: value}
         elif depth < len(path) - 1:
             raise TextProblemError(f"{path[depth]!r} is not an object", at=member.start)
-        elif _is_flat(text, member.start, member.end) and text[member.start + 1 : member.end - 1].strip():
+        elif "\n" not in text[member.start : member.end] and text[member.start + 1 : member.end - 1].strip():
             return text[: member.start] + json.dumps(value, ensure_ascii=False) + text[member.end :]
         lines = _lines(value, unit, _indent_at(text, member.at), newline)
         return text[: member.start] + lines + text[member.end :]
@@ -113,10 +113,6 @@ def _with_new(text: str, braces: Braces, key: str, value: Any, unit: str, newlin
 
 def _lines(value: Any, unit: str, indent: str, newline: str) -> str:
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + indent)
-
-
-def _is_flat(text: str, start: int, end: int) -> bool:
-    return "\n" not in text[start:end]
 
 
 def _unit(text: str) -> str:

@@ -25,12 +25,8 @@ class Place(NamedTuple):
 
 def places(host: HostProgram, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Place]:
     """The files in which `host` keeps a person's own servers, the usual one first, whether they exist or not."""
-    found = []
-    for template in host.user:
-        path = _filled(template, environ, home, platform)
-        if path is not None:
-            found.append(Place(host, path, host.layout, "user"))
-    return found
+    paths = (_filled(template, environ, home, platform) for template in host.user)
+    return [Place(host, path, host.layout, "user") for path in paths if path is not None]
 
 
 def project_places(host: HostProgram, folder: Path, environ: Mapping[str, str], home: Path) -> list[Place]:

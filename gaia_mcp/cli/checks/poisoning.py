@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.report import OK, WARN
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
 
 # The specification's own recommendation for a tool's name.
-MAX_NAME_CHARS = 128
+_RECOMMENDED = re.compile(r"[A-Za-z0-9_.-]{0,128}")
 # Of tools that share a problem this many are named; one line has no room for more.
 MAX_NAMED = 5
 
@@ -53,7 +54,7 @@ def texts_checked(tools: Sequence[MCPTool]) -> tuple[str, str]:
 def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Sequence[Known]]) -> tuple[str, str]:
     """Outcome and detail of the check on the tools' names: unusual, look-alike, or another server's."""
     problems = []
-    if odd := [tool.name for tool in tools if len(tool.name) > MAX_NAME_CHARS or not _is_recommended(tool.name)]:
+    if odd := [tool.name for tool in tools if not _RECOMMENDED.fullmatch(tool.name)]:
         problems.append(f"unusual: {', '.join(repr(visible(name)) for name in odd)}")
     if alike := [tool.name for tool in tools if looks_like_another(tool.name)]:
         problems.append(f"of letters that look like others: {', '.join(map(ascii, alike))}")
@@ -75,7 +76,3 @@ def _is_same(tool: MCPTool, other: Known) -> bool:
         return canonical_tool(tool.definition) == canonical_tool(other.definition)
     except Undefinable:
         return False
-
-
-def _is_recommended(name: str) -> bool:
-    return all(character.isascii() and (character.isalnum() or character in "_.-") for character in name)
