@@ -31,10 +31,11 @@ class Check:
 
 @dataclass
 class Report:
-    """The checks that were done with one server."""
+    """The checks that were done with one server. `on_check` is called with each that is added."""
 
     server: str
     checks: list[Check] = field(default_factory=list)
+    on_check: Callable[[Check], None] | None = None
 
     @property
     def failures(self) -> list[Check]:
@@ -65,11 +66,11 @@ class Report:
         hint = by_hand if first.name == "call" else "tell its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
-    def add(self, check: Check, on_check: Callable[[Check], None] | None = None) -> None:
-        """Add a check, and call `on_check` with it."""
+    def add(self, check: Check) -> None:
+        """Add a check that was done."""
         self.checks.append(check)
-        if on_check is not None:
-            on_check(check)
+        if self.on_check is not None:
+            self.on_check(check)
 
     def as_object(self) -> dict[str, Any]:
         """The report in its JSON form."""

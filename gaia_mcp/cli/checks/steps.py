@@ -60,10 +60,9 @@ class Wanted(NamedTuple):
 class _Checker:
     """Does the checks of one server, one after the other."""
 
-    def __init__(self, session: Session, report: Report, on_check: Callable[[Check], None] | None) -> None:
+    def __init__(self, session: Session, report: Report) -> None:
         self.session = session
         self.report = report
-        self._on_check = on_check
 
     def run(self, wanted: Wanted) -> None:
         """Do all checks, up to a failure that makes the following ones pointless."""
@@ -104,11 +103,11 @@ class _Checker:
                 outcome, detail = WARN, f"it did not end with its input, and was stopped {stopped.how}"
             elif stopped.left_others:
                 outcome, detail = FAIL, f"{detail}; it left other processes behind, which were stopped too"
-            self._add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
+            self.report.add(Check("shutdown", WARN if in_trouble else outcome, time.monotonic() - began, detail))
         if noise := self.session.noise():
-            self._add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
+            self.report.add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
         elif was_open:
-            self._add(Check("stdout", OK, 0.0, "nothing but MCP"))
+            self.report.add(Check("stdout", OK, 0.0, "nothing but MCP"))
 
     def _is_silent(self) -> bool:
         """Whether the server has left a request without a response, so that it is not waited for again."""
@@ -122,11 +121,8 @@ class _Checker:
         except MCPError as problem:
             outcome, detail, error = FAIL, problem.message, problem
         detail = one_line(redacted(detail, self.session.secrets()), 500)
-        self._add(Check(name, outcome, time.monotonic() - began, detail, error))
+        self.report.add(Check(name, outcome, time.monotonic() - began, detail, error))
         return error is None
-
-    def _add(self, check: Check) -> None:
-        self.report.add(check, self._on_check)
 
     def _start(self) -> tuple[str, str]:
         self.session.start()
@@ -218,10 +214,10 @@ def check_all(
     """Do every check with all servers at once, in the order of `entries`; `on_check` is called with each that is done,
     in place of a line that moves.
     """
-    reports = {entry.name: Report(entry.name) for entry in entries}
+    reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
     def check(session: Session) -> None:
-        checker = _Checker(session, reports[session.entry.name], on_check)
+        checker = _Checker(session, reports[session.entry.name])
         checker.run(wanted)
         session.settle()
         checker.end()
@@ -231,5 +227,5 @@ def check_all(
         results = use_all(entries, check, view, deadline)
     for result in results:
         if result.error is not None:
-            reports[result.entry.name].add(untried(result.error), on_check)
+            reports[result.entry.name].add(untried(result.error))
     return list(reports.values())

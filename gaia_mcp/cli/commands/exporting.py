@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.sources import host_names, server_names
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
-from gaia_mcp.cli.screen.output import report
+from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="The servers.", autocompletion=server_names)]
@@ -79,6 +79,4 @@ def export(
     place = chosen_place(host_or_file(to or "", project=project))
     steps = export_entries(place, entries, variables, dry_run=dry_run, force=force)
     print_export(place, steps, dry_run=dry_run)
-    statuses = [report(step.error) for step in steps if step.error is not None]
-    if statuses:
-        raise typer.Exit(statuses[0])
+    fail_with(step.error for step in steps if step.error is not None)

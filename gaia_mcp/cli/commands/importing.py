@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.sources import host_names
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
-from gaia_mcp.cli.screen.output import report
+from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
 
 Words = Annotated[
@@ -72,6 +72,4 @@ def import_servers(
         store.add(*entries, replace=[step.name for step in steps if step.outcome == "replaced"])
     print_import(steps, store, before, saved, errors, dry_run=dry_run)
     conflicts = [conflict_error(step) for step in steps if step.outcome == "conflict"]
-    statuses = [report(error) for error in [*errors, *conflicts]]
-    if statuses:
-        raise typer.Exit(statuses[0])
+    fail_with([*errors, *conflicts])

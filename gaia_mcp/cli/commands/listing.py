@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
-from gaia_mcp.cli.screen.output import counted, print_json, print_line, remark, report
+from gaia_mcp.cli.screen.output import counted, fail_with, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 
@@ -43,9 +43,7 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
             print_line(line)
     else:
         remark(f"no servers yet; {how_to_add()}")
-    statuses = [report(error) for error in errors]
-    if statuses:
-        raise typer.Exit(statuses[0])
+    fail_with(errors)
 
 
 def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.sources import server_names
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
-from gaia_mcp.cli.screen.output import print_json, remark, report
+from gaia_mcp.cli.screen.output import fail_with, print_json, remark
 
 Names = Annotated[
     list[str] | None,
@@ -39,7 +39,7 @@ def lock(
     from gaia_mcp.cli.checks.locking import error_of, outcome_object, outcome_of, print_outcome, read_contract
     from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.screen.session_view import asking
-    from gaia_mcp.cli.status import UsageError, status_of
+    from gaia_mcp.cli.status import UsageError
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.session.parallel import ask_all
     from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
@@ -73,7 +73,4 @@ def lock(
     for result in results:
         for problem in result.value.problems if result.value is not None else ():
             remark(f"{result.entry.name}: {problem}")
-    for error in errors:
-        report(error)
-    if errors:
-        raise typer.Exit(status_of(errors[0]))
+    fail_with(errors)

@@ -18,7 +18,7 @@ from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from gaia_mcp.errors import MCPError
@@ -180,6 +180,15 @@ def fail(error: MCPError) -> ExitStatus:
         except OSError:
             drop_stdout()  # A full disk, perhaps the error that was just reported on stderr.
     return status
+
+
+def fail_with(errors: Iterable[MCPError]) -> None:
+    """Report errors that do not end the answer. If there is any, raises `Exit` with the exit code of the first."""
+    statuses = [report(error) for error in errors]
+    if statuses:
+        import typer
+
+        raise typer.Exit(statuses[0])
 
 
 def error_object(error: MCPError) -> dict[str, Any]:
