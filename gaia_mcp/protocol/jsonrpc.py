@@ -37,8 +37,8 @@ class Fixed(dict[str, Any]):
         self.text: str | None = None
 
     def written(self) -> str:
-        """As JSON, also put into `text`. Raises as `encode` does."""
-        self.text = text = _written(self)
+        """As JSON, also put into `text`."""
+        self.text = text = _write(self)
         return text
 
 
@@ -86,21 +86,17 @@ def encode(message: Message | list[Message]) -> bytes:
 
     Raises `TypeError` or `ValueError` for a value that JSON does not have, such as NaN or an infinity.
     """
-    if isinstance(message, dict):
-        key = "params" if "params" in message else "result"
-        body = message.get(key)
-        if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
-            bare = body.copy()
-            del bare["_meta"]
-            # The body is the message's last member: the brackets that close both stand at the end.
-            begun = _written({**message, key: bare})[:-2]
-            return f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'.encode("ascii")
-    return _written(message).encode("ascii") + b"\n"
-
-
-def _written(value: Any) -> str:
     try:
-        return _write(value)
+        if isinstance(message, dict):
+            key = "params" if "params" in message else "result"
+            body = message.get(key)
+            if isinstance(body, dict) and isinstance(meta := body.get("_meta"), Fixed):
+                bare = body.copy()
+                del bare["_meta"]
+                # The body is the message's last member: the brackets that close both stand at the end.
+                begun = _write({**message, key: bare})[:-2]
+                return f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'.encode("ascii")
+        return _write(message).encode("ascii") + b"\n"
     except RecursionError as cause:
         raise ValueError("nested too deeply, or within itself") from cause
 

@@ -18,7 +18,7 @@ from gaia_mcp.protocol.events import NegotiationFailed, Peer
 from gaia_mcp.protocol.input_required import type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Result
 from gaia_mcp.protocol.revisions import capabilities_for, info_for
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era, best_of
+from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, best_of
 
 _NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
 # A server that rejects our version with one of these may still know an older one, which it should have offered.
@@ -172,7 +172,7 @@ class Negotiation:
             info if isinstance(info, dict) else {},
             capabilities if isinstance(capabilities, dict) else {},
             instructions if isinstance(instructions, str) else "",
-            (Era.HANDSHAKE if meta is None else Era.STATELESS).value,
+            "handshake" if meta is None else "stateless",
         )
         return Negotiated(peer, meta)
 

@@ -5,33 +5,19 @@ Revisions are an enumerated set, never compared as dates.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Newest first, in both lists.
+# Newest first, in both lists. In the stateless era each request stands alone; in the handshake era a conversation
+# begins with `initialize`.
 STATELESS_VERSIONS = ("2026-07-28",)
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 ALL_VERSIONS = STATELESS_VERSIONS + HANDSHAKE_VERSIONS
 
 # The only revision with JSON-RPC batches.
 BATCH_VERSION = "2025-03-26"
-
-
-class Era(Enum):
-    """Whether a conversation begins with `initialize`, or each request stands alone."""
-
-    HANDSHAKE = "handshake"
-    STATELESS = "stateless"
-
-
-def era_of(version: str) -> Era | None:
-    """The era of a revision, None for one we do not know."""
-    if version in STATELESS_VERSIONS:
-        return Era.STATELESS
-    return Era.HANDSHAKE if version in HANDSHAKE_VERSIONS else None
 
 
 def best_of(offered: Iterable[object], known: tuple[str, ...]) -> str | None:

@@ -6,14 +6,12 @@ from typing import Any
 
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, Message, encode, error
 
-_NOT_JSON = (TypeError, ValueError, RecursionError)
-
 
 def encode_outgoing(message: Message | list[Message]) -> bytes:
     """The message as one line. A response that is not JSON becomes an error, for its client waits for a response."""
     try:
         return encode(message)
-    except _NOT_JSON as problem:
+    except (TypeError, ValueError) as problem:
         if isinstance(message, list):
             return b"[" + b",".join(encode_outgoing(part).rstrip() for part in message) + b"]\n"
         return encode(error(message.get("id"), INTERNAL_ERROR, f"the result is not JSON: {problem}"))
@@ -23,6 +21,6 @@ def as_json(data: Any) -> Any:
     """`data`, or its text if it cannot be written as JSON."""
     try:
         encode(data)
-    except _NOT_JSON:
+    except (TypeError, ValueError):
         return str(data)
     return data

@@ -129,9 +129,9 @@ class Relay:
     def run(self) -> int:
         """The exit status that the server has chosen for itself, 0 if it was left no choice. Raises `SpawnError`."""
         self._child.start()
-        heard = threading.Thread(target=self._run, args=(self._pass_back,), daemon=True)
-        heard.start()
-        threading.Thread(target=self._run, args=(self._pass_on,), daemon=True).start()
+        patience = Deadline(LONGEST_SECONDS)
+        heard = self._passing(SERVER, self._child.read, self._pipes.write)
+        self._passing(CLIENT, self._pipes.read, lambda data: self._child.write(data, patience))
         self._ended.wait()
         stopped = self._child.stop(CLOSE_GRACE_SECONDS)
         heard.join(LAST_WORDS_SECONDS)
@@ -139,27 +139,22 @@ class Relay:
             return 0
         return stopped.returncode if stopped.returncode >= 0 else 128 - stopped.returncode
 
-    def _run(self, work: Callable[[], None]) -> None:
-        try:
-            # One of them has gone, and the other is told by the end of its input.
-            with suppress(OSError):
-                work()
-        finally:
-            self._ended.set()
-
-    def _pass_on(self) -> None:
-        patience = Deadline(LONGEST_SECONDS)
-        self._pass(CLIENT, self._pipes.read, lambda data: self._child.write(data, patience))
-
-    def _pass_back(self) -> None:
-        self._pass(SERVER, self._child.read, self._pipes.write)
+    def _passing(self, sender: str, read: Callable[[], bytes], write: Callable[[bytes], None]) -> threading.Thread:
+        passing = threading.Thread(target=self._pass, args=(sender, read, write), daemon=True)
+        passing.start()
+        return passing
 
     def _pass(self, sender: str, read: Callable[[], bytes], write: Callable[[bytes], None]) -> None:
         lines = LineBuffer()
-        while data := read():
-            self._record(sender, lines, data)
-            write(data)
-        self._record(sender, lines, b"")
+        try:
+            # One of them has gone, and the other is told by the end of its input.
+            with suppress(OSError):
+                while data := read():
+                    self._record(sender, lines, data)
+                    write(data)
+                self._record(sender, lines, b"")
+        finally:
+            self._ended.set()
 
     def _record(self, sender: str, lines: LineBuffer, data: bytes) -> None:
         if self._recording.problem:

@@ -141,7 +141,7 @@ def encoded(outgoing: Outgoing) -> bytes:
     """The record of a message. Raises `UnencodableError`."""
     try:
         return encode(outgoing.message)
-    except (TypeError, ValueError, RecursionError) as cause:
+    except (TypeError, ValueError) as cause:
         raise UnencodableError(str(cause)) from cause
 
 
