@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# While a deadline is held, a waiter looks this often whether the hold has ended.
-HOLD_SLICE_SECONDS = 0.25
+# A waiter looks at its deadline this often: it may be held or extended meanwhile, a hold may have ended, and on Windows
+# a Ctrl-C is noticed only between two waits.
+WAIT_SLICE_SECONDS = 0.25
 # Longer than anybody waits, and within what every system's locks can wait for.
 LONGEST_SECONDS = 7 * 24 * 3600.0
 # The time for connecting, and for each request, where nothing else is said.
@@ -92,7 +93,7 @@ class Deadline:
         if self.is_cancelled:
             return 0.0
         if self._holds:
-            return HOLD_SLICE_SECONDS
+            return WAIT_SLICE_SECONDS
         return max(0.0, self._end - self._clock())
 
     @property

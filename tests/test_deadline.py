@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from gaia_mcp.deadline import HOLD_SLICE_SECONDS, LONGEST_SECONDS, Deadline
+from gaia_mcp.deadline import LONGEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
 
 
 class Clock:
@@ -131,7 +131,7 @@ def test_time_does_not_pass_while_a_person_is_asked(clock: Clock) -> None:
     deadline.hold()
     clock.now += 1000
     assert not deadline.expired
-    assert deadline.remaining() == HOLD_SLICE_SECONDS
+    assert deadline.remaining() == WAIT_SLICE_SECONDS
     deadline.release()
 
     assert deadline.remaining() == 6
@@ -212,7 +212,7 @@ def test_many_threads_may_hold_the_same_deadline() -> None:
     for thread in threads:
         thread.join()
     # Not held any more, and no more was given back than was taken.
-    assert deadline.remaining() > HOLD_SLICE_SECONDS
+    assert deadline.remaining() > WAIT_SLICE_SECONDS
     assert deadline.remaining() <= 1000
 
 

@@ -6,13 +6,12 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.deadline import Deadline
-
-# A deadline may be held or extended while one waits; and on Windows a Ctrl-C is noticed only between two waits.
-WAIT_SLICE_SECONDS = 0.25
 
 
 class DeadlineLock:

@@ -153,21 +153,15 @@ class Conversation:
 
     def check_alive(self, deadline: Deadline) -> None:
         """Send the cheapest request that every server must answer. Raises as `request` does."""
-        stage = "when asked whether it is there"
-        outcome = self._ask(ClientConnection.check_alive, deadline, stage)
-        assert outcome is not None  # noqa: S101 (it always takes a request)
-        self._result(stage, outcome)
+        self._settle(ClientConnection.check_alive, deadline, "when asked whether it is there")
 
     def want_logs(self, level: str, deadline: Deadline) -> None:
         """Ask for log messages of `level` and above, if the server offers them. Raises as `request` does."""
-        stage = "when asked for its log"
-        outcome = self._ask(lambda connection: connection.want_logs(level), deadline, stage)
-        if outcome is not None:
-            self._result("logging/setLevel", outcome)
+        self._settle(lambda connection: connection.want_logs(level), deadline, "when asked for its log")
 
     def watch_lists(self, deadline: Deadline) -> None:
         """Have changes of lists announced, if the server does so at all. Raises as `request` does."""
-        self._ask(ClientConnection.watch_lists, deadline, "subscriptions/listen")
+        self._settle(ClientConnection.watch_lists, deadline, "subscriptions/listen")
 
     def subscribe(self, uri: str, deadline: Deadline) -> None:
         """Have `on_change` called for every change of a resource, from when this returns. Raises as `request` does, and
@@ -175,17 +169,17 @@ class Conversation:
         """
         if not self._channel.listens:
             raise NotOfferedError(self._name, "subscriptions")
-        stage = f"resources/subscribe {uri!r}"
-        outcome = self._ask(lambda connection: connection.subscribe(uri), deadline, stage)
-        assert outcome is not None  # noqa: S101 (it always takes a request)
-        self._result(stage, outcome)
+        self._settle(lambda connection: connection.subscribe(uri), deadline, f"resources/subscribe {uri!r}")
 
     def unsubscribe(self, uri: str, deadline: Deadline) -> None:
         """End a subscription. Raises as `subscribe` does."""
         if not self._channel.listens:
             raise NotOfferedError(self._name, "subscriptions")
-        stage = f"resources/unsubscribe {uri!r}"
-        outcome = self._ask(lambda connection: connection.unsubscribe(uri), deadline, stage)
+        self._settle(lambda connection: connection.unsubscribe(uri), deadline, f"resources/unsubscribe {uri!r}")
+
+    def _settle(self, make: Callable[[ClientConnection], RequestId | None], deadline: Deadline, stage: str) -> None:
+        """Have the server accept what `make` returns, if that takes a response at all."""
+        outcome = self._ask(make, deadline, stage)
         if outcome is not None:
             self._result(stage, outcome)
 
@@ -260,17 +254,18 @@ class Conversation:
         """What is known of a server that did not respond, for an error; empty if nothing."""
         return "; ".join(filter(None, [self._dispatcher.noise(), self._channel.noise()]))
 
-    def _result(self, method: str, outcome: Outcome) -> dict[str, Any]:
+    def _result(self, stage: str, outcome: Outcome) -> dict[str, Any]:
         if isinstance(outcome, Result):
             return outcome.result
         if isinstance(outcome, ErrorResponse):
             raise self._refusal(outcome.method, outcome.code, outcome.text, outcome.data)
-        raise self._invalid(method, outcome)
+        raise self._invalid(stage, outcome)
 
     def _refusal(self, method: str, code: int, text: str, data: Any) -> PeerError:
         secrets = self._channel.secrets()
         return PeerError(self._name, method, code, redacted(text, secrets), masked_value(data, secrets))
 
-    def _invalid(self, method: str, outcome: InvalidResponse) -> RemoteProtocolError:
+    def _invalid(self, stage: str, outcome: InvalidResponse) -> RemoteProtocolError:
         problem = redacted(outcome.problem, self._channel.secrets())
-        return RemoteProtocolError(self._name, f"{problem} (asked for {method})")
+        asked = stage if stage.startswith("when ") else f"asked for {stage}"
+        return RemoteProtocolError(self._name, f"{problem} ({asked})")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.conversation.masking import masked_excerpt, masked_value
 from gaia_mcp.client.conversation.server_requests import ServerRequests
 from gaia_mcp.client.transports.base import UnencodableError
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS
 from gaia_mcp.errors import ArgumentsError, CancelledError, ConnectionLostError, LocalProtocolError, MCPError
 from gaia_mcp.protocol.events import (
     Discarded,
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("gaia_mcp")
 
-# A deadline may be held or extended while a caller waits; and on Windows a Ctrl-C is noticed only between two waits.
-WAIT_SLICE_SECONDS = 0.25
 # A message of our own that opens the conversation is given up after this.
 ASIDE_SECONDS = 2.0
 
@@ -157,19 +156,11 @@ class Dispatcher:
 
     def receive(self, record: bytes, about: RequestId | None = None) -> None:
         """A record has arrived. For the channel."""
-        connection = self._connection
-        with self._lock:
-            connection.receive(record, about)
-            outgoing, events, opening = connection.take_outgoing(), connection.take_events(), self.opening
-        self._received(outgoing, events, opening)
+        self._take(self._connection.receive, record, about)
 
     def receive_message(self, value: Any, about: RequestId | None = None) -> None:
         """A message has arrived that is parsed already. For the channel."""
-        connection = self._connection
-        with self._lock:
-            connection.receive_message(value, about)
-            outgoing, events, opening = connection.take_outgoing(), connection.take_events(), self.opening
-        self._received(outgoing, events, opening)
+        self._take(self._connection.receive_message, value, about)
 
     def channel_ended(self, error: MCPError) -> None:
         """Nothing more will arrive. For the channel. Called again, it changes nothing: the first reason counts."""
@@ -182,7 +173,11 @@ class Dispatcher:
         if opening is not None:
             opening.outcomes.put(error)
 
-    def _received(self, outgoing: list[Outgoing], events: list[Event], opening: Waiter | None) -> None:
+    def _take(self, take: Callable[[Any, RequestId | None], None], arrived: Any, about: RequestId | None) -> None:
+        connection = self._connection
+        with self._lock:
+            take(arrived, about)
+            outgoing, events, opening = connection.take_outgoing(), connection.take_events(), self.opening
         if outgoing and opening is None:
             self.send_soon(outgoing)
         elif outgoing and opening is not None:
@@ -197,7 +192,8 @@ class Dispatcher:
                 if (waiter := self.waiters.get(event.id)) is not None:
                     waiter.outcomes.put(event)
             elif isinstance(event, Progressed):
-                self._report_progress(event)
+                if (waiter := self.waiters.get(event.id)) is not None:
+                    waiter.report(event)
             elif isinstance(event, (Opened, NegotiationFailed)):
                 # Only now, when everything that opens the conversation has been sent.
                 self.is_open = isinstance(event, Opened)
@@ -213,14 +209,6 @@ class Dispatcher:
                     logger.exception("the host of MCP server %r failed", self._name)
                 finally:
                     self._notifying = None
-
-    def _report_progress(self, progressed: Progressed) -> None:
-        waiter = self.waiters.get(progressed.id)
-        if waiter is not None:
-            waiter.progress = progressed
-            # A caller that has not taken the one before will find this instead.
-            if waiter.outcomes.empty():
-                waiter.outcomes.put(progressed)
 
     def _notify(self, event: Event) -> None:
         secrets = self._channel.secrets()

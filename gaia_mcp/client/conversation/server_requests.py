@@ -42,9 +42,7 @@ class ServerRequests:
         if is_room:
             threading.Thread(target=self._answer, args=(asked,), name="server request", daemon=True).start()
         else:
-            self._respond(
-                lambda connection: connection.respond_error(asked.id, INTERNAL_ERROR, "too many requests at once")
-            )
+            self._respond_error(asked, INTERNAL_ERROR, "too many requests at once")
 
     def _answer(self, asked: RequestReceived) -> None:
         answer: dict[str, Any] | None = None

@@ -27,6 +27,13 @@ class Waiter:
         self.outcomes: SimpleQueue[Event | MCPError | None] = SimpleQueue()
         self.progress: Progressed | None = None
 
+    def report(self, progressed: Progressed) -> None:
+        """Keep the newest progress for the caller."""
+        self.progress = progressed
+        # A caller that has not taken the one before will find this instead.
+        if self.outcomes.empty():
+            self.outcomes.put(progressed)
+
     def wake(self) -> None:
         """Have the caller look at its deadline now, wherever it waits."""
         self.outcomes.put(None)

@@ -14,6 +14,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,8 +31,6 @@ LOOK_SECONDS = 0.0002
 ANSWERS_WITHOUT_LOOK = 15
 # All that the pipe holds that wakes a reader.
 WAKE_BYTES = 64 * 1024
-# A deadline may be held or extended while one waits for it.
-SLICE_SECONDS = 0.25
 
 
 class LeaderFollower:
@@ -144,7 +144,7 @@ class LeaderFollower:
             if not self._is_polling:
                 return False
             os.write(self._wake, b".")
-        return self._turn.acquire(timeout=min(deadline.remaining(), SLICE_SECONDS))
+        return self._turn.acquire(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
 
     def _look_for_a_moment(self) -> bool:
         """Look whether something has come, again and again, before going to sleep."""
@@ -158,7 +158,7 @@ class LeaderFollower:
 
     def _sleep(self, deadline: Deadline) -> bool:
         """Wait until something has come, for a while at most; whether it has."""
-        return self._has_come(1000 * min(deadline.remaining(), SLICE_SECONDS))
+        return self._has_come(1000 * min(deadline.remaining(), WAIT_SLICE_SECONDS))
 
     def _has_come(self, milliseconds: float) -> bool:
         """Whether there is something to read, waited for so long or until `wake`."""
