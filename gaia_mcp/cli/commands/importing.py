@@ -50,9 +50,10 @@ def import_servers(
     """
     from gaia_mcp.cli.transfer.host_files import places_here
     from gaia_mcp.cli.transfer.host_list import show_hosts
-    from gaia_mcp.cli.transfer.import_plan import found_entries, meant_places, own_entries, planned
+    from gaia_mcp.cli.transfer.import_plan import found_entries, meant_places, planned
     from gaia_mcp.cli.transfer.import_report import conflict_error, print_import
     from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import MCPError
 
     if words and everything:
@@ -63,13 +64,14 @@ def import_servers(
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []
     places = places_here(project=project) if everything else meant_places(words or [], errors, project=project)
-    store = invocation.open_store(may_be_new=True)
-    steps = planned(found_entries(places, server or [], errors), store, force=force)
-    before = own_entries(store)
+    # Without the entries of a project, which take the place of those in the file that is written to.
+    store = ConfigStore(invocation.open_store(may_be_new=True).path)
+    found, before = found_entries(places, server or [], errors), store.servers()
+    steps = planned(found, before, store.path, force=force)
     saved = {step.name: step.entry for step in steps if step.is_saved}
     if saved and not dry_run:
         entries = [read_entry(name, raw) for name, raw in saved.items()]
         store.add(*entries, replace=[step.name for step in steps if step.outcome == "replaced"])
-    print_import(steps, store, before, saved, errors, dry_run=dry_run)
+    print_import(steps, store.path, before, saved, errors, dry_run=dry_run)
     conflicts = [conflict_error(step) for step in steps if step.outcome == "conflict"]
     fail_with([*errors, *conflicts])

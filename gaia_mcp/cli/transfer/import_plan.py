@@ -14,7 +14,6 @@ from gaia_mcp.cli.entries.building import is_relative
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import ConfigError, EntryError, MCPError
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import servers_of
@@ -80,14 +79,9 @@ def found_entries(places: list[Place], names: list[str], errors: list[MCPError])
     return _chosen(found, names, errors) if names else found
 
 
-def planned(found: list[Found], store: ConfigStore, *, force: bool) -> list[Step]:
-    """What becomes of each entry in the file that `store` writes to."""
-    return plan(found, own_entries(store), store.path, force=force, which=shutil.which, as_held_by=_as_held_by)
-
-
-def own_entries(store: ConfigStore) -> dict[str, Any]:
-    """The entries of the file that `store` writes to, without those of a project that take their place."""
-    return ConfigStore(store.path).servers()
+def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool) -> list[Step]:
+    """What becomes of each entry in the file `path`, which holds `ours`."""
+    return plan(found, ours, path, force=force, which=shutil.which, as_held_by=_as_held_by)
 
 
 def _as_held_by(place: Place, entry: Any) -> Any:

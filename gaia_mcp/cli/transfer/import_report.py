@@ -18,7 +18,6 @@ from gaia_mcp.safetext import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import MCPError
     from gaia_mcp.hosts.merging import Step
     from gaia_mcp.hosts.places import Place
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 def print_import(
     steps: list[Step],
-    store: ConfigStore,
+    path: Path,
     before: dict[str, Any],
     saved: dict[str, Any],
     errors: list[MCPError],
@@ -35,12 +34,12 @@ def print_import(
 ) -> None:
     """Print what became of each server, or, of a `dry_run`, what would become of it and the changes as a diff.
 
-    `before` are the entries that the file held before the import, `saved` those that it puts there.
+    `before` are the entries that the file `path` held before the import, `saved` those that it puts there.
     """
     if Form.as_json:
         print_json(
             {
-                "path": str(store.path),
+                "path": str(path),
                 "dry_run": dry_run,
                 "servers": [_as_object(step) for step in steps],
                 "errors": [error_object(error) for error in errors],
@@ -56,10 +55,10 @@ def print_import(
                 remark(f"{step.name}: {text}")
     if dry_run and saved:
         # Where only secrets differ, both sides look the same, and the line above has reported it.
-        if text := _diff(before, saved, store.path):
+        if text := _diff(before, saved, path):
             print_line(text)
     elif saved:
-        print_line(f"imported {counted(len(saved), 'server')} into {shown(store.path)}")
+        print_line(f"imported {counted(len(saved), 'server')} into {shown(path)}")
     elif not errors and not any(step.outcome == "conflict" for step in steps):
         remark("there is nothing to import")
 
