@@ -87,9 +87,9 @@ def edit(
         save(Change(name, name, before, parse_object(data, path)))
 
     if any((words, url, env, header, cwd, request_timeout, unset, rename)):
-        after, is_command = changed_entry(name, before, words or [], url, unset or [])
+        after = changed_entry(name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], cwd, request_timeout)
-        is_anchored = is_command and anchor(after)
+        is_anchored = bool(words) and anchor(after)
         save(Change(name, rename or name, before, after))
         if is_anchored:
             remark(f"the program is saved as {after['command']!r}")

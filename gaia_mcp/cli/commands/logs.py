@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument
-from gaia_mcp.cli.screen.output import done, is_read, print_json, remark
+from gaia_mcp.cli.screen.output import counted, done, is_read, print_json, remark
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.run_logs import RunPrinter
@@ -53,7 +53,7 @@ def logs(
     kept = _kept(invocation.open_store(may_be_new=True), name)
     if clear:
         count = kept.clear()
-        done(f"deleted {count} run{'' if count == 1 else 's'} of {name!r}", cleared=count, name=name)
+        done(f"deleted {counted(count, 'run')} of {name!r}", cleared=count, name=name)
         return
     chosen = kept.runs()
     if not chosen:

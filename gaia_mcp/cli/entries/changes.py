@@ -45,10 +45,8 @@ class Saved(NamedTuple):
     presented: str
 
 
-def changed_entry(
-    name: str, before: Any, words: list[str], url: str | None, unset: list[str]
-) -> tuple[dict[str, Any], bool]:
-    """The entry without the members that are unset, and with its new command or URL; whether that is a command.
+def changed_entry(name: str, before: Any, words: list[str], url: str | None, unset: list[str]) -> dict[str, Any]:
+    """The entry without the members that are unset, and with its new command or URL.
 
     Raises `UsageError`, and `EntryError` for an entry that is not an object.
     """
@@ -56,7 +54,7 @@ def changed_entry(
         raise UsageError("a command and --url exclude each other", hint=f"see: {to_type('show', name)}")
     if not isinstance(before, dict):
         read_entry(name, before)  # Raises.
-    after = deepcopy(before)
+    after: dict[str, Any] = deepcopy(before)
     for key in unset:
         _unset(name, after, key)
     if words:
@@ -67,7 +65,7 @@ def changed_entry(
         if "url" not in after:
             after = {key: value for key, value in after.items() if key not in BY_COMMAND}
         after["url"] = url
-    return after, bool(words)
+    return after
 
 
 def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *, no_check: bool) -> Saved:
