@@ -32,6 +32,7 @@ from gaia_mcp.protocol.pagination import Pages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_mcp.client.conversation.conversation import Conversation
     from gaia_mcp.client.transports.base import MCPTransport, OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
@@ -197,9 +198,9 @@ class ClientEngine:
             if "tools" in changes:
                 self._tools = None
             if self._tools is None or refresh:
-                self._ready(deadline)
+                conversation = self._ready(deadline)
                 changes.discard("tools")
-                self._channels.conversation.watch_lists(deadline)
+                conversation.watch_lists(deadline)
                 definitions = list(self.items("tools/list", deadline))
                 self._tools, problems = read_tools(definitions)
                 self.tool_problems.extend(problems)
@@ -273,8 +274,7 @@ class ClientEngine:
         deadline = deadline or self.deadline()
         asking = params
         for attempt in range(1, MAX_ROUND_TRIPS + 1):
-            self._ready(deadline)
-            result = self._channels.conversation.request(method, asking, deadline, on_progress=on_progress)
+            result = self._ready(deadline).request(method, asking, deadline, on_progress=on_progress)
             wanted = input_required(result)
             if wanted is None:
                 return result
@@ -298,14 +298,14 @@ class ClientEngine:
     def want_logs(self, level: str, deadline: Deadline | None = None) -> None:
         """Ask the server for its log messages from `level` upwards; they go to the host."""
         deadline = deadline or self.deadline()
-        self._ready(deadline)
-        self._channels.conversation.want_logs(level, deadline)
+        self._ready(deadline).want_logs(level, deadline)
 
-    def _ready(self, deadline: Deadline) -> None:
+    def _ready(self, deadline: Deadline) -> Conversation:
+        """The conversation, once it is open. Raises as `open` does."""
         if self._tellers:
             self._refuse_listener()
         if self._channels.is_open:
-            return
+            return self._channels.conversation
         disconnects = self._disconnects
         if not self._wanted or not self._channels.reconnects:
             raise NotConnectedError(self.name)
@@ -314,6 +314,7 @@ class ClientEngine:
             if not self._channels.is_open:
                 logger.info("MCP server %r is gone; connecting again", self.name)
                 self._open(deadline, disconnects)
+            return self._channels.conversation
 
     @contextmanager
     def _alone(self, deadline: Deadline) -> Iterator[None]:

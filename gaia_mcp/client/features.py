@@ -176,8 +176,7 @@ class FeaturesClient(ClientEngine):
         """End the subscription. Raises as `open` does."""
         deadline = deadline or self.deadline()
         self._subscribed.pop(uri, None)
-        self._ready(deadline)
-        self._channels.conversation.unsubscribe(uri, deadline)
+        self._ready(deadline).unsubscribe(uri, deadline)
 
     def _subscribe_again(self, uri: str, deadline: Deadline) -> None:
         try:

@@ -38,16 +38,3 @@ class Observer(Protocol):
 
     def logged(self, server: str, level: str, data: Any) -> None:
         """A log message of a server."""
-
-
-class Silent(Observer):
-    """An observer that shows nothing, for a front that no person watches."""
-
-    debug = False
-
-    def __init__(self, command: str) -> None:
-        self._command = command
-
-    @property
-    def command(self) -> str:
-        return self._command

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 SERVERS = Path(__file__).parent.parent / "servers"
 
 
+class Quiet(Observer):
+    """Shows nothing."""
+
+    command = "test"
+    debug = False
+
+
+QUIET = Quiet()
+
+
 class Noting(Observer):
     """Notes what it is told."""
 

@@ -11,16 +11,13 @@ import pytest
 
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError, ServerExitedError
-from gaia_mcp.session.observer import Silent
 from gaia_mcp.session.parallel import ask_all, use_all
-from tests.session.conftest import Noting
+from tests.session.conftest import QUIET, Noting
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from gaia_mcp.session.session import Session
     from tests.session.conftest import Entries
-
-QUIET = Silent("test")
 
 
 def names(session: Session) -> list[str]:

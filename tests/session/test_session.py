@@ -19,10 +19,9 @@ from gaia_mcp.errors import (
     VariableUnsetError,
 )
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.session.observer import Silent
 from gaia_mcp.session.prestart import prestarted
 from gaia_mcp.session.session import Session, connected
-from tests.session.conftest import Noting
+from tests.session.conftest import QUIET, Noting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from tests.session.conftest import Entries
 
     Change = ListChanged | ResourceUpdated | SubscriptionEnded
-
-QUIET = Silent("test")
 
 
 def texts(result: dict[str, Any]) -> list[str]:
