@@ -185,8 +185,8 @@ class ClientConnection(Connection):
             self._stop_watching()
         elif response.id in self._subscriptions:
             self._end_subscription(method, response)
-        elif isinstance(response, Result) and "resultType" in response.result:
-            self._receive_typed(method, response)
+        elif isinstance(response, Result):
+            self._receive_result(method, response)
         else:
             super()._receive_response(method, response)
 
@@ -200,8 +200,10 @@ class ClientConnection(Connection):
             del self._subscriptions[response.id]
             super()._receive_response(method, response)
 
-    def _receive_typed(self, method: str, response: Result) -> None:
-        if self._meta is None:
+    def _receive_result(self, method: str, response: Result) -> None:
+        if "resultType" not in response.result:
+            self._events.append(response)
+        elif self._meta is None:
             # Before 2026-07-28 the member has no meaning; readers of the result need not know that.
             bare = {key: value for key, value in response.result.items() if key != "resultType"}
             self._events.append(Result(response.id, bare))
