@@ -100,11 +100,12 @@ def _read_target(name: str, config: dict[str, Any]) -> Target:
     if "url" in config:
         return _read_remote(name, config)
     if "command" not in config and ("handler" in config or "agent" in config):
-        from gaia_mcp.config.targets import Loaded
+        from gaia_mcp.config.targets import Agent, Handler
 
+        kind = Handler if "handler" in config else Agent
+        name = config[kind.transport]
         # What it names is for the version to judge that can load it.
-        key = "handler" if "handler" in config else "agent"
-        return Loaded(key, config[key] if isinstance(config[key], str) else "")
+        return kind(name if isinstance(name, str) else "")
     command = config.get("command")
     if not _is_system_text(command) or not command.strip():
         raise EntryError(name, "config must include 'command', a string that is not empty (or 'url')")

@@ -6,7 +6,8 @@ connecting: a transport is made of a target elsewhere, and a kind that cannot be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
 from gaia_mcp.config.expansion import expanded
@@ -65,18 +66,17 @@ class Remote(NamedTuple):
         return [self.transport, self.url, sorted(self.headers)]
 
 
-class Loaded(NamedTuple):
-    """Code that is loaded into this process: by its `transport` an "agent" that is served, or a "handler", a plug-in
-    that talks to a server in its own way. The name is empty where the entry does not give it as a string.
-    """
+@dataclass(frozen=True)
+class _Loaded:
+    """Code that is loaded into this process; `name` is empty where the entry does not give it as a string."""
 
-    transport: str
+    transport: ClassVar[str]
     name: str
 
-    def resolved(self, server: str, environ: Mapping[str, str]) -> Loaded:
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Self:
         """The name with its variables expanded. Raises `VariableUnsetError`."""
         name = expanded(self.name, environ, server=server, field=self.transport)
-        return self._replace(name=with_home(name))
+        return replace(self, name=with_home(name))
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
@@ -95,4 +95,16 @@ class Loaded(NamedTuple):
         return [self.transport, self.name]
 
 
-Target = Command | Remote | Loaded
+class Handler(_Loaded):
+    """A plug-in that talks to a server in its own way."""
+
+    transport = "handler"
+
+
+class Agent(_Loaded):
+    """An agent that is served in this process."""
+
+    transport = "agent"
+
+
+Target = Command | Remote | Handler | Agent

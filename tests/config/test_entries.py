@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.targets import Loaded, Remote
+from gaia_mcp.config.targets import Agent, Handler, Remote
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import EntryError, VariableUnsetError
 
@@ -71,14 +71,14 @@ def test_a_url_may_be_a_reference(url: str) -> None:
     assert read_entry("web", {"url": url}).target == Remote(url, {})
 
 
-@pytest.mark.parametrize("kind", ["handler", "agent"])
-def test_a_handler_or_an_agent_is_kept(kind: str) -> None:
+@pytest.mark.parametrize("target", [Handler, Agent])
+def test_a_handler_or_an_agent_is_kept(target: type[Handler | Agent]) -> None:
     """Ours: what it names is judged by the version that can load it."""
+    kind = target.transport
     entry = read_entry("x", {kind: "module:Class", "timeout": 5})
-    assert isinstance(entry.target, Loaded)
-    assert entry.target == Loaded(kind, "module:Class")
+    assert entry.target == target("module:Class")
     assert (entry.transport, entry.timeout) == (kind, 5)
-    assert read_entry("x", {kind: {"odd": 1}}).target == Loaded(kind, "")
+    assert read_entry("x", {kind: {"odd": 1}}).target == target("")
     assert read_entry("x", {kind: "module:Class", "command": "npx"}).transport == "stdio"
     assert read_entry("x", {kind: "module:Class", "url": "http://h"}).transport == "http"
 
