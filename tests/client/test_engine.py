@@ -18,6 +18,7 @@ from gaia_mcp.errors import (
     CallCancelledError,
     CancelledError,
     DeadlineError,
+    LocalProtocolError,
     NotConnectedError,
     PeerError,
     ProtocolError,
@@ -28,12 +29,13 @@ from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.protocol.pagination import MAX_PAGES
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import text_of
-from tests.client.eras import ERAS, URI
+from tests.client.eras import ERAS, URI, changed, updated
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, error, in_thread
+from tests.client.transports.talk import Message, error, in_thread, result
 from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.client.conftest import Started
@@ -523,6 +525,26 @@ def test_logs_reach_the_host(start_server: Started) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
+def test_a_call_that_was_cancelled_before_it_began_ends_at_once(start_server: Started, era: str) -> None:
+    """Ours: the deadline has passed, for every request that it is given to."""
+    client = start_server("offers", era)
+    deadline = client.deadline()
+    deadline.cancel()
+    deadline.cancel()
+
+    for ask in (
+        lambda: client.call("hang", {}, deadline),
+        lambda: client.read_resource("file:///a", deadline),
+        lambda: client.list_prompts(deadline),
+        lambda: client.subscribe_resource("file:///a", deadline),
+    ):
+        with pytest.raises(CancelledError):
+            ask()
+
+    assert client.call("list", {})["content"][0]["text"] == ""
+
+
+@pytest.mark.parametrize("era", ERAS)
 def test_cancelling_what_is_done_changes_nothing(start_server: Started, era: str) -> None:
     """Ours."""
     client = start_server("offers", era)
@@ -640,6 +662,95 @@ def test_a_call_that_waits_for_another_thread_can_be_cancelled(start_server: Sta
         over.set()
         thread.join()
         timer.join()
+
+
+# Listeners.
+
+
+ASKING = pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.read_resource("x://"),
+        lambda client: client.list_prompts(),
+        lambda client: client.fetch_tools(),
+        lambda client: client.find_tool("x"),
+        lambda client: client.call("x", {}),
+        lambda client: client.check_alive(),
+        lambda client: client.set_log_level("info"),
+        lambda client: client.subscribe_resource("x://"),
+        lambda client: client.unsubscribe_resource(URI),
+    ],
+)
+
+
+@ASKING
+def test_a_listener_that_asks_the_same_client_is_refused_at_once(
+    start_talk: StartTalk, ask: Callable[[MCPClient], Any]
+) -> None:
+    """Ours: it is called where responses are read. Also while another thread asks for the tools."""
+    client, conversation = start_talk(lambda _: None)
+    thread, tools = in_thread(client.fetch_tools)
+    wait_until(lambda: "tools/list" in conversation.methods())
+    refused: list[Exception] = []
+
+    def listener(_: str) -> None:
+        try:
+            ask(client)
+        except LocalProtocolError as problem:
+            refused.append(problem)
+
+    client.on_list_changed = client.on_resource_updated = listener
+    before = conversation.methods()
+    conversation.arrives(changed("prompts"))
+    conversation.arrives(updated(URI))
+
+    assert len(refused) == 2
+    assert conversation.methods() == before
+    asked = next(message for message in conversation.sent if message["method"] == "tools/list")
+    conversation.arrives(result(asked, {"tools": []}))
+    thread.join(5)
+    assert tools == [[]]
+
+
+@ASKING
+@pytest.mark.parametrize("era", ERAS)
+def test_a_listener_that_asks_where_the_server_is_connected_to_again_is_refused_too(
+    start_server: Started, era: str, ask: Callable[[MCPClient], Any]
+) -> None:
+    """Ours: the same wherever it is called."""
+    client = start_server("offers", era)
+    refused: list[Exception] = []
+
+    def listener(_: str) -> None:
+        try:
+            ask(client)
+        except LocalProtocolError as problem:
+            refused.append(problem)
+
+    client.subscribe_resource(URI)
+    client.on_resource_updated = listener
+    with pytest.raises(ServerExitedError):
+        client.call("die", {})
+
+    assert client.call("list", {})["content"][0]["text"] == URI
+    assert len(refused) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_listener_may_have_another_thread_ask(start_server: Started, era: str) -> None:
+    """Ours: that is what the refusal advises."""
+    client = start_server("offers", era)
+    read: list[Any] = []
+
+    def listener(uri: str) -> None:
+        threading.Thread(target=lambda: read.append(client.read_resource(uri))).start()
+
+    client.on_resource_updated = listener
+    client.subscribe_resource(URI)
+    client.call("touch", {})
+
+    wait_until(lambda: read)
+    assert read[0]["contents"] == [{"uri": URI, "text": "hello"}]
 
 
 # Requests of the server.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,6 @@ from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.features import Completion
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
-    CancelledError,
     ConnectionLostError,
     DeadlineError,
     LocalProtocolError,
@@ -36,7 +34,7 @@ from tests.client.eras import (
     usual,
 )
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, Talk, error, in_thread, result
+from tests.client.transports.talk import Message, Talk, error, result
 from tests.protocol.test_wire_types import SAMPLED, is_notification, is_request
 from tests.waiting import wait_until
 
@@ -518,92 +516,6 @@ def test_a_listener_that_fails_does_not_end_the_call_that_connects_again(
     assert any(record.exc_info for record in caplog.records)
 
 
-ASKING = pytest.mark.parametrize(
-    "ask",
-    [
-        lambda client: client.read_resource("x://"),
-        lambda client: client.list_prompts(),
-        lambda client: client.fetch_tools(),
-        lambda client: client.find_tool("x"),
-        lambda client: client.call("x", {}),
-        lambda client: client.check_alive(),
-        lambda client: client.set_log_level("info"),
-        lambda client: client.subscribe_resource("x://"),
-        lambda client: client.unsubscribe_resource(URI),
-    ],
-)
-
-
-@ASKING
-def test_a_listener_that_asks_the_same_client_is_refused_at_once(
-    start_talk: StartTalk, ask: Callable[[MCPClient], Any]
-) -> None:
-    """Ours: it is called where responses are read. Also while another thread asks for the tools."""
-    client, conversation = start_talk(lambda _: None)
-    thread, tools = in_thread(client.fetch_tools)
-    wait_until(lambda: "tools/list" in conversation.methods())
-    refused: list[Exception] = []
-
-    def listener(_: str) -> None:
-        try:
-            ask(client)
-        except LocalProtocolError as problem:
-            refused.append(problem)
-
-    client.on_list_changed = client.on_resource_updated = listener
-    before = conversation.methods()
-    conversation.arrives(changed("prompts"))
-    conversation.arrives(updated(URI))
-
-    assert len(refused) == 2
-    assert conversation.methods() == before
-    asked = next(message for message in conversation.sent if message["method"] == "tools/list")
-    conversation.arrives(result(asked, {"tools": []}))
-    thread.join(5)
-    assert tools == [[]]
-
-
-@ASKING
-@pytest.mark.parametrize("era", ERAS)
-def test_a_listener_that_asks_where_the_server_is_connected_to_again_is_refused_too(
-    start_server: Started, era: str, ask: Callable[[MCPClient], Any]
-) -> None:
-    """Ours: the same wherever it is called."""
-    client = start_server("offers", era)
-    refused: list[Exception] = []
-
-    def listener(_: str) -> None:
-        try:
-            ask(client)
-        except LocalProtocolError as problem:
-            refused.append(problem)
-
-    client.subscribe_resource(URI)
-    client.on_resource_updated = listener
-    with pytest.raises(ServerExitedError):
-        client.call("die", {})
-
-    assert client.call("list", {})["content"][0]["text"] == URI
-    assert len(refused) == 1
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_a_listener_may_have_another_thread_ask(start_server: Started, era: str) -> None:
-    """Ours: that is what the refusal advises."""
-    client = start_server("offers", era)
-    read: list[Any] = []
-
-    def listener(uri: str) -> None:
-        threading.Thread(target=lambda: read.append(client.read_resource(uri))).start()
-
-    client.on_resource_updated = listener
-    client.subscribe_resource(URI)
-    client.call("touch", {})
-
-    wait_until(lambda: read)
-    assert read[0]["contents"] == [{"uri": URI, "text": "hello"}]
-
-
 def test_changed_lists_are_heard_by_who_listens_from_the_start(start_talk: StartTalk) -> None:
     """Ours: the same in both eras, though only the older one announces them unasked."""
     heard: list[str] = []
@@ -634,29 +546,6 @@ def test_changed_lists_are_heard_by_who_has_asked_for_one(start_talk: StartTalk)
 
     first = ["subscriptions/listen"] if is_stateless(client) else []
     assert conversation.methods() == [*first, "prompts/list", "prompts/list"]
-
-
-# Cancelling.
-
-
-@pytest.mark.parametrize("era", ERAS)
-def test_a_call_that_was_cancelled_before_it_began_ends_at_once(start_server: Started, era: str) -> None:
-    """Ours: the deadline has passed, for every request that it is given to."""
-    client = start_server("offers", era)
-    deadline = client.deadline()
-    deadline.cancel()
-    deadline.cancel()
-
-    for ask in (
-        lambda: client.call("hang", {}, deadline),
-        lambda: client.read_resource("file:///a", deadline),
-        lambda: client.list_prompts(deadline),
-        lambda: client.subscribe_resource("file:///a", deadline),
-    ):
-        with pytest.raises(CancelledError):
-            ask()
-
-    assert client.call("list", {})["content"][0]["text"] == ""
 
 
 # As the official SDK reads it.

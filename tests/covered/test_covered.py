@@ -1,25 +1,55 @@
-"""The proof that modules are covered: what it says of gaps, and that its table is about modules that exist."""
+"""The proof that modules are covered: what it counts, and what it reports."""
 
 from __future__ import annotations
 
-from tests.covered.__main__ import INCOMPLETE, PACKAGE, PACKAGES, own_tests, problems
+import subprocess
+import sys
+from typing import TYPE_CHECKING
 
+import pytest
 
-def test_the_table_names_modules_that_exist() -> None:
-    """Ours: it must not excuse what has gone."""
-    assert [name for name in INCOMPLETE if not (PACKAGE / name).is_file()] == []
-    assert {name.partition("/")[0] for name in INCOMPLETE} <= set(PACKAGES)
+from tests.covered import __main__ as covered
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULE = "def double(number):\n    if number:\n        return 2 * number\n    return 0\n"
+IN_PROCESS = """
+import subprocess, sys
+from gaia_mcp.small.{other} import double
+
+def test_here():
+    assert double(1) == 2
+
+def test_there():
+    program = "import os; from gaia_mcp.small.{own} import double; double(0); double(1); os._exit(0)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+"""
 
 
 def test_a_module_has_the_test_file_of_its_name() -> None:
     """Ours: tests mirror the package."""
-    assert own_tests(PACKAGE / "client" / "transports" / "base.py") == "tests/client/transports/test_base.py"
+    module = covered.PACKAGE / "client" / "transports" / "base.py"
+
+    assert covered.own_tests(module) == "tests/client/transports/test_base.py"
 
 
-def test_a_gap_is_a_problem_unless_the_table_names_the_module() -> None:
-    """Ours: and a module without a gap is a problem if the table does name it, for that table only shrinks."""
-    found = {"server/agent.py": ["3", "4->5"]}
+@pytest.mark.story
+def test_only_its_own_test_file_counts_for_a_module_also_in_processes(tmp_path: Path) -> None:
+    """Ours: what another file covers stays covered by chance only."""
+    package, tests = tmp_path / "gaia_mcp" / "small", tmp_path / "tests" / "small"
+    package.mkdir(parents=True)
+    tests.mkdir(parents=True)
+    (tmp_path / "gaia_mcp" / "__init__.py").touch()
+    for module in ("one", "two"):
+        (package / f"{module}.py").write_text(MODULE)
+    (tests / "test_one.py").write_text(IN_PROCESS.format(own="one", other="two"))
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
 
-    assert problems("server", found, []) == ["server/agent.py: its own tests leave out 3, 4->5"]
-    assert problems("server", found, ["server/agent.py", "client/tool.py"]) == []
-    assert problems("server", {}, ["server/agent.py"]) == ["server/agent.py: is complete, so take it out of the table"]
+    done = subprocess.run(
+        [sys.executable, covered.__file__, "small"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert "2 passed" in done.stdout
+    assert done.stdout.splitlines()[-1] == "small/two.py: its own tests leave out 2, 3, 4, 2->3, 2->4"
+    assert (done.returncode, done.stderr) == (1, "")

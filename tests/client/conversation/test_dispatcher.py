@@ -166,6 +166,17 @@ def test_a_caller_that_is_cancelled_is_woken_at_once() -> None:
     assert talk.methods() == ["tools/list", "notifications/cancelled"]
 
 
+def test_nothing_is_sent_for_a_caller_that_has_been_cancelled() -> None:
+    """Ours: the server need not hear of it at all."""
+    talk, deadline = opened(), Deadline(5)
+    deadline.cancel()
+
+    with pytest.raises(CancelledError):
+        talk.request("tools/list", None, deadline)
+
+    assert talk.sent == []
+
+
 def test_a_caller_that_opens_a_conversation_can_be_cancelled() -> None:
     """Ours: also while the probe has a shorter time of its own."""
     deadline = Deadline(10, clock=lambda: 0.0)

@@ -23,6 +23,7 @@ from gaia_mcp.errors import (
     SpawnError,
 )
 from gaia_mcp.protocol.connection import Outgoing
+from tests.client.transports.stdio.test_child import SlowToStart
 from tests.client.transports.talk import in_thread
 from tests.waiting import wait_until
 
@@ -134,11 +135,12 @@ def test_a_program_that_cannot_be_started_is_reported() -> None:
 
 def test_a_start_that_takes_too_long_is_reported(nothing_left: dict[str, str]) -> None:
     """Ours: a file system may hang."""
-    child = Child("calc", sys.executable, ["-c", ECHO], environment={**os.environ, **nothing_left}, cwd=None)
+    child = SlowToStart("calc", sys.executable, ["-c", ECHO], environment={**os.environ, **nothing_left}, cwd=None)
     late = StdioChannel("calc", child)
 
     with pytest.raises(DeadlineError, match="at its start"):
-        late.start(Heard(), Deadline(0))
+        late.start(Heard(), Deadline(0.05))
+    child.may_spawn.set()
     late.close(0.3)
 
     assert child.stop() is late.stopped
