@@ -1,7 +1,7 @@
 """The command line as plain data, and one parser for it, for what must be quick: neither loads Typer.
 
 Typer defines the commands, and parses the line of a command that runs. Two things cannot wait the 60 ms that loading it
-takes: a TAB, and the start of the server that a `call` needs. Both read `table`, which `gaia mcp generate` writes from
-the Typer commands, through `parsing`. A test compares the table with the commands byte for byte, others compare what
-the two parsers make of the same lines.
+takes: a TAB, and the start of the server that a `call` needs. Both read `table.json`, which `gaia mcp generate` writes
+from the Typer commands, through `parsing`. A test compares the table with the commands byte for byte, others compare
+what the two parsers make of the same lines.
 """

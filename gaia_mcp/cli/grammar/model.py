@@ -3,11 +3,9 @@
 Annotations are evaluated here: those of a named tuple would be compiled one by one, which takes 2 ms of every TAB.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import NamedTuple
-
-_NONE: Mapping[str, "Command"] = MappingProxyType({})
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 
 class Argument(NamedTuple):
@@ -17,7 +15,7 @@ class Argument(NamedTuple):
     """
 
     parameter: str
-    completers: tuple[str, ...] = ()
+    completers: Sequence[str] = ()
     is_required: bool = False
     takes_many: bool = False
 
@@ -28,14 +26,14 @@ class Option(NamedTuple):
     """
 
     parameter: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     help: str
     metavar: str = ""
-    completers: tuple[str, ...] = ()
+    completers: Sequence[str] = ()
     is_repeatable: bool = False
     is_required: bool = False
     is_eager: bool = False
-    bounds: tuple[float, float] | None = None
+    bounds: Sequence[float] | None = None
 
     def accepts(self, value: str) -> bool:
         """Whether `value` is a number within the bounds, if there are any."""
@@ -47,11 +45,30 @@ class Option(NamedTuple):
             return False
 
 
-class Command(NamedTuple):
-    """A command, or a group of `commands`. One that is not listed is in no help and completed by no TAB."""
+class Command:
+    """A command, or a group of `commands`, read from its `part` of the table as far as it is asked for; `options` are
+    those of all commands, by name.
 
-    summary: str
-    arguments: tuple[Argument, ...] = ()
-    options: tuple[Option, ...] = ()
-    commands: Mapping[str, "Command"] = _NONE
-    is_listed: bool = True
+    One that is not listed is in no help and completed by no TAB.
+    """
+
+    def __init__(self, part: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        self._part = part
+        self._options = options
+        self.summary: str = part["summary"]
+        self.is_listed: bool = part["is_listed"]
+
+    @cached_property
+    def arguments(self) -> list[Argument]:
+        """Its positional arguments."""
+        return [Argument(**each) for each in self._part["arguments"]]
+
+    @cached_property
+    def options(self) -> list[Option]:
+        """Its options."""
+        return [Option(**self._options[name]) for name in self._part["options"]]
+
+    @cached_property
+    def commands(self) -> "dict[str, Command]":
+        """The commands of a group, by name."""
+        return {name: Command(part, self._options) for name, part in self._part["commands"].items()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gaia_mcp.cli.grammar.model import Argument, Option
 
-_UNKNOWN = Command("")
+_UNKNOWN = Command({"summary": "", "is_listed": False, "arguments": [], "options": [], "commands": {}}, {})
 
 
 def parse_line(words: Iterable[str], command: Command = PROGRAM) -> ParsedLine:

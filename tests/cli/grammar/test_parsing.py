@@ -111,7 +111,7 @@ def test_an_unfinished_line_is_parsed_as_far_as_it_goes() -> None:
 
     assert line.values == {"target": "demo", "as_json": True, "words": ["greet"]}
     assert line.awaited is not None
-    assert line.awaited.names == ("--args",)
+    assert line.awaited.names == ["--args"]
     assert not line.is_valid
     line.take("{}")
     assert line.values["args"] == "{}"
