@@ -6,7 +6,6 @@ For files and for what is typed. Messages are read by `protocol.jsonrpc`, which 
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -118,6 +117,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
+    import math  # Few texts have such numbers, and a TAB is to start as fast as it can.
+
     value = float(text)
     if not math.isfinite(value):
         raise JSONTextError(f"{text} is not a number in JSON")

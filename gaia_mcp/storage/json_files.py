@@ -5,6 +5,7 @@ A file that cannot be read is never written.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,9 @@ def read_object(path: Path) -> dict[str, Any] | None:
 
 def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     """The JSON object in `data`, the content of the file `path`. Raises as `read_object` does."""
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as cause:
         line, column = place_in(data.decode("latin-1"), cause.start)
         raise ConfigFileError(path, "not UTF-8", line=line, column=column, hint="save it as UTF-8") from cause

@@ -6,7 +6,6 @@ text that looks like a number is a number only for a parameter that is one.
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +115,7 @@ def _as_number(text: str) -> Any:
     if not re.match(_NUMBER, text):
         return _NOT
     number = float(text)
-    return number if math.isfinite(number) else _NOT
+    return number if abs(number) < float("inf") else _NOT
 
 
 def _types(part: dict[str, Any]) -> list[str]:
