@@ -49,12 +49,19 @@ class CustomTransport(ChannelTransport):
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:  # noqa: ARG002
         with self._alone(deadline):
+            # A transport that does not connect has nothing to disconnect.
+            self._conversation = None
             self._conversation = self._new_conversation(is_connected=False)
             return self._conversation.negotiate(deadline)
 
-    def _stop(self, grace_seconds: float | None) -> None:  # noqa: ARG002
+    def disconnect(self, grace_seconds: float | None = None) -> None:  # noqa: ARG002
+        # Also without a conversation: it may have been connected already.
         self._transport.disconnect()
         self._conversation = None
+
+    def _stop(self, grace_seconds: float | None) -> None:
+        if self._conversation is not None:
+            self.disconnect(grace_seconds)
 
     def _new_conversation(self, *, is_connected: bool) -> Conversation:
         channel = CustomChannel(self.name, self._transport, is_connected=is_connected)

@@ -178,6 +178,22 @@ def test_a_transport_that_does_not_connect_is_an_error() -> None:
     assert transport.sent == []
 
 
+@pytest.mark.parametrize("problem", [None, OSError("no route")])
+def test_a_transport_that_has_not_connected_is_not_disconnected(problem: OSError | None) -> None:
+    """Ours: its `disconnect` may rely on what only a successful `connect` sets."""
+
+    class Unconnected(OwnTransport):
+        def connect(self) -> bool:
+            if problem is not None:
+                raise problem
+            return False
+
+        def disconnect(self) -> None:
+            raise AttributeError("'NoneType' object has no attribute 'terminate'")
+
+    assert MCPClient("own", Unconnected()).connect() is False
+
+
 @pytest.mark.parametrize(
     "response",
     [
