@@ -12,6 +12,7 @@ from gaia_mcp.protocol.connection import Connection, Outgoing
 from gaia_mcp.protocol.envelope import LOG_LEVEL_KEY, SUBSCRIPTION_KEY, meta_of, with_meta
 from gaia_mcp.protocol.events import (
     Cancelled,
+    ErrorResponse,
     ListChanged,
     Opened,
     Peer,
@@ -188,7 +189,7 @@ class ClientConnection(Connection):
         elif isinstance(response, Result):
             self._receive_result(method, response)
         else:
-            super()._receive_response(method, response)
+            self._receive_error(method, response)
 
     def _end_subscription(self, method: str, response: Result | Error) -> None:
         assert response.id is not None  # noqa: S101 (looked up by it)
@@ -198,7 +199,7 @@ class ClientConnection(Connection):
             self._receive_invalid_response(response.id, "ended a subscription that it had not acknowledged")
         else:
             del self._subscriptions[response.id]
-            super()._receive_response(method, response)
+            self._receive_error(method, response)
 
     def _receive_result(self, method: str, response: Result) -> None:
         if "resultType" not in response.result:
@@ -211,6 +212,10 @@ class ClientConnection(Connection):
             self._receive_invalid_response(response.id, problem)
         else:
             self._events.append(response)
+
+    def _receive_error(self, method: str, error: Error) -> None:
+        assert error.id is not None  # noqa: S101 (looked up by it)
+        self._events.append(ErrorResponse(error.id, method, error.code, error.message, error.data))
 
     def _match_without_id(self, error: Error) -> RequestId | None:
         # Servers read in order: this is about the probe, which was sent before all that is pending now.

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.events import (
     Discarded,
-    ErrorResponse,
     Event,
     InvalidResponse,
     ListChanged,
@@ -138,11 +137,7 @@ class Connection:
 
     def _receive_response(self, method: str, response: Result | Error) -> None:
         """A response to one of our own requests, of this method."""
-        if isinstance(response, Result):
-            self._events.append(response)
-        else:
-            assert response.id is not None  # noqa: S101 (looked up by it)
-            self._events.append(ErrorResponse(response.id, method, response.code, response.message, response.data))
+        raise NotImplementedError
 
     # What all share.
 

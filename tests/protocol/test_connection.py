@@ -62,6 +62,8 @@ def test_a_connection_without_a_role_decides_nothing() -> None:
     with pytest.raises(NotImplementedError):
         connection._accepts_batches()
     with pytest.raises(NotImplementedError):
+        connection._receive_response("ping", Result(1, {}))
+    with pytest.raises(NotImplementedError):
         connection._receive_request(Request(1, "ping", {}))
     with pytest.raises(NotImplementedError):
         connection._receive_notification(Notification("notifications/x", {}))
