@@ -136,6 +136,11 @@ class Dispatcher:
                     self._channel.abandon(one)
                 else:
                     self._channel.send(one, deadline, stage)
+            except ConnectionLostError:
+                if self.lost is None:
+                    raise
+                # With what the server wrote that is not MCP, which only the host knows.
+                raise self.why_lost(stage) from None
             except UnencodableError as cause:
                 # The caller's mistake: with `tool` that of its arguments.
                 problem = f"cannot be written as JSON: {cause}"

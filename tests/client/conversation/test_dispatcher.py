@@ -128,6 +128,32 @@ def test_what_is_no_json_is_not_sent(value: Any) -> None:
     talk.check_alive(Deadline(5))
 
 
+def test_an_end_that_sending_meets_is_reported_as_one_that_reading_met() -> None:
+    """Ours: in the same words, with what the server wrote that is not MCP."""
+    talk = opened()
+
+    def ends(_: Message) -> list[Message]:
+        talk.channels[0].end(lambda stage: ServerExitedError("server", stage, 3))
+        raise ServerExitedError("server", "as sending met it", 3)
+
+    talk.script = ends
+    with pytest.raises(ServerExitedError) as caught:
+        talk.request("tools/list", None, Deadline(5))
+
+    assert caught.value.stage == "tools/list"
+
+
+def test_an_end_of_one_request_alone_is_reported_as_it_was_met() -> None:
+    """Ours: a channel may have a stream for each request."""
+    talk = opened()
+    talk.fails = ServerExitedError("server", "as sending met it", 3)
+
+    with pytest.raises(ServerExitedError) as caught:
+        talk.request("tools/list", None, Deadline(5))
+
+    assert caught.value.stage == "as sending met it"
+
+
 def test_nothing_is_sent_of_our_own_accord_on_a_channel_that_ended() -> None:
     """Ours."""
     talk = opened()
