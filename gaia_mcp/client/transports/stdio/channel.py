@@ -192,9 +192,10 @@ class StdioChannel(Channel):
         if self.child.is_closing:
             return NotConnectedError(self.name)
         error = self.why_lost(stage)
-        if self._reader is not None and self._reader is not threading.current_thread():
+        if self._reader is not threading.current_thread() and not self.child.is_running():
+            assert self._reader is not None  # noqa: S101 (nothing is sent before the start)
             # What it has written before its end is still to be read, and may tell the reason.
-            self._reader.join(EXIT_STATUS_SECONDS if not self.child.is_running() else 0)
+            self._reader.join(EXIT_STATUS_SECONDS)
         if not self._has_ended and isinstance(error, ServerExitedError) and error.returncode is None:
             error = ServerExitedError(
                 self.name,

@@ -173,6 +173,38 @@ def test_a_server_that_runs_and_no_longer_reads_is_told_so(channel: OpenChannel)
     assert heard.ends == [caught.value]
 
 
+class Responding(Heard):
+    """Sends a message for each that arrives, on the thread that reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.channel: StdioChannel | None = None
+        self.raised: list[MCPError] = []
+
+    def receive(self, record: bytes, about: RequestId | None = None) -> None:
+        super().receive(record, about)
+        assert self.channel is not None
+        try:
+            self.channel.send(PING, Deadline(5), "ping")
+        except MCPError as error:
+            self.raised.append(error)
+
+
+def test_the_thread_that_reads_may_meet_an_end_by_sending(nothing_left: dict[str, str]) -> None:
+    """Ours: it cannot wait for itself to read what is left."""
+    program = "import os, time; os.close(0); print('{}', flush=True); time.sleep(60)"
+    child = Child("calc", sys.executable, ["-c", program], environment={**os.environ, **nothing_left}, cwd=None)
+    heard = Responding()
+    heard.channel = StdioChannel("calc", child)
+    heard.channel.start(heard, Deadline(20))
+    wait_until(lambda: heard.ends)
+    heard.channel.close(0.3)
+
+    assert heard.records == [b"{}"]
+    assert isinstance(heard.raised[0], ServerExitedError)
+    assert "no longer reads its input" in heard.raised[0].message
+
+
 def test_a_server_that_has_exited_is_told_with_its_status(channel: OpenChannel) -> None:
     """Ours: that it does not read then goes without saying."""
     talk, heard = channel("import sys; sys.exit(3)")
