@@ -14,10 +14,28 @@ from gaia_mcp.deadline import Deadline
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
     from gaia_mcp.errors import MCPError
+    from gaia_mcp.protocol.jsonrpc import RequestId
 
 Message = dict[str, Any]
 # What a server says to a message: any number of messages.
 Script = Callable[[Message], list[Message]]
+
+
+class Heard:
+    """Keeps what a channel hands over."""
+
+    def __init__(self) -> None:
+        self.records: list[bytes] = []
+        self.ends: list[MCPError] = []
+
+    def receive(self, record: bytes, about: RequestId | None = None) -> None:
+        self.records.append(record)
+
+    def receive_message(self, value: Any, about: RequestId | None = None) -> None:
+        raise NotImplementedError
+
+    def channel_ended(self, error: MCPError) -> None:
+        self.ends.append(error)
 
 
 class Talk(ChannelTransport):

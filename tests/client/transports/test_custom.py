@@ -6,7 +6,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.client.transports.base import MCPTransport, Receiver
+from gaia_mcp.client.transports.base import MCPTransport
 from gaia_mcp.client.transports.custom import CustomChannel, CustomTransport
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
@@ -20,6 +20,7 @@ from gaia_mcp.errors import (
     VersionError,
 )
 from gaia_mcp.protocol.connection import Outgoing
+from tests.client.transports.talk import Heard
 
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.conversation import Conversation
@@ -406,7 +407,7 @@ def test_a_channel_over_it_sends_what_no_caller_waits_for_nowhere() -> None:
     """Ours: there is no request to cancel, and no server's request to answer."""
     transport = OwnTransport()
     channel = CustomChannel("own", transport)
-    channel.start(Mock(spec=Receiver), SOON)
+    channel.start(Heard(), SOON)
 
     channel.send_soon(Outgoing({"jsonrpc": "2.0", "method": "x"}))
     assert (transport.sent, channel.is_running()) == ([], True)

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from gaia_mcp.client.transports.base import UnencodableError
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError
+from gaia_mcp.errors import ConnectError, NotConnectedError
 from gaia_mcp.protocol.connection import Outgoing
+from tests.client.transports.talk import Heard
 
 PING = Outgoing({"jsonrpc": "2.0", "method": "ping"})
 RECORD = b'{"jsonrpc":"2.0","method":"ping"}\n'
-
-
-class Heard:
-    """Keeps what a channel hands over."""
-
-    def __init__(self) -> None:
-        self.records: list[bytes] = []
-        self.ends: list[str] = []
-
-    def receive(self, record: bytes, about: Any = None) -> None:
-        self.records.append(record)
-
-    def receive_message(self, value: Any, about: Any = None) -> None:
-        raise NotImplementedError
-
-    def channel_ended(self, error: MCPError) -> None:
-        self.ends.append(error.message)
 
 
 def test_records_pass_in_both_directions() -> None:
@@ -70,7 +52,7 @@ def test_each_caller_reads_what_it_waited_for_when_the_other_end_goes() -> None:
     channel.send_soon(PING)
 
     assert (channel.is_running(), channel.why_lost("x").message, sent) == (False, "gone x", [])
-    assert heard.ends[0] == "late before it was asked to"
+    assert heard.ends[0].message == "late before it was asked to"
 
 
 def test_closing_ends_it() -> None:

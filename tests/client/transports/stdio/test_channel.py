@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,7 +24,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.connection import Outgoing
 from tests.client.transports.stdio.test_child import SlowToStart
-from tests.client.transports.talk import in_thread
+from tests.client.transports.talk import Heard, in_thread
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -38,23 +38,6 @@ PING = Outgoing({"jsonrpc": "2.0", "method": "ping"})
 # More than a pipe holds.
 LONG = Outgoing({"jsonrpc": "2.0", "method": "x" * 1_000_000})
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
-
-
-class Heard:
-    """Keeps what a channel hands over."""
-
-    def __init__(self) -> None:
-        self.records: list[bytes] = []
-        self.ends: list[MCPError] = []
-
-    def receive(self, record: bytes, about: RequestId | None = None) -> None:
-        self.records.append(record)
-
-    def receive_message(self, value: Any, about: RequestId | None = None) -> None:
-        raise NotImplementedError
-
-    def channel_ended(self, error: MCPError) -> None:
-        self.ends.append(error)
 
 
 @pytest.fixture
