@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.cli.completion.sources import server_names
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import remark
 

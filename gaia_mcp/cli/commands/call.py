@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
-from gaia_mcp.cli.completion.sources import call_targets, call_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption, OutputOption
 from gaia_mcp.cli.status import ExitStatus
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import check_tools, check_words
+from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report

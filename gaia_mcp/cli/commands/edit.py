@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import entry_keys
+from gaia_mcp.cli.completion.completers import entry_keys
 from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import host_names
+from gaia_mcp.cli.completion.completers import host_names
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
 from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import prompt_names, prompt_words
+from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import resource_uris, template_words
+from gaia_mcp.cli.completion.completers import resource_uris, template_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
 
 if TYPE_CHECKING:

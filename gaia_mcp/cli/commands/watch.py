@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.sources import log_levels, resource_uris
+from gaia_mcp.cli.completion.completers import log_levels, resource_uris
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument, timeout_option
 from gaia_mcp.cli.screen.output import remark
 

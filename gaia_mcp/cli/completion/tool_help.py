@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
+from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
-from gaia_mcp.cli.completion.sources import known_tool
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.completion.answering import answered
+from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.context import CompletionContext
-from gaia_mcp.cli.completion.sources import call_targets, call_words
 from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.cli.conftest import BIN
 
@@ -169,7 +169,7 @@ def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
         "gaia_mcp.cli.program",
         "gaia_mcp.cli.completion",
         *(f"gaia_mcp.cli.completion.{each}" for each in ("answering", "candidate", "candidates", "context")),
-        *(f"gaia_mcp.cli.completion.{each}" for each in ("file_names", "shell_words", "sources")),
+        *(f"gaia_mcp.cli.completion.{each}" for each in ("completers", "file_names", "shell_words")),
         "gaia_mcp.cli.grammar",
         *(f"gaia_mcp.cli.grammar.{each}" for each in ("model", "parsing", "table")),
         "gaia_mcp.cli.screen",
