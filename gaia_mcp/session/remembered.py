@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 class Remembered:
-    """The lists of one server: "tools", "prompts" and "resources". What the server announces to be no longer true is
-    forgotten at once, and a list during which it changed is not remembered.
+    """The lists of one server: "tools", "prompts" and "resources". A list stays until a newer one is known, also after
+    the server has announced that it has changed: most of it is still true.
     """
 
     def __init__(self, cache: ServerCache) -> None:
@@ -28,9 +28,8 @@ class Remembered:
         self._changed.discard(kind)
 
     def keep(self, kind: str, items: Sequence[Any]) -> None:
-        """Remember the items of a list, unless it has changed since it was asked for."""
-        if kind not in self._changed:
-            self._cache.keep_seen([item for item in items if isinstance(item, dict)], kind)
+        """Remember the items of a list in place of those that were known."""
+        self._cache.keep_seen([item for item in items if isinstance(item, dict)], kind)
 
     def keep_new(self, tools: Sequence[Any]) -> None:
         """Remember the tools unless some are remembered already."""
@@ -38,11 +37,10 @@ class Remembered:
         if self._cache.seen() is None:
             self.keep("tools", tools)
 
-    def forget(self, kind: str) -> None:
+    def changed(self, kind: str) -> None:
         """The list is no longer what it was."""
         self._changed.add(kind)
         self._knew_tools |= kind == "tools" and self._cache.seen() is not None
-        self._cache.forget(kind)
 
     @property
     def lacks_tools(self) -> bool:

@@ -251,7 +251,7 @@ class Session:
         return found
 
     def _list_changed(self, kind: str) -> None:
-        self._remembered.forget(kind)
+        self._remembered.changed(kind)
         if self._on_change is not None:
             self._on_change(ListChanged(kind))
 

@@ -54,14 +54,26 @@ def test_an_announced_change_is_looked_at(gaia: Gaia, cache: Path, known: bool) 
     assert '"new1"' in (cache / "tools" / "list-changes.json").read_text()
 
 
-def test_what_is_no_longer_true_and_cannot_be_asked_for_is_forgotten(gaia: Gaia, cache: Path) -> None:
-    """Ours: better to know nothing."""
+def test_what_has_changed_and_cannot_be_asked_for_stays_known(gaia: Gaia, cache: Path) -> None:
+    """Ours: most of it is still true, and without it a TAB would complete nothing."""
     gaia.write({"x": entry_of("list-changes", env={"REFUSES": "1"})})
     assert gaia("tools").code == 0
 
     assert gaia("call", "x", "echo").code == 0
 
-    assert not (cache / "tools" / "x.json").exists()
+    assert '"echo"' in (cache / "tools" / "x.json").read_text()
+
+
+@pytest.mark.parametrize("command", [("read", "x://gone"), ("prompt", "nope")], ids=lambda command: command[0])
+def test_an_error_leaves_what_was_known(gaia: Gaia, command: tuple[str, str]) -> None:
+    """Ours: such a command asks for no list, and a server may announce new tools at any time."""
+    verb, *words = command
+    gaia.use("list-changes")
+    assert gaia("tools").code == 0
+
+    assert gaia(verb, "list-changes", *words).code in (6, 7)
+
+    assert "list-changes echo" in gaia("search", "echo").stdout
 
 
 def test_a_call_that_has_seen_all_tools_remembers_them(gaia: Gaia, cache: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is remembered of a server's lists, and when it is forgotten."""
+"""What is remembered of a server's lists, and how long."""
 
 from __future__ import annotations
 
@@ -33,17 +33,19 @@ def test_a_list_is_remembered_by_its_kind(cache: ServerCache) -> None:
     assert cache.seen("resources") is None
 
 
-def test_a_list_that_changes_while_it_is_asked_for_is_not_remembered(cache: ServerCache) -> None:
-    """Ours: what is remembered is true."""
+def test_what_was_known_stays_until_something_newer_is_known(cache: ServerCache) -> None:
+    """Ours: a list that changes while it is asked for is still newer than the one before it."""
     remembered = Remembered(cache)
-    remembered.asking("tools")
-    remembered.forget("tools")
     remembered.keep("tools", [ECHO])
-    assert cache.seen() is None
+
+    remembered.changed("tools")
+    assert cache.seen() == [ECHO]
 
     remembered.asking("tools")
-    remembered.keep("tools", [ECHO])
-    assert cache.seen() == [ECHO]
+    remembered.changed("tools")
+    remembered.keep("tools", [ECHO, {"name": "new"}])
+    assert cache.seen() == [ECHO, {"name": "new"}]
+    assert remembered.lacks_tools
 
 
 def test_tools_that_were_seen_in_a_search_are_new_only_where_none_are_known(cache: ServerCache) -> None:
@@ -59,16 +61,16 @@ def test_tools_that_were_seen_in_a_search_are_new_only_where_none_are_known(cach
 def test_tools_lack_once_they_have_changed_if_they_were_known_or_asked_for(cache: ServerCache) -> None:
     """Ours: otherwise they were not wanted, and nothing is lost."""
     unknown = Remembered(cache)
-    unknown.forget("tools")
-    unknown.forget("prompts")
+    unknown.changed("tools")
+    unknown.changed("prompts")
     assert not unknown.lacks_tools
 
     cache.keep_seen([ECHO])
     known = Remembered(cache)
     assert not known.lacks_tools
-    known.forget("tools")
+    known.changed("tools")
     assert known.lacks_tools
     known.asking("tools")
     assert not known.lacks_tools
-    known.forget("tools")
+    known.changed("tools")
     assert known.lacks_tools
