@@ -6,11 +6,12 @@ A command's module is imported only when that command is meant, so each starts a
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
+from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
@@ -21,9 +22,10 @@ from gaia_mcp.cli.typer_internals import (
     is_missing_command,
     unknown_option_of,
 )
+from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gaia_mcp.session.prestart import Prestarted
 
@@ -65,12 +67,37 @@ HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-cl
 EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
 
 
-class CommandGroup(TyperGroup):
+# Inherited by every command.
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class WordyGroup(TyperGroup):
+    """A group that `help`, `version` and aliases of its commands may follow; for other words it suggests a command."""
+
+    aliases: ClassVar[Mapping[str, str]] = {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, without_words(args))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        word, *rest = args
+        name = self.aliases.get(word, word)
+        if self.get_command(ctx, name) is None:
+            Form.as_json = "--json" in rest
+            meant = meant_by(word, rest, self.list_commands(ctx))
+            hint = f"did you mean: {meant}" if meant else f"see: {ctx.command_path} --help"
+            raise typer.Exit(fail(UsageError(f"no such command {word!r}", hint=hint)))
+        return super().resolve_command(ctx, [name, *rest])
+
+
+class CommandGroup(WordyGroup):
     """A group whose commands are imported on demand."""
+
+    aliases = ALIASES
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        # The names, for suggestions; the commands are imported on demand.
+        # The names; the commands are imported on demand.
         self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 (the base class passes it)
@@ -103,8 +130,20 @@ class CommandGroup(TyperGroup):
                     formatter.write_dl(rows)
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from gaia_mcp._version import __version__
+
+        print_line(f"gaia-mcp {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
+]
 mcp = typer.Typer(
     cls=CommandGroup,
+    context_settings=_SETTINGS,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -112,6 +151,8 @@ mcp = typer.Typer(
     epilog=EXAMPLE,
 )
 app = typer.Typer(
+    cls=WordyGroup,
+    context_settings=_SETTINGS,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -121,20 +162,13 @@ app = typer.Typer(
 app.add_typer(mcp, name="mcp")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from gaia_mcp._version import __version__
-
-        print_line(f"gaia-mcp {__version__}")
-        raise typer.Exit
+@mcp.callback()
+def commands(version: VersionOption = False) -> None:
+    """The commands, which another program can mount too."""
 
 
 @app.callback()
-def program(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
-    ] = False,
-) -> None:
+def program(version: VersionOption = False) -> None:
     """Tools for MCP, the Model Context Protocol."""
 
 
@@ -142,10 +176,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
     """Run the command line `words`, without the program's name, with a server that may be started already; the exit
     code.
     """
-    words = list(words)
-    if words and words[0] in _PLACES:
-        # `gmcp call …` and `python -m gaia_mcp call …` mean the same.
-        words.insert(0, "mcp")
+    words = with_group(words)
     try:
         status = app(words, standalone_mode=False, obj=prestarted)
     except CommandLineError as error:
@@ -166,9 +197,10 @@ def _refuse(error: Any, words: list[str]) -> int:
         to_stderr(error.format_message())
         return ExitStatus.USAGE
     command = command_path_of(error) or "gaia mcp"
-    if words[:1] == ["mcp"] and words[1:] and words[1] in _PLACES and not command.endswith(f" {words[1]}"):
+    typed = ALIASES.get(words[1], words[1]) if words[:1] == ["mcp"] and words[1:] else ""
+    if typed in _PLACES and not command.endswith(f" {typed}"):
         # An option without its value is reported by the group.
-        command += f" {words[1]}"
+        command += f" {typed}"
     Form.as_json = Form.as_json or "--json" in words
     message = error.format_message().rstrip(".").replace("a valid float range", "a number")
     hint = f"see: {command} --help"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.calls.plan import planned
+from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
@@ -39,7 +40,7 @@ def prestarted_for_call(words: Sequence[str]) -> Iterator[Prestarted | None]:
 
 def call_of(words: Sequence[str]) -> Mapping[str, Any] | None:
     """The parameters of the `call` in the command line `words`; None if Typer refuses it, or has to see it first."""
-    line = parse_line(words if words[0] == "mcp" else ["mcp", *words])
+    line = parse_line(with_group(words))
     if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
         return None
     if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):

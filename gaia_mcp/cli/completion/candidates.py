@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
+from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
-from gaia_mcp.cli.grammar.table import PROGRAM
 from gaia_mcp.safetext import clean, encodable, one_line
 
 if TYPE_CHECKING:
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 DESCRIPTION_CHARS = 120
 # A person reads no more lines than this, and cleaning them takes longer than finding them.
 MAX_DESCRIBED = 500
-_MCP = PROGRAM.commands["mcp"]
 
 
 def candidates(words: Sequence[str], program: str = "gaia") -> list[Candidate]:
     """What the last of `words`, which follow the name of the program, may become; each begins with it."""
     *before, word = words or [""]
-    # `mcp` may be left out.
-    if (before and before[0] in _listed(_MCP)) or (not before and program == "gmcp"):
-        before.insert(0, "mcp")
+    before = with_group(before) if before or program != "gmcp" else ["mcp"]
     return _presentable(_candidates(parse_line(before), word), word)
 
 

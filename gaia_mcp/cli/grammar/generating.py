@@ -49,6 +49,7 @@ def _command(command: Any, name: str, parent: Any, shared: dict[str, Any]) -> di
         "arguments": [_without_defaults(each) for each in arguments],
         "options": [_name_in(shared, _without_defaults(each)) for each in options],
         "commands": commands,
+        **({"aliases": dict(aliases)} if (aliases := getattr(command, "aliases", {})) else {}),
     }
 
 
@@ -81,7 +82,8 @@ def _argument(parameter: Any, completers: dict[str, str]) -> Argument:
 def _option(parameter: Any, completers: dict[str, str], context: Any) -> Option:
     return Option(
         parameter.name,
-        tuple(parameter.opts),
+        # Those of `--help` come in any order.
+        tuple(sorted(parameter.opts)),
         one_line(parameter.help or "", HELP_CHARS),
         "" if parameter.is_flag else parameter.make_metavar(context),
         _completers_of(parameter, completers),

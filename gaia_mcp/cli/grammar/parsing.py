@@ -91,9 +91,7 @@ class ParsedLine:
     def _take_argument(self, word: str) -> None:
         argument = self.next_argument
         if self.command.commands:
-            self.path = (*self.path, word)
-            self._is_refused = self._is_refused or word not in self.command.commands
-            self._enter(self.command.commands.get(word, _UNKNOWN))
+            self._take_command(self.command.aliases.get(word, word))
         elif argument is None:
             self._is_refused = True
         elif argument.takes_many:
@@ -101,6 +99,15 @@ class ParsedLine:
         else:
             self.values[argument.parameter] = word
             self._place += 1
+
+    def _take_command(self, name: str) -> None:
+        if name == "help":
+            # What follows is the command that it explains.
+            self.is_eager = True
+            return
+        self.path = (*self.path, name)
+        self._is_refused = self._is_refused or name not in self.command.commands
+        self._enter(self.command.commands.get(name, _UNKNOWN))
 
     def _give(self, option: Option, value: str) -> None:
         if option.is_repeatable:

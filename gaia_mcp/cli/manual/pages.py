@@ -12,6 +12,7 @@ from gaia_mcp.cli.manual.markup import Definition, Heading, Paragraph, Place, Sp
 from gaia_mcp.cli.manual.roff import Title, link, page
 from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
+from gaia_mcp.cli.vocabulary import ALIASES
 from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def _filled(name: str) -> list[Block]:
             case Place("commands"):
                 for command in commands():
                     blocks += _section(command, common)
+            case Place("aliases"):
+                blocks.append(Paragraph(_listed([f"{alias} ({name})" for alias, name in sorted(ALIASES.items())])))
             case Place("exit-codes"):
                 blocks += [Definition([Span(str(int(status)), "B")], [Span(MEANINGS[status])]) for status in MEANINGS]
             case Place("error-shape"):

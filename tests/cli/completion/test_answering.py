@@ -171,7 +171,7 @@ def test_a_tab_loads_only_what_it_needs(gaia: Gaia) -> None:
         *(f"gaia_mcp.cli.completion.{each}" for each in ("answering", "candidate", "candidates", "context")),
         *(f"gaia_mcp.cli.completion.{each}" for each in ("completers", "file_names", "shell_words")),
         "gaia_mcp.cli.grammar",
-        *(f"gaia_mcp.cli.grammar.{each}" for each in ("model", "parsing", "table")),
+        *(f"gaia_mcp.cli.grammar.{each}" for each in ("leading", "model", "parsing", "table")),
         "gaia_mcp.cli.screen",
         "gaia_mcp.cli.screen.terminal",
     }

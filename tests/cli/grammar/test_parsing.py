@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
+from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.protocol_support import steady
@@ -103,6 +104,19 @@ def test_an_eager_option_is_noticed_at_every_level() -> None:
     for words in (["--version", "mcp", "list"], ["mcp", "--help", "list"], ["mcp", "list", "--help"]):
         assert parse_line(words).is_eager
     assert not parse_line(["mcp", "call", "x", "--", "--help"]).is_eager
+
+
+def test_help_and_aliases_lead_to_the_command() -> None:
+    """Ours: a TAB after them knows what may follow."""
+    for words in (
+        ["help", "mcp", "call", "demo"],
+        ["mcp", "help", "call", "demo"],
+        with_group(["help", "call", "demo"]),
+    ):
+        line = parse_line(words)
+        assert (line.path, line.values, line.is_eager) == (("mcp", "call"), {"target": "demo"}, True)
+    assert parse_line(["mcp", "rm", "demo"]).path == ("mcp", "remove")
+    assert parse_line(["mcp", "rm", "demo"]).is_valid
 
 
 def test_an_unfinished_line_is_parsed_as_far_as_it_goes() -> None:

@@ -1,0 +1,23 @@
+"""The words before a command's name: `mcp`, which may be left out, and `help`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# These words of the program are no commands of `mcp`.
+_OF_PROGRAM = ("mcp", "help", "version")
+
+
+def with_group(words: Sequence[str]) -> list[str]:
+    """`words`, with `mcp` before the command where it was left out: `gmcp call …`, `gmcp help call`.
+
+    `help` comes behind `mcp`, whose commands it explains.
+    """
+    if words[:2] == ["help", "mcp"]:
+        return ["mcp", "help", *words[2:]]
+    lead = words[1:2] if words[:1] == ["help"] else words[:1]
+    is_command = bool(lead) and lead[0] not in _OF_PROGRAM and not lead[0].startswith("-")
+    return ["mcp", *words] if is_command else list(words)

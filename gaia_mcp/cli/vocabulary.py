@@ -1,0 +1,73 @@
+"""Words for commands that people know from other programs: aliases, which are the command, and words that suggest one.
+
+Pure: words in, words out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.names import near_misses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# In no help page and at no TAB, where each command stands once.
+ALIASES = {"get": "show", "ls": "list", "rm": "remove", "test": "test-client"}
+
+# A command that is meant, with what follows it where nothing was typed. What was typed takes the place of that.
+_MEANT = {
+    "approve": ("trust", "FOLDER"),
+    "change": ("edit", "NAME"),
+    "create": ("add", "NAME -- COMMAND"),
+    "del": ("remove", "NAME"),
+    "delete": ("remove", "NAME"),
+    "describe": ("show", "NAME"),
+    "doctor": ("test-client", "--all"),
+    "exec": ("call", "NAME TOOL"),
+    "execute": ("call", "NAME TOOL"),
+    "find": ("search", "WORD"),
+    "health": ("test-client", "--all"),
+    "info": ("show", "NAME"),
+    "inspect": ("show", "NAME"),
+    "install": ("add", "NAME -- COMMAND"),
+    "invoke": ("call", "NAME TOOL"),
+    "log": ("logs", "NAME"),
+    "new": ("add", "NAME -- COMMAND"),
+    "ping": ("test-client", "NAME"),
+    "register": ("add", "NAME -- COMMAND"),
+    "run": ("call", "NAME TOOL"),
+    "servers": ("list", ""),
+    "set": ("edit", "NAME"),
+    "tail": ("logs", "NAME --follow"),
+    "uninstall": ("remove", "NAME"),
+    "update": ("edit", "NAME"),
+    "validate": ("test-client", "NAME"),
+}
+# These take no names.
+_STATUS = ("ps", "status")
+_RENAME = ("mv", "rename")
+
+
+def without_words(args: Sequence[str]) -> list[str]:
+    """The words of a group of commands, with the options that its `help [COMMAND]` and `version` stand for."""
+    match args:
+        case ["help", command, *rest]:
+            return [command, "--help", *rest]
+        case ["help" | "version" as word, *rest]:
+            return [f"--{word}", *rest]
+    return list(args)
+
+
+def meant_by(word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
+    """What to type instead of `word`, which is none of `commands`, before the words `rest`; empty if unknown."""
+    if word in _STATUS:
+        return to_type("list", more="--check")
+    if word in _RENAME:
+        old, new = [*rest, *("NAME", "NEW")[len(rest) :]][:2]
+        return to_type("edit", old, "--rename", new)
+    command, following = _MEANT.get(word) or (next(iter(near_misses(word, commands, limit=1)), ""), "")
+    if not command:
+        return ""
+    return to_type(command, *rest) if rest else to_type(command, more=following)
