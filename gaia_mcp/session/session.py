@@ -213,9 +213,13 @@ class Session:
         """The values that the server was given and that must not be shown."""
         return self._client.secrets()
 
+    def stderr_tail(self) -> str:
+        """The end of what the server has written to stderr so far, without its secrets."""
+        return self._client.stderr_tail()
+
     def last_line(self) -> str:
         """The last line that the server has written to stderr so far, without its secrets."""
-        return one_line(self._client.stderr_tail().rstrip().rpartition("\n")[2])
+        return one_line(self.stderr_tail().rstrip().rpartition("\n")[2])
 
     def noise(self) -> str:
         """What the server wrote to its stdout that is not MCP, in words; empty if nothing."""

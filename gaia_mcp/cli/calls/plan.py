@@ -36,7 +36,7 @@ def planned(store: ConfigStore, target: str, words: list[str], args: str | None)
     Raises `UsageError`, and as `ConfigStore.entry` does.
     """
     server, tool, given = _split(target, words, store.names())
-    return Plan(store.entry(server), tool, [assignment(word) for word in given], _base(args))
+    return Plan(store.entry(server), tool, [assignment(word) for word in given], base_arguments(args))
 
 
 def assignment(word: str) -> Assignment:
@@ -71,8 +71,8 @@ def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str,
     return target, words[0] if words else "", words[1:]
 
 
-def _base(args: str | None) -> dict[str, Any]:
-    """The object that `--args` gives."""
+def base_arguments(args: str | None) -> dict[str, Any]:
+    """The object that `--args` gives. Raises `UsageError`."""
     if args is None:
         return {}
     try:

@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.errors import MCPError
 from gaia_mcp.safetext import clean
+from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gaia_mcp.cli.checks.report import Report
+    from gaia_mcp.cli.checks.report import Check, Report
 
 
 def junit_xml(reports: Sequence[Report]) -> bytes:
@@ -25,10 +26,10 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
             root,
             "testsuite",
             name=report.server,
-            tests=str(len(report.checks)),
+            tests=str(len(report.checks) + len(report.skipped)),
             failures=str(len(report.failures)),
             errors="0",
-            skipped="0",
+            skipped=str(len(report.skipped)),
             time=f"{seconds:.3f}",
         )
         for check in report.checks:
@@ -39,12 +40,24 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
             detail = clean(check.detail)
             if check in report.failures:
                 failure = ElementTree.SubElement(case, "failure", message=detail)
-                failure.text = clean(hint_for(check.error)) if check.error is not None else detail
+                failure.text = clean("\n".join(_explained(check)))
             elif detail:
                 ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {detail}"
+        for name in report.skipped:
+            case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.server}", name=name, time="0.000")
+            ElementTree.SubElement(case, "skipped", message=f"not done, since {report.failures[0].name!r} failed")
+        if report.stderr_tail:
+            ElementTree.SubElement(suite, "system-err").text = clean(report.stderr_tail)
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
+
+
+def _explained(check: Check) -> list[str]:
+    """The lines below a failure: what has changed in locked tools, and what to do next."""
+    if check.error is None:
+        return [check.detail]
+    return [*as_lines(check.error.facts.get("changes", ())), hint_for(check.error)]
 
 
 def write_junit(path: Path, reports: list[Report]) -> MCPError | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import error_object, print_line
-from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.screen.terminal import columns, fitted
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.toolspec.contract import as_lines
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OK, WARN, FAIL = "ok", "warn", "FAIL"
+_COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}
 
 
 @dataclass
@@ -31,16 +32,27 @@ class Check:
 
 @dataclass
 class Report:
-    """The checks that were done with one server. `on_check` is called with each that is added."""
+    """The checks that were done with one server, and the names of those that a failure has made pointless.
+
+    `stderr_tail` is the end of what the server wrote to stderr, without its secrets. `on_check` is called with each
+    check that is added.
+    """
 
     server: str
     checks: list[Check] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    stderr_tail: str = ""
     on_check: Callable[[Check], None] | None = None
 
     @property
     def failures(self) -> list[Check]:
         """The checks that failed."""
         return [check for check in self.checks if check.outcome == FAIL]
+
+    @property
+    def warnings(self) -> list[Check]:
+        """The checks that passed with a warning."""
+        return [check for check in self.checks if check.outcome == WARN]
 
     @property
     def status(self) -> ExitStatus:
@@ -85,7 +97,7 @@ class Report:
             if check.error is not None:
                 row["error"] = error_object(check.error)
             shown.append(row)
-        return {"name": self.server, "ok": not self.failures, "checks": shown}
+        return {"name": self.server, "ok": not self.failures, "checks": shown, "skipped": self.skipped}
 
 
 def untried(error: MCPError) -> Check:
@@ -93,10 +105,27 @@ def untried(error: MCPError) -> Check:
     return Check("entry" if isinstance(error, ConfigError) else "start", FAIL, 0.0, error.message, error)
 
 
+def print_report(report: Report, *, only_failures: bool = False) -> None:
+    """Print the checks of a server under its name; with `only_failures` nothing of a server that has passed."""
+    shown = report.failures if only_failures else report.checks
+    if shown or not only_failures:
+        print_line(report.server)
+    for item in shown:
+        print_check(item)
+    if not only_failures:
+        print_skipped(report)
+
+
+def print_skipped(report: Report) -> None:
+    """Print a line for the checks that were not done, if there are any."""
+    if report.skipped:
+        print_line(fitted(f"  skip  {', '.join(report.skipped)}"))
+
+
 def print_check(item: Check) -> None:
     """Print a line for a check, and below it what has no room there."""
     (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
-    print_line(line)
+    print_line(line, _COLOURS[item.outcome])
     below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
     # A failure is reported in full at the end, a warning only here, even on a narrow terminal.
     if item.outcome == WARN and item.detail not in line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.validation import check_arguments
@@ -40,13 +40,24 @@ if TYPE_CHECKING:
 
 # Many servers that end at once on a busy machine delay each other, through no fault of their own.
 LEAVING_SECONDS = 3.0
+ALWAYS_CHECKED = (
+    "start",
+    "negotiation",
+    "answer",
+    "tools",
+    "input schemas",
+    "output schemas",
+    "names",
+    "texts",
+)
 
 
 class CallWanted(NamedTuple):
-    """A tool to call, with its arguments as typed."""
+    """A tool to call, with its arguments as typed. `base` is the object of `--args`, whose members they replace."""
 
     tool: str
     arguments: Sequence[Assignment]
+    base: dict[str, Any]
 
 
 class Wanted(NamedTuple):
@@ -55,6 +66,11 @@ class Wanted(NamedTuple):
     call: CallWanted | None
     locked_tools: LockedTools | None
     known: Mapping[str, Sequence[Known]]
+
+    def checks(self) -> list[str]:
+        """The names of the checks that every server is to undergo, whatever it declares."""
+        on_request = [("contract", self.locked_tools), ("call", self.call)]
+        return [*ALWAYS_CHECKED, *(name for name, asked in on_request if asked is not None)]
 
 
 class _Checker:
@@ -65,7 +81,12 @@ class _Checker:
         self.report = report
 
     def run(self, wanted: Wanted) -> None:
-        """Do all checks, up to a failure that makes the following ones pointless."""
+        """Do all checks, up to a failure that makes the following ones pointless; these are reported as skipped."""
+        self._run(wanted)
+        done = {check.name for check in self.report.checks}
+        self.report.skipped = [name for name in wanted.checks() if name not in done]
+
+    def _run(self, wanted: Wanted) -> None:
         if not self._try("start", self._start) or not self._try("negotiation", self._negotiate):
             return
         self._try("answer", self._answer)
@@ -108,6 +129,7 @@ class _Checker:
             self.report.add(Check("stdout", FAIL, 0.0, f"it wrote {noise}"))
         elif was_open:
             self.report.add(Check("stdout", OK, 0.0, "nothing but MCP"))
+        self.report.stderr_tail = self.session.stderr_tail()
 
     def _is_silent(self) -> bool:
         """Whether the server has left a request without a response, so that it is not waited for again."""
@@ -184,7 +206,7 @@ class _Checker:
         if tool is None:
             suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
             raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
-        arguments = typed(wanted.arguments, tool.input_schema)
+        arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
         # A schema that cannot be used fails its own check; as with `call`, the tool is called all the same.
         with suppress(SchemaError):
             check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments)
@@ -228,4 +250,5 @@ def check_all(
     for result in results:
         if result.error is not None:
             reports[result.entry.name].add(untried(result.error))
+            reports[result.entry.name].skipped = [name for name in wanted.checks() if name != "start"]
     return list(reports.values())

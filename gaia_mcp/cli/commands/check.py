@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gaia_mcp.cli.completion.completers import check_tools, check_words
+from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
@@ -32,6 +34,15 @@ CallToolOption = Annotated[
     str | None,
     typer.Option("--call", metavar="TOOL", help="Call this tool too.", show_default=False, autocompletion=check_tools),
 ]
+ArgsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--args",
+        metavar="JSON",
+        help="Take the arguments of --call from JSON, @FILE, or - for stdin.",
+        autocompletion=object_files,
+    ),
+]
 LockedOption = Annotated[bool, typer.Option("--locked", help="Fail unless all tools match the lock file.")]
 JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
@@ -45,6 +56,7 @@ def check(
     words: Words = None,
     every: AllOption = False,
     call_tool: CallToolOption = None,
+    args: ArgsOption = None,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     junit: JUnitOption = None,
@@ -55,43 +67,53 @@ def check(
     these does. Warns about names that resemble another server's, and about texts that instruct a model or hide
     something. With --locked, fails if the tools do not match the lock file.
 
+    The last line counts the servers that passed; with --quiet only failures are printed. In a GitHub workflow the step
+    summary gets a table.
+
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
-    from gaia_mcp.cli.calls.plan import assignment
+    from gaia_mcp.cli.calls.plan import assignment, base_arguments
     from gaia_mcp.cli.checks.junit import write_junit
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import known_tools
-    from gaia_mcp.cli.checks.report import print_check
+    from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped
     from gaia_mcp.cli.checks.steps import CallWanted, Wanted, check_all
+    from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
     from gaia_mcp.errors import ConfigError
 
     names = [word for word in words or [] if "=" not in word]
     arguments = [assignment(word) for word in words or [] if "=" in word]
-    if arguments and call_tool is None:
+    if (arguments or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
     if not names and not every:
         raise UsageError("which server?", hint="name one, or test all of them with --all")
-    call = CallWanted(call_tool, arguments) if call_tool is not None else None
+    call = CallWanted(call_tool, arguments, base_arguments(args)) if call_tool is not None else None
     store = invocation.open_store()
     wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint=how_to_add())
 
-    is_watched = len(entries) == 1 and not unusable and not invocation.as_json
+    began = time.monotonic()
+    is_watched = len(entries) == 1 and not (unusable or invocation.as_json or invocation.quiet)
     if is_watched:
         print_line(entries[0].name)
     results = [*unusable, *check_all(entries, wanted, invocation.deadline(), print_check if is_watched else None)]
+    seconds = time.monotonic() - began
+    append_step_summary(results, seconds)
     problem = write_junit(junit, results) if junit is not None else None
     status = next((result.status for result in results if result.status), problem and status_of(problem))
     if invocation.as_json:
-        answer = {"ok": not status, "servers": [result.as_object() for result in results], "exit": int(status or 0)}
+        servers = [result.as_object() for result in results]
+        answer = {"ok": not status, "servers": servers, "seconds": round(seconds, 4), "exit": int(status or 0)}
         print_json({**answer, "error": error_object(problem)} if problem is not None else answer)
-    elif not is_watched:
+    elif is_watched:
+        print_skipped(results[0])
+    else:
         for result in results:
-            print_line(result.server)
-            for item in result.checks:
-                print_check(item)
+            print_report(result, only_failures=invocation.quiet)
+    if not (invocation.as_json or invocation.quiet):
+        print_line(summary_line(results, seconds), "red" if any(result.failures for result in results) else "green")
     for failure in (*(result.error() for result in results), problem):
         if failure is not None:
             report(failure)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.screen.terminal import has_colours, on_terminal
@@ -53,9 +53,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def print_line(text: str) -> None:
-    """Print a line of the answer."""
-    write_text((clean(text) if on_terminal(sys.stdout) else text) + "\n")
+def print_line(text: str, colour: Literal["", "red", "green", "yellow"] = "") -> None:
+    """Print a line of the answer, with its first word in `colour` on a terminal that has colours."""
+    shown = clean(text) if on_terminal(sys.stdout) else text
+    if colour and has_colours():
+        from gaia_mcp.cli.screen import colours
+
+        code = getattr(colours, colour.upper())
+        shown = re.sub(r"\S+", lambda word: f"{code}{word[0]}{colours.RESET}", shown, count=1)
+    write_text(shown + "\n")
 
 
 def print_json(value: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.conftest import entry_of
+from tests.cli.conftest import entry_of, run_on_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia, Ran
@@ -37,13 +38,14 @@ def outcomes(ran: Ran) -> dict[str, Any]:
 
 
 def test_a_good_server_passes_every_check(demo: Gaia) -> None:
-    """Ours: a line per check."""
+    """Ours: a line per check, and one for all."""
     ran = demo("test-client", "demo", "--call", "greet", "name=Ada")
 
-    lines = ran.stdout.splitlines()
-    assert lines[0] == "demo"
-    assert all(line.startswith("  ok   ") for line in lines[1:])
-    assert len(lines) == 1 + len(ALL_CHECKS)
+    first, *lines, last = ran.stdout.splitlines()
+    assert first == "demo"
+    assert all(line.startswith("  ok   ") for line in lines)
+    assert len(lines) == len(ALL_CHECKS)
+    assert re.fullmatch(r"1 of 1 server passed, \d+\.\d s", last)
     assert ran.code == 0
     assert list(outcomes(demo("test-client", "demo", "--call", "greet", "name=Ada", "--json"))) == ALL_CHECKS
 
@@ -173,7 +175,7 @@ def test_arguments_are_read_as_call_reads_them(demo: Gaia, arguments: tuple[str,
 
     assert ran.code == told.code == 2
     assert ran.errors == told.errors
-    assert [line.split()[1] for line in ran.stdout.splitlines()[-3:]] == ["call", "shutdown", "stdout"]
+    assert [line.split()[1] for line in ran.stdout.splitlines()[-4:-1]] == ["call", "shutdown", "stdout"]
     assert (demo.cwd / "report.xml").exists()
 
 
@@ -233,6 +235,7 @@ def test_an_entry_that_cannot_be_used_is_one_failure_of_several(demo: Gaia) -> N
 
     lines = [line.split()[:2] for line in ran.stdout.splitlines()]
     assert [line[0] for line in lines if len(line) == 1] == ["odd", "demo", "unset"]
+    assert ran.stdout.splitlines()[-1].startswith("1 of 3 servers passed, ")
     assert lines.count(["FAIL", "entry"]) == 2
     assert len(ran.errors) == 4
     assert ran.code == 3
@@ -246,7 +249,7 @@ def test_an_entry_that_cannot_be_used_is_reported_alone_too(gaia: Gaia, entry: d
 
     ran = gaia("test-client", "x", "--junit", "report.xml")
 
-    assert [line.split()[:2] for line in ran.stdout.splitlines()] == [["x"], ["FAIL", "entry"]]
+    assert [line.split()[:2] for line in ran.stdout.splitlines()[:2]] == [["x"], ["FAIL", "entry"]]
     assert (len(ran.errors), ran.code) == (2, 3)
     (suite,) = ElementTree.parse(gaia.cwd / "report.xml").getroot()
     assert suite.get("failures") == "1"
@@ -288,3 +291,84 @@ def test_a_report_that_cannot_be_written_is_an_error(demo: Gaia) -> None:
     demo.write({"bad": entry_of("exits-at-once")})
     ran = demo("test-client", "bad", "--junit", "out/report.xml")
     assert (ran.code, len(ran.errors)) == (4, 4)
+
+
+def test_checks_that_a_failure_makes_pointless_are_reported_as_skipped(gaia: Gaia) -> None:
+    """Ours: a build must see that they were not done, rather than believe that they do not exist."""
+    gaia.use("exits-at-once")
+
+    ran = gaia("test-client", "exits-at-once", "--junit", "report.xml", "--call", "echo")
+
+    skipped = ["answer", "tools", "input schemas", "output schemas", "names", "texts", "call"]
+    assert f"  skip  {', '.join(skipped)}\n" in ran.stdout
+    (suite,) = ElementTree.parse(gaia.cwd / "report.xml").getroot()
+    cases = [case for case in suite.findall("testcase") if case.find("skipped") is not None]
+    assert [case.get("name") for case in cases] == skipped
+    assert (suite.get("skipped"), suite.get("tests")) == ("7", str(len(suite.findall("testcase"))))
+    assert gaia("test-client", "exits-at-once", "--json", "--call", "x").json["servers"][0]["skipped"] == skipped
+
+
+def test_junit_holds_the_last_lines_of_the_server(gaia: Gaia) -> None:
+    """Ours: the reason of a failure is often there, and a build server keeps nothing else."""
+    gaia.use("dies-in-call")
+
+    gaia("test-client", "dies-in-call", "--call", "echo", "text=x", "--junit", "report.xml")
+
+    (suite,) = ElementTree.parse(gaia.cwd / "report.xml").getroot()
+    assert (suite.findtext("system-err") or "").splitlines()[-1] == "fatal: out of memory"
+
+
+def test_quiet_prints_failures_alone(demo: Gaia) -> None:
+    """Ours: a build that passes has nothing to say."""
+    assert demo("test-client", "demo", "--quiet").stdout == ""
+
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "bad": entry_of("exits-at-once")})
+    ran = demo("test-client", "--all", "--quiet")
+
+    assert [line.split()[:2] for line in ran.stdout.splitlines()] == [["bad"], ["FAIL", "negotiation"]]
+    assert ran.code == 4
+
+
+def test_github_gets_a_table(demo: Gaia) -> None:
+    """GitHub, workflow commands: what a step appends to the file is shown as Markdown. A server's text is no markup."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "b|d": {"command": "no-such<img>"}})
+    summary = demo.cwd / "summary.md"
+    summary.write_text("before\n")
+
+    ran = demo("test-client", "--all", GITHUB_STEP_SUMMARY=str(summary))
+
+    before, heading, _, _, _, good, bad, _ = summary.read_text().splitlines()
+    assert before == "before"
+    assert heading.startswith("### gaia mcp test-client: 1 of 2 servers passed, ")
+    assert good.startswith("| demo | passed | ")
+    assert bad.startswith(
+        "| b&#124;d | failed | 0.0 | start: server 'b&#124;d' could not be started: 'no-such&#60;img&#62;'"
+    )
+    assert ran.code == 4
+
+    ran = demo("test-client", "demo", GITHUB_STEP_SUMMARY=str(demo.cwd / "no" / "folder"))
+    assert (ran.code, ran.stderr) == (0, "note: GITHUB_STEP_SUMMARY cannot be written: No such file or directory\n")
+
+
+@pytest.mark.parametrize("args", ['{"name": "Ada"}', "@args.json"])
+def test_the_arguments_may_be_one_object(demo: Gaia, args: str) -> None:
+    """Ours: `--args`, as with `call`."""
+    (demo.cwd / "args.json").write_text('{"name": "Grace"}')
+
+    ran = demo("test-client", "demo", "--call", "greet", "--args", args, "style=formal")
+
+    assert ran.code == 0
+    assert ("Good day, Ada" in ran.stdout) != ("Good day, Grace" in ran.stdout)
+    assert demo("test-client", "demo", "--args", args).code == 2
+
+
+def test_outcomes_have_colours_on_a_terminal(demo: Gaia) -> None:
+    """Ours."""
+    shown, _ = run_on_terminal(demo, "test-client", "demo")
+    assert "\x1b[32mok\x1b[0m" in shown
+    assert "\x1b[32m1\x1b[0m of 1 server passed" in shown
+
+    shown, _ = run_on_terminal(demo, "test-client", "demo", "--call", "fail")
+    assert "\x1b[31mFAIL\x1b[0m" in shown

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -198,10 +199,10 @@ def test_test_client_passes_what_is_as_locked(gaia: Gaia, locked: Server) -> Non
 
 
 def test_test_client_fails_with_the_difference_when_a_tool_has_changed(gaia: Gaia, locked: Server) -> None:
-    """Ours: for people and for programs."""
+    """Ours: for people, for programs, and for build servers."""
     locked.offer({**READ, "annotations": {"readOnlyHint": False}}, WRITE)
 
-    ran = gaia("test-client", "s", "--locked")
+    ran = gaia("test-client", "s", "--locked", "--junit", "report.xml")
 
     assert ran.code == 8
     lines = ran.stdout.splitlines()
@@ -210,6 +211,14 @@ def test_test_client_fails_with_the_difference_when_a_tool_has_changed(gaia: Gai
         "changed read", "annotations", "~ readOnlyHint: true → false"
     ]  # fmt: skip
     assert ran.errors[1] == "hint: read what has changed; if that is well: gaia mcp lock s --update"
+    failure = ElementTree.parse(gaia.cwd / "report.xml").getroot().findtext(".//failure")
+    assert failure is not None
+    assert [line.strip() for line in failure.splitlines()] == [
+        "changed read",
+        "annotations",
+        "~ readOnlyHint: true → false",
+        ran.errors[1].removeprefix("hint: "),
+    ]
 
     ran = gaia("test-client", "s", "--lock-file", "mcp.lock.json", "--json")
     check = next(check for check in ran.json["servers"][0]["checks"] if check["name"] == "contract")
@@ -226,7 +235,7 @@ def test_test_client_calls_no_tool_of_a_server_that_has_changed(gaia: Gaia, lock
     ran = gaia("test-client", "s", "--locked", "--call", "read")
 
     assert ran.code == 8
-    assert "  call " not in ran.stdout
+    assert "  skip  call\n" in ran.stdout
     assert not locked.was_called
 
 

@@ -67,10 +67,8 @@ class StdioTransport(ChannelTransport):
         return self.stopped.returncode if self.stopped is not None else None
 
     def stderr_tail(self) -> str:
-        """The end of what the server has written to stderr, without the secrets it was given."""
-        if self._channel is None or self._conversation is None:
-            return ""
-        return self._channel.child.stderr_tail(self.secrets())
+        """The end of what the server has written to stderr, without the secrets it was given; also after its end."""
+        return self._channel.child.stderr_tail(self.secrets()) if self._channel is not None else ""
 
     def close(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped | None:
         """End the server: close its stdin, wait, SIGTERM, wait, SIGKILL; `grace_seconds` for each step. How it ended,

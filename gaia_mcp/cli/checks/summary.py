@@ -1,0 +1,64 @@
+"""What all reports come to: a line for people, and a table for the page that GitHub shows of a build."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.screen.output import counted, remark
+from gaia_mcp.safetext import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gaia_mcp.cli.checks.report import Report
+
+# GitHub names the file in this variable, and shows what each step of a build appends to it.
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+# A cell of the table is for reading; the whole failure is in the log of the build.
+CELL_CHARS = 300
+
+
+def summary_line(reports: Sequence[Report], seconds: float) -> str:
+    """How many servers passed, in how many seconds, and how many warnings there were."""
+    passed = sum(not report.failures for report in reports)
+    warnings = sum(len(report.warnings) for report in reports)
+    noted = f", {counted(warnings, 'warning')}" if warnings else ""
+    return f"{passed} of {counted(len(reports), 'server')} passed, {seconds:.1f} s{noted}"
+
+
+def append_step_summary(reports: Sequence[Report], seconds: float, environ: Mapping[str, str] = os.environ) -> None:
+    """Append the reports to GitHub's summary, if there is one. A failure of that is a remark: the checks count."""
+    name = environ.get(STEP_SUMMARY)
+    if not name:
+        return
+    try:
+        with Path(name).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(as_markdown(reports, seconds))
+    except OSError as problem:
+        remark(f"{STEP_SUMMARY} cannot be written: {problem.strerror}")
+
+
+def as_markdown(reports: Sequence[Report], seconds: float) -> str:
+    """A table with a row for each server, under the summary line."""
+    rows = [
+        "| server | result | seconds | what failed, and warnings |",
+        "| --- | --- | ---: | --- |",
+        *(_row(report) for report in reports),
+    ]
+    return f"### gaia mcp test-client: {summary_line(reports, seconds)}\n\n" + "\n".join(rows) + "\n\n"
+
+
+def _row(report: Report) -> str:
+    result = "failed" if report.failures else "passed"
+    noted = [f"{check.name}: {check.detail}" for check in (*report.failures, *report.warnings)]
+    took = sum(check.seconds for check in report.checks)
+    cells = (report.server, result, f"{took:.1f}", "; ".join(noted))
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(text: str) -> str:
+    """`text` as the content of a cell: a server's text must not become markup."""
+    return re.sub(r"[\\`*_\[\]<>|&#~]", lambda found: f"&#{ord(found[0])};", one_line(text, CELL_CHARS))
