@@ -18,7 +18,8 @@
     ├── OutcomeUnknownError         a tool was called, no result arrived, and it may have run
     │   ├── CallLostError           the server ended meanwhile                    (ServerExitedError)
     │   ├── CallLateError           time ran out meanwhile                        (DeadlineError)
-    │   └── CallCancelledError      the call was cancelled                        (CancelledError)
+    │   ├── CallCancelledError      the call was cancelled                        (CancelledError)
+    │   └── CallGarbledError        its response is invalid                       (RemoteProtocolError)
     ├── ProtocolError               the protocol was broken
     │   ├── LocalProtocolError      by us
     │   ├── RemoteProtocolError     by the peer
@@ -231,28 +232,6 @@ class CallCancelledError(CancelledError, OutcomeUnknownError):
     """A tool call was cancelled."""
 
 
-_DURING_A_CALL: dict[type[MCPError], type[OutcomeUnknownError]] = {
-    ServerExitedError: CallLostError,
-    DeadlineError: CallLateError,
-    CancelledError: CallCancelledError,
-}
-
-
-def outcome_unknown(error: MCPError, tool: str) -> MCPError:
-    """What `error` is when it ends a call of `tool` that was sent: an `OutcomeUnknownError` with the same values.
-
-    An error that does not leave open whether the tool ran is returned as it is.
-    """
-    kind = _DURING_A_CALL.get(type(error))
-    if kind is None:
-        return error
-    unknown = kind.__new__(kind)
-    MCPError.__init__(unknown, error.message)
-    hint = f"{tool!r} may have run, and was not called again"
-    vars(unknown).update(vars(error), tool=tool, hint=hint, facts={**error.facts, "may_have_run": tool})
-    return unknown
-
-
 class ProtocolError(MCPError, kind="protocol"):
     """The protocol was broken."""
 
@@ -266,6 +245,34 @@ class RemoteProtocolError(ProtocolError, kind="protocol-remote"):
 
     def __init__(self, server: str, problem: str, *, hint: str = "") -> None:
         super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
+
+
+class CallGarbledError(RemoteProtocolError, OutcomeUnknownError):
+    """The response to a tool call is invalid."""
+
+
+_DURING_A_CALL: dict[type[MCPError], type[OutcomeUnknownError]] = {
+    ServerExitedError: CallLostError,
+    DeadlineError: CallLateError,
+    CancelledError: CallCancelledError,
+    RemoteProtocolError: CallGarbledError,
+}
+
+
+def outcome_unknown(error: MCPError, tool: str | None) -> MCPError:
+    """What `error` is when it ends a call of `tool` that was sent: an `OutcomeUnknownError` with the same values.
+
+    An error that does not leave open whether the tool ran is returned as it is, and so is one of another request,
+    which has no tool.
+    """
+    kind = _DURING_A_CALL.get(type(error))
+    if kind is None or tool is None:
+        return error
+    unknown = kind.__new__(kind)
+    MCPError.__init__(unknown, error.message)
+    hint = f"{tool!r} may have run, and was not called again"
+    vars(unknown).update(vars(error), tool=tool, hint=hint, facts={**error.facts, "may_have_run": tool})
+    return unknown
 
 
 class VersionError(ProtocolError, kind="version"):
@@ -292,8 +299,8 @@ class NotOfferedError(ProtocolError, kind="not-offered"):
 class PeerError(ProtocolError, kind="peer"):
     """The peer answered the request `asked` with a JSON-RPC error: its `code`, its message in `text`, its `data`."""
 
-    def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None, *, hint: str = "") -> None:
-        super().__init__(f"server {server!r} answered {asked} with error {code}: {text}", hint=hint, server=server)
+    def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None) -> None:
+        super().__init__(f"server {server!r} answered {asked} with error {code}: {text}", server=server)
         self.asked = asked
         self.code = code
         self.text = text

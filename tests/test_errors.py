@@ -12,6 +12,7 @@ from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
     CallCancelledError,
+    CallGarbledError,
     CallLateError,
     CallLostError,
     CancelledError,
@@ -52,6 +53,7 @@ EVERY: list[MCPError] = [
     CallLostError("fs", "while answering", 3),
     CallLateError("fs", "tools/call 'read'", 5.0),
     CallCancelledError("fs", "tools/call 'read'"),
+    CallGarbledError("fs", "answered with a line that is not valid JSON"),
     ConnectionLostError("something happened"),
     OfferUnknownError("fs", "prompt", "review"),
     ConfigError("something happened"),
@@ -109,7 +111,12 @@ def test_an_error_inherits_what_the_drawing_says(name: str, parent: str, builtin
 
 def test_each_error_has_a_kind_of_its_own() -> None:
     """Ours: programs tell errors apart by `kind` in `--json`. A call's end is of the kind that any request's end is."""
-    of_calls = {CallLostError: "exited", CallLateError: "timeout", CallCancelledError: "cancelled"}
+    of_calls = {
+        CallLostError: "exited",
+        CallLateError: "timeout",
+        CallCancelledError: "cancelled",
+        CallGarbledError: "protocol-remote",
+    }
     others = [error for error in EVERY if type(error) not in of_calls]
 
     assert len({error.kind for error in others}) == len(others)
@@ -151,7 +158,6 @@ def test_an_error_that_is_told_its_hint_keeps_it() -> None:
         AgentError("a", "x", hint=own).hint,
         SpawnError("fs", "npx", "x", hint=own).hint,
         RemoteProtocolError("fs", "x", hint=own).hint,
-        PeerError("fs", "x", 1, "x", hint=own).hint,
         ToolUnknownError("fs", "x", suggestion=own).hint,
         ArgumentsError("fs", "x", [], hint=own).hint,
         MCPError("x", hint=own).hint,
@@ -213,6 +219,7 @@ def test_a_server_that_wrote_only_to_stdout_is_told_by_that() -> None:
         (ServerExitedError("fs", "while answering", -9, "a\nb", last_words="b"), CallLostError, RuntimeError),
         (DeadlineError("fs", "tools/call 'pay'", 2.5), CallLateError, TimeoutError),
         (CancelledError("fs", "tools/call 'pay'"), CallCancelledError, MCPError),
+        (RemoteProtocolError("fs", "answered with a line that is not valid JSON"), CallGarbledError, MCPError),
     ],
 )
 def test_what_ends_a_call_leaves_open_whether_the_tool_ran(

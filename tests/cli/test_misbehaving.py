@@ -77,6 +77,18 @@ def test_a_call_of_an_odd_server_works(gaia: Gaia, server: str) -> None:
     assert "hi" in ran.stdout
 
 
+@pytest.mark.parametrize("server", ["garbage-answer", "answers-array"])
+def test_a_call_with_an_invalid_response_is_told_to_have_perhaps_run(gaia: Gaia, server: str) -> None:
+    """Ours: exit code and kind stay those of a broken protocol; the person must know before a retry."""
+    gaia.use(server)
+
+    ran = gaia("call", server, "echo", "--json")
+
+    assert ran.code == 6
+    assert (ran.json["error"]["kind"], ran.json["error"]["may_have_run"]) == ("protocol-remote", "echo")
+    assert ran.errors[1].startswith("hint: 'echo' may have run, and was not called again; tell its author")
+
+
 def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
     """Ours: so that somebody tells its author."""
     gaia.use("prints-banner")

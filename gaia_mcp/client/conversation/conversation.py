@@ -19,6 +19,7 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     outcome_unknown,
 )
+from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Progressed
 from gaia_mcp.protocol.jsonrpc import Result
@@ -137,13 +138,8 @@ class Conversation:
         """Send a request and return the whole response, also an error. Raises as `request` does for the rest."""
         outcome = self._call(method, params, deadline, None)
         if isinstance(outcome, Result):
-            return {"jsonrpc": "2.0", "id": outcome.id, "result": outcome.result}
-        if isinstance(outcome, ErrorResponse):
-            error = {"code": outcome.code, "message": outcome.text, "data": outcome.data}
-            if outcome.data is None:
-                del error["data"]
-            return {"jsonrpc": "2.0", "id": outcome.id, "error": error}
-        raise self._invalid(method, outcome)
+            return jsonrpc.result(outcome.id, outcome.result)
+        return jsonrpc.error(outcome.id, outcome.code, outcome.text, outcome.data)
 
     def send_notification(self, method: str, params: dict[str, Any] | None, deadline: Deadline) -> None:
         """Send a notification. Raises as `request` does."""
@@ -185,8 +181,9 @@ class Conversation:
 
     def _call(
         self, method: str, params: dict[str, Any] | None, deadline: Deadline, on_progress: OnProgress | None
-    ) -> Outcome:
+    ) -> Result | ErrorResponse:
         name = params.get("name") if params else None
+        tool = str(name) if method == "tools/call" else None
         if not self._channel.listens:
             on_progress = None
         outcome = self._ask(
@@ -194,9 +191,11 @@ class Conversation:
             deadline,
             f"{method} {name!r}" if isinstance(name, str) else method,
             on_progress,
-            str(name) if method == "tools/call" else None,
+            tool,
         )
         assert outcome is not None  # noqa: S101 (a request always has one)
+        if isinstance(outcome, InvalidResponse):
+            raise outcome_unknown(self._invalid(method, outcome), tool)
         return outcome
 
     def _ask(
@@ -234,11 +233,9 @@ class Conversation:
                     if on_progress is not None:
                         on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
                 elif outcome is None:
-                    late = time_ran_out(self._name, deadline, stage, noise=self._noise())
-                    raise outcome_unknown(late, tool) if tool is not None else late
+                    raise outcome_unknown(time_ran_out(self._name, deadline, stage, noise=self._noise()), tool)
                 else:
-                    lost = dispatcher.why_lost(stage)
-                    raise outcome_unknown(lost, tool) if tool is not None else lost
+                    raise outcome_unknown(dispatcher.why_lost(stage), tool)
         except BaseException:
             dispatcher.abandon(request_id, tell=is_out)
             raise

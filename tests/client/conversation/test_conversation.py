@@ -290,6 +290,24 @@ def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
     assert type(harmless.value) is DeadlineError
 
 
+@pytest.mark.parametrize("result", [None, 1])
+def test_a_call_whose_response_is_invalid_may_have_run(result: object) -> None:
+    """Ours: as one whose response is lost; other requests change nothing."""
+    talk = opened(with_answers(lambda asked: [{"jsonrpc": "2.0", "id": asked["id"], "result": result}]))
+
+    for ask in (
+        lambda: talk.request("tools/call", {"name": "pay"}, Deadline(5)),
+        lambda: talk.send_request("tools/call", {"name": "pay"}),
+    ):
+        with pytest.raises(RemoteProtocolError) as caught:
+            ask()
+        assert isinstance(caught.value, OutcomeUnknownError)
+        assert caught.value.tool == "pay"
+    with pytest.raises(RemoteProtocolError) as harmless:
+        talk.request("tools/list", None, Deadline(5))
+    assert type(harmless.value) is RemoteProtocolError
+
+
 def test_a_call_that_was_never_out_is_not_said_to_have_run() -> None:
     """Ours."""
     talk = opened()
