@@ -6,13 +6,16 @@ A command's module is imported only when that command is meant, so each starts a
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.leading import with_group
+from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.guard import guarded, refused
+from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_internals import (
@@ -205,7 +208,9 @@ def _refuse(error: Any, words: list[str]) -> int:
     message = error.format_message().rstrip(".").replace("a valid float range", "a number")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
-        hint = "put -- before the server's own command: gaia mcp add NAME -- COMMAND [ARG...]"
+        config = parse_line(words).values.get("config")
+        Typed.config = Path(config) if config else None
+        hint = f"put -- before the server's own command: {to_type('add', more='NAME -- COMMAND [ARG...]')}"
     elif command.endswith(" call") and (option := unknown_option_of(error)) is not None:
         hint = f"a tool's arguments have no dashes: write {option.lstrip('-')}=VALUE"
     return fail(UsageError(message[:1].lower() + message[1:], hint=hint))

@@ -63,6 +63,8 @@ def test_what_to_type_is_about_the_same_file(demo: Gaia) -> None:
     assert demo("tools", *config, "demo").code == 0
     told = demo("call", "demo", "zzz", *config).errors[1]
     assert told == f"hint: see its tools with: gaia mcp tools {' '.join(config)} demo"
+    wrong = demo("add", "x", *config, "uvx", "--version").errors[1]
+    assert wrong.endswith(f"gaia mcp add {' '.join(config)} NAME -- COMMAND [ARG...]")
     # The line works as it is printed.
     assert demo(*told.partition("gaia mcp ")[2].split()).code == 0
 

@@ -17,15 +17,20 @@ class CompletionContext:
         self.params = params
         self.word = word
 
+    @property
+    def config(self) -> Path | None:
+        """The file that `--config` names."""
+        config = self.params.get("config")
+        return Path(config) if config else None
+
     @cached_property
     def servers(self) -> dict[str, Any]:
         """The entries of the configuration as they are written; none of a configuration that cannot be read."""
         from gaia_mcp.config.store import ConfigStore
         from gaia_mcp.errors import MCPError
 
-        config = self.params.get("config")
         try:
-            return ConfigStore.locate(Path(config) if config else None).servers()
+            return ConfigStore.locate(self.config).servers()
         except (MCPError, OSError):
             return {}
 

@@ -11,6 +11,7 @@ from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
 from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
 from gaia_mcp.toolspec.schema import default_of, description_of, parts_of, properties_of, required_of, type_in_words
@@ -28,7 +29,10 @@ _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true",
 
 def called_line(words: Sequence[str]) -> CompletionContext:
     """The context of the words after `call`."""
-    return CompletionContext(parse_line(["mcp", "call", *words]).values)
+    line = CompletionContext(parse_line(["mcp", "call", *words]).values)
+    # The command, which would do this, does not run.
+    Typed.config = line.config
+    return line
 
 
 def write_tool(line: CompletionContext, command: Any, context: Any, formatter: Any) -> bool:
@@ -65,7 +69,7 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     formatter.write_paragraph()
     example = [_sample(key, known.get(key), schema) for key in required]
     # In one piece, so that it can be copied.
-    formatter.write(" ".join(["Example: gaia mcp call", _shown(server), _shown(name), *example]) + "\n")
+    formatter.write(" ".join([f"Example: {to_type('call')}", _shown(server), _shown(name), *example]) + "\n")
     return True
 
 
@@ -83,10 +87,11 @@ def write_note(line: CompletionContext, formatter: Any) -> None:
     else:
         note, meant = (
             f"The arguments of {_shown(name)} are unknown",
-            f"fetch them with: gaia mcp tools {_shown(server)}",
+            f"fetch them with: {to_type('tools')} {_shown(server)}",
         )
     formatter.write_paragraph()
-    formatter.write_text("; ".join(filter(None, [note, meant])))
+    # In one piece, as the example is.
+    formatter.write("; ".join(filter(None, [note, meant])) + "\n")
 
 
 def _explained(described: Any, schema: Any, *, is_required: bool) -> str:

@@ -162,6 +162,19 @@ def test_a_server_that_has_not_been_seen_is_to_be_looked_at(gaia: Gaia, entry: A
     )
 
 
+def test_what_to_type_is_about_the_same_file(gaia: Gaia) -> None:
+    """Ours: without `--config` the lines would be about another file."""
+    know(gaia, TOOL)
+    other = gaia.config.rename(gaia.cwd / "my servers.json")
+
+    known = gaia("call", "s", "greet", "--config", other, "--help", COLUMNS="100").stdout.splitlines()[-1]
+    assert known.startswith(f"Example: gaia mcp call --config '{other}' s greet 'full name=VALUE'")
+
+    other.write_text('{"mcpServers": {"s": {"command": "changed"}}}')
+    unknown = gaia("call", "s", "other", "--config", other, "--help").stdout.splitlines()[-1]
+    assert unknown.endswith(f"fetch them with: gaia mcp tools --config '{other}' s")
+
+
 def test_a_corrupt_cache_or_configuration_leads_to_the_usual_page(gaia: Gaia) -> None:
     """Ours: bad input."""
     know(gaia, TOOL)
