@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.storage.atomic import locked
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.cli.conftest import BIN, Gaia
 
@@ -83,17 +86,16 @@ type {folder}\answer
 """
 
 
-@pytest.fixture(scope="module")
-def started(
-    powershell: tuple[list[str], Callable[[Path], dict[str, str]]], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """The command, and the environment for it. What Wine has started ends with it."""
-    folder = tmp_path_factory.mktemp("powershell")
-    command, environ_in = powershell
+@contextmanager
+def wine(environ_in: Callable[[Path], dict[str, str]], folder: Path) -> Iterator[dict[str, str]]:
+    """The environment for programs under Wine. What Wine has started ends with it."""
+    folder.mkdir()
     environ = environ_in(folder)
-    yield command, environ
-    subprocess.run(["wineserver", "--kill", "--wait"], env=environ, check=False, timeout=RUN_SECONDS)
-    shutil.rmtree(folder)  # Hundreds of megabytes.
+    try:
+        yield environ
+    finally:
+        subprocess.run(["wineserver", "--kill", "--wait"], env=environ, check=False, timeout=RUN_SECONDS)
+        shutil.rmtree(folder)  # Hundreds of megabytes.
 
 
 def on_windows(path: Path) -> str:
@@ -102,10 +104,26 @@ def on_windows(path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def found(started: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What PowerShell has found for each of `TYPED`."""
-    command, environ = started
-    folder = tmp_path_factory.mktemp("work")
+def found(
+    powershell: tuple[list[str], Callable[[Path], dict[str, str]]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What PowerShell has found for each of `TYPED`. All processes of one test run ask it once together."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    found = folder / "powershell" / "found"
+    command, environ_in = powershell
+    with locked(found, 3 * RUN_SECONDS):
+        if not found.exists():
+            with wine(environ_in, found.parent / "windows") as environ:
+                ask_powershell(found, command, environ)
+    told: dict[str, Any] = json.loads(found.read_text())
+    return {**told, "new": (found.parent / "new").read_bytes()}
+
+
+def ask_powershell(found: Path, command: list[str], environ: dict[str, str]) -> None:
+    """Have PowerShell write what it finds to the file `found`; what it has read is in `new` beside that."""
+    folder = found.parent
     gaia = Gaia(folder)
     entry = {"command": "surely-not-installed"}
     gaia.write({"demo": entry})
@@ -122,7 +140,7 @@ def found(started: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.Te
         (folder / f"{name}.cmd").write_text(COMMAND.format(folder=on_windows(folder), name=name), newline="\r\n")
     (folder / "old").write_bytes("\u00fc\r\n".encode("cp437"))
     (folder / "lines").write_text(json.dumps(list(TYPED)))
-    names = {"lines": folder / "lines", "found": folder / "found", "script": SCRIPT}
+    names = {"lines": folder / "lines", "found": found, "script": SCRIPT}
     (folder / "ask.ps1").write_text(ASK.format_map({name: f"'{on_windows(path)}'" for name, path in names.items()}))
 
     options = ["-NoProfile", "-ExecutionPolicy", "Bypass", "-File", on_windows(folder / "ask.ps1")]
@@ -137,9 +155,7 @@ def found(started: tuple[list[str], dict[str, str]], tmp_path_factory: pytest.Te
         timeout=RUN_SECONDS,
     )
 
-    assert (folder / "found").exists(), ran
-    told: dict[str, Any] = json.loads((folder / "found").read_text())
-    return {**told, "new": (folder / "new").read_bytes()}
+    assert found.exists(), ran
 
 
 def test_a_tab_completes(found: dict[str, Any]) -> None:
