@@ -8,16 +8,7 @@ import threading
 import pytest
 
 from gaia_mcp.deadline import LONGEST_SECONDS, WAIT_SLICE_SECONDS, Deadline
-
-
-class Clock:
-    """A clock that goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.waiting import Clock
 
 
 @pytest.fixture

@@ -1,4 +1,8 @@
-"""Waiting for something to be true, instead of for a while; and a clock for deadlines."""
+"""Waiting for something to be true, instead of for a while; and clocks for deadlines that are to run out.
+
+On a busy machine a short deadline runs out before what it is a test of has happened. One that runs out by such a clock
+does so when that has happened, however long it takes.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,39 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.deadline import Deadline
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE_SECONDS = 5.0
+# What is to be done by then may share its processor with other test runs.
+ENOUGH_SECONDS = 20.0
 
 
 class Clock:
-    """A clock that stands still but while it is let run: however slow the machine is, nothing else takes time."""
+    """A clock that stands still until it is moved: however slow the machine is, nothing takes time on it."""
 
     def __init__(self) -> None:
-        self._shown = 0.0
-        self._runs_since: float | None = None
+        self.now = 1000.0
 
     def __call__(self) -> float:
-        return self._shown + (0.0 if self._runs_since is None else time.monotonic() - self._runs_since)
+        return self.now
 
     def run_for(self, seconds: float) -> None:
         """Let it run, and return once it has."""
-        end = self._shown + seconds
-        self._runs_since = time.monotonic()
-        wait_until(lambda: self() >= end)
-        self._shown, self._runs_since = self(), None
+        began, shown = time.monotonic(), self.now
+
+        def is_over() -> bool:
+            self.now = shown + time.monotonic() - began
+            return self.now >= shown + seconds
+
+        wait_until(is_over)
+
+
+def deadline_until(true: Callable[[], Any], *, passes: float = ENOUGH_SECONDS) -> Deadline:
+    """A deadline of 20 seconds, of which so many pass at once when something has become true."""
+    return Deadline(ENOUGH_SECONDS, clock=lambda: time.monotonic() + (passes if true() else 0.0))
 
 
 def wait_until(true: Callable[[], Any]) -> None:

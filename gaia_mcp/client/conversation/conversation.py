@@ -230,12 +230,15 @@ class Conversation:
                         continue  # It was reported in place of an older one.
                     reported = newest
                     deadline.extend()
-                    if on_progress is not None:
-                        on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
-                elif outcome is None:
+                    if not deadline.expired or not waiter.outcomes.empty():
+                        if on_progress is not None:
+                            on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
+                        continue
+                    # A server that reports without a pause would have us look at nothing else.
+                    outcome = None
+                if outcome is None:
                     raise outcome_unknown(time_ran_out(self._name, deadline, stage, noise=self._noise()), tool)
-                else:
-                    raise outcome_unknown(dispatcher.why_lost(stage), tool)
+                raise outcome_unknown(dispatcher.why_lost(stage), tool)
         except BaseException:
             dispatcher.abandon(request_id, tell=is_out)
             raise

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.conversation.conversation import Conversation
+from gaia_mcp.client.conversation.conversation import PROBE_SECONDS, Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.custom import CustomChannel
 from gaia_mcp.deadline import Deadline
@@ -34,7 +34,7 @@ from tests.client.transports.talk import (
     result,
     with_answers,
 )
-from tests.waiting import wait_until
+from tests.waiting import ENOUGH_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,11 +83,27 @@ def test_it_knows_whether_the_server_has_responded_to_anything() -> None:
     assert (conversation.is_connected(), conversation.is_open) == (False, False)
 
 
-def test_a_silent_server_is_asked_by_handshake_while_there_is_time() -> None:
+class Impatient(Deadline):
+    """A deadline that has no time for its steps; keeps how much was wanted for each."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds, clock=Clock())
+        self.steps: list[float] = []
+
+    def sooner(self, seconds: float) -> Deadline:
+        self.steps.append(seconds)
+        return super().sooner(0)
+
+
+@pytest.mark.parametrize(("seconds", "step"), [(5, 2.5), (60, PROBE_SECONDS)])
+def test_a_silent_server_is_asked_by_handshake_while_there_is_time(seconds: float, step: float) -> None:
     """Spec, stdio detection: no reply within a timeout means the older era."""
     talk = Talk(lambda message: [] if message.get("method") == "server/discover" else handshake(message))
 
-    assert talk.open(probe=True, deadline=Deadline(0.4)).era == "handshake"
+    deadline = Impatient(seconds)
+
+    assert talk.open(probe=True, deadline=deadline).era == "handshake"
+    assert deadline.steps[0] == step
 
 
 def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
@@ -95,9 +111,9 @@ def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
     talk = Talk(lambda message: [])
 
     with pytest.raises(DeadlineError) as caught:
-        talk.open(probe=True, deadline=Deadline(0.1))
+        talk.open(probe=True, deadline=deadline_until(lambda: talk.sent))
 
-    assert (caught.value.stage, caught.value.seconds) == ("at its start", 0.1)
+    assert (caught.value.stage, caught.value.seconds) == ("at its start", ENOUGH_SECONDS)
     assert not talk.is_open
 
 
@@ -247,27 +263,48 @@ def test_time_that_runs_out_cancels_the_request() -> None:
     talk = opened()
 
     with pytest.raises(DeadlineError) as caught:
-        talk.request("tools/call", {"name": "slow"}, Deadline(0.05))
+        talk.request("tools/call", {"name": "slow"}, deadline_until(lambda: talk.sent))
 
-    assert (caught.value.stage, caught.value.seconds) == ("tools/call 'slow'", 0.05)
+    assert (caught.value.stage, caught.value.seconds) == ("tools/call 'slow'", ENOUGH_SECONDS)
     assert talk.methods() == ["tools/call", "notifications/cancelled"]
     assert talk.sent[1]["params"]["requestId"] == talk.sent[0]["id"]
 
 
 def test_time_that_progress_has_added_is_told_too() -> None:
     """Ours: the error says how long was really waited."""
-    now = [0.0]
-    deadline = Deadline(1, ceiling=25, clock=lambda: now[0])
+    clock = Clock()
+    deadline = Deadline(1, ceiling=25, clock=clock)
     talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
 
     def on_progress(progressed: Progressed) -> None:
-        now[0] = 100.0
+        clock.now += 100
 
-    now[0] = 0.75
+    clock.now += 0.75
     with pytest.raises(DeadlineError) as caught:
         talk.request("tools/call", {"name": "t"}, deadline, on_progress=on_progress)
 
     assert caught.value.seconds == 1.8
+
+
+@pytest.mark.parametrize("ceiling", [None, 4])
+def test_progress_without_end_ends_with_the_deadline(ceiling: float | None) -> None:
+    """Ours: also where the next is always there before the caller has looked at the time."""
+    clock = Clock()
+    talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
+    heard: list[float] = []
+
+    def on_progress(progressed: Progressed) -> None:
+        heard.append(progressed.progress)
+        assert len(heard) < 10
+        clock.now += 0.75
+        for message in progress_of(talk.sent[0], progressed.progress + 1):
+            talk.arrives(message)
+
+    with pytest.raises(DeadlineError):
+        talk.request("tools/call", {"name": "t"}, Deadline(1, ceiling=ceiling, clock=clock), on_progress=on_progress)
+
+    assert heard == ([1, 2] if ceiling is None else [1, 2, 3, 4, 5, 6])
+    assert talk.methods()[-1] == "notifications/cancelled"
 
 
 def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
@@ -279,9 +316,9 @@ def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
     thread.join(5)
 
     with pytest.raises(DeadlineError) as caught:
-        late.request("tools/call", {"name": "pay"}, Deadline(0.05))
+        late.request("tools/call", {"name": "pay"}, deadline_until(lambda: late.sent))
     with pytest.raises(DeadlineError) as harmless:
-        asked.request("tools/list", None, Deadline(0.05))
+        asked.request("tools/list", None, deadline_until(lambda: asked.sent))
 
     assert (type(caught.value), type(outcomes[0])) == (CallLateError, CallLostError)
     assert [error.tool for error in (caught.value, outcomes[0]) if isinstance(error, OutcomeUnknownError)] == 2 * [
