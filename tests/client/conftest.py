@@ -15,7 +15,7 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from tests.client.eras import CAPABILITIES, ERAS, connected, usual
 from tests.processes import living_with
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tests.client.eras import StartTalk
 
 SERVERS = Path(__file__).parent.parent / "servers"
-# Machines that run several suites at once are slow; a request that is to be answered has this long.
-ENOUGH_SECONDS = 20.0
 
 
 class Started:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import select
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -25,14 +26,14 @@ from gaia_mcp.errors import (
     RemoteProtocolError,
     ServerExitedError,
 )
-from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, pause_before
 from gaia_mcp.protocol.pagination import MAX_PAGES
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import text_of
 from tests.client.eras import ERAS, URI, changed, updated
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, error, in_thread, result
-from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
+from tests.client.transports.talk import Message, error, in_thread, progress_of, result
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -322,10 +323,12 @@ def test_concurrent_calls_each_get_their_own_answer(start_server: Started, serve
 def test_a_slow_call_does_not_hold_up_another(start_server: Started) -> None:
     """Ours: one at a time was GAIA's."""
     client = start_server("good_handshake")
+    is_answered = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(client.call, "slow", {}, Deadline(1))
+        slow = pool.submit(client.call, "slow", {}, deadline_until(is_answered.is_set))
         wait_until(lambda: "tools/call slow" in start_server.notes("good_handshake"))
         assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+        is_answered.set()
         assert isinstance(slow.exception(), DeadlineError)
 
 
@@ -334,7 +337,7 @@ def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Star
     client = start_server("good_handshake")
 
     with pytest.raises(DeadlineError) as caught:
-        client.call("slow", {}, Deadline(0.2))
+        client.call("slow", {}, deadline_until(lambda: "tools/call slow" in start_server.notes("good_handshake")))
 
     assert caught.value.stage == "tools/call 'slow'"
     wait_until(lambda: "cancelled slow" in start_server.notes("good_handshake"))
@@ -344,9 +347,17 @@ def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Star
 def test_a_server_that_pings_and_does_not_read_delays_no_request(start_server: Started) -> None:
     """Ours: every request ends by its own deadline, whatever the server would like to hear from us meanwhile."""
     client = start_server("pings_without_reading")
+    transport = client.transport
+    assert isinstance(transport, StdioTransport)
+    assert transport._channel is not None
+    stdin = transport._channel.child._stdin
+
+    def is_full() -> bool:
+        return not select.select([], [stdin], [], 0)[1]
 
     with ThreadPoolExecutor(1) as pool:
-        outcome = pool.submit(client.call, "echo", {}, Deadline(0.5))
+        outcome = pool.submit(client.call, "echo", {}, deadline_until(is_full))
+        wait_until(is_full)
         assert isinstance(outcome.exception(PATIENCE_SECONDS), DeadlineError)
 
 
@@ -369,36 +380,58 @@ def test_one_deadline_covers_connecting_again_and_the_call(start_server: Started
     client = start_server("good_handshake")
     with pytest.raises(ServerExitedError):
         client.call("die", {})
-    deadline = Deadline(1)
+    deadline = deadline_until(lambda: "tools/call slow" in start_server.notes("good_handshake"))
 
     with pytest.raises(DeadlineError) as caught:
         client.call("slow", {}, deadline)
 
-    assert (caught.value.seconds, deadline.expired) == (1, True)
+    assert start_server.notes("good_handshake").count("initialize") == 2
+    assert (caught.value.stage, caught.value.seconds) == ("tools/call 'slow'", ENOUGH_SECONDS)
+    assert deadline.expired
 
 
 def test_waiting_for_another_threads_connecting_ends_with_the_deadline(start_server: Started) -> None:
     """Ours: every wait has a deadline."""
     client = start_server("good_handshake")
+    is_over = threading.Event()
 
     with ThreadPoolExecutor(1) as pool, client._alone(Deadline(5)):
-        waiting = pool.submit(client.fetch_tools, Deadline(0.1))
+        waiting = pool.submit(client.fetch_tools, deadline_until(is_over.is_set))
+        assert not waiting.done()
+        is_over.set()
         assert isinstance(waiting.exception(5), DeadlineError)
 
 
-def test_progress_is_told_and_lengthens_the_time(start_server: Started) -> None:
-    """Spec, progress."""
-    client = start_server("good_handshake")
-    steps: list[tuple[float, float | None]] = []
+def test_progress_is_told_and_lengthens_the_time(start_talk: StartTalk) -> None:
+    """Spec, progress: up to a ceiling."""
+    clock = Clock()
+    client, conversation = start_talk(lambda asked: progress_of(asked, 1))
+    steps: list[float] = []
 
     def on_progress(step: Any) -> None:
-        steps.append((step.progress, step.total))
+        steps.append(step.progress)
+        clock.now += 0.75
+        asked = conversation.sent[-1]
+        conversation.arrives(*progress_of(asked, step.progress + 1) if len(steps) % 6 else [result(asked, {})])
 
-    arguments = {"count": 6, "seconds": 0.3}
-    client.call("steps", arguments, Deadline(1, ceiling=20), on_progress=on_progress)
-    assert steps == [(number, 6) for number in range(1, 7)]
+    client.call("steps", {}, Deadline(1, ceiling=20, clock=clock), on_progress=on_progress)
+    assert steps == [1, 2, 3, 4, 5, 6]
     with pytest.raises(DeadlineError):
-        client.call("steps", {"count": 1000, "seconds": 0.1}, Deadline(0.4, ceiling=0.8), on_progress=on_progress)
+        client.call("steps", {}, Deadline(1, ceiling=2, clock=clock), on_progress=on_progress)
+
+
+def test_progress_of_a_process_is_told(start_server: Started) -> None:
+    """Spec, progress: as it goes, before the response; several that come together are told as the newest."""
+    steps: list[tuple[float, float | None]] = []
+
+    start_server("good_handshake").call(
+        "steps",
+        {"count": 6, "seconds": 0.01},
+        on_progress=lambda step: steps.append((step.progress, step.total)),
+    )
+
+    assert steps == sorted(set(steps))
+    assert steps[-1] == (6, 6)
 
 
 def test_a_call_after_a_crash_connects_again(start_server: Started) -> None:
@@ -876,10 +909,11 @@ def test_a_server_that_only_wants_to_be_asked_again_is(start_server: Started) ->
 def test_asking_again_ends_with_the_deadline(start_server: Started) -> None:
     """Ours: the pause before the next round counts too."""
     client = start_server("good_stateless")
-    client.call("echo", {})
 
     with pytest.raises(DeadlineError):
-        client.call("again", {}, Deadline(0.1))
+        client.call("again", {}, Deadline(pause_before(1) / 2, clock=Clock()))
+
+    assert calls(start_server, "good_stateless") == ["tools/call again"]
 
 
 def test_a_server_that_never_has_enough_is_stopped_after_ten_rounds(start_server: Started) -> None:
@@ -975,7 +1009,7 @@ def test_a_known_era_that_costs_all_the_time_is_forgotten(start_server: Started,
     client = start_server("no_initialize", "silent", era_cache=era_cache(tmp_path), is_open=False)
 
     with pytest.raises(DeadlineError):
-        client.open(Deadline(0.5))
+        client.open(deadline_until(lambda: start_server.notes("no_initialize")))
 
     assert start_server.notes("no_initialize") == ["initialize"]
     assert era_cache(tmp_path).era() is None

@@ -9,7 +9,6 @@ import pytest
 
 from gaia_mcp.client import Host, MCPClient
 from gaia_mcp.client.features import Completion
-from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectionLostError,
     DeadlineError,
@@ -36,7 +35,7 @@ from tests.client.eras import (
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import Message, Talk, error, result
 from tests.protocol.test_wire_types import SAMPLED, is_notification, is_request
-from tests.waiting import wait_until
+from tests.waiting import deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -404,7 +403,7 @@ def test_a_server_that_never_acknowledges_is_not_waited_for(start_talk: StartTal
     client.on_resource_updated = client.on_subscription_ended = heard.append
 
     with pytest.raises(DeadlineError):
-        client.subscribe_resource(URI, Deadline(0.05))
+        client.subscribe_resource(URI, deadline_until(lambda: conversation.sent))
 
     asked, cancelled = conversation.sent
     assert asked["method"] in ("subscriptions/listen", "resources/subscribe")

@@ -39,7 +39,7 @@ from tests.client.transports.talk import (
     result,
     with_answers,
 )
-from tests.waiting import wait_until
+from tests.waiting import Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -295,7 +295,7 @@ def test_a_late_answer_is_ignored() -> None:
     """Spec, cancellation."""
     talk = opened()
     with pytest.raises(DeadlineError):
-        talk.request("tools/call", {"name": "slow"}, Deadline(0.05))
+        talk.request("tools/call", {"name": "slow"}, deadline_until(lambda: talk.sent))
 
     talk.arrives(result(talk.sent[0], {}))
 
@@ -341,8 +341,8 @@ def test_answers_find_those_who_asked() -> None:
 
 def test_progress_is_told_and_extends_the_deadline_up_to_its_ceiling() -> None:
     """Spec, progress: a timeout may be reset, but there must be a longest."""
-    now = [0.0]
-    deadline = Deadline(10, ceiling=25, clock=lambda: now[0])
+    clock = Clock()
+    deadline = Deadline(10, ceiling=25, clock=clock)
     heard: list[float] = []
     talk = opened(with_answers(lambda asked: progress_of(asked, 1)))
 
@@ -352,9 +352,9 @@ def test_progress_is_told_and_extends_the_deadline_up_to_its_ceiling() -> None:
         for message in progress_of(asked, progressed.progress + 1) if len(heard) < 3 else [result(asked, {})]:
             talk.arrives(message)
 
-    now[0] = 9.0
+    clock.now += 9
     assert talk.request("tools/call", {"name": "t"}, deadline, on_progress=on_progress) == {}
-    now[0] = 18.0
+    clock.now += 9
     deadline.extend()
 
     assert heard == [10.0, 10.0, 10.0]

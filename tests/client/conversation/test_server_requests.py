@@ -15,7 +15,7 @@ from gaia_mcp.errors import ConnectError
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from tests.client.transports.talk import Message, asks, handshake, in_thread, opened, result
 from tests.protocol.test_wire_types import SAMPLED
-from tests.waiting import wait_until
+from tests.waiting import Clock, wait_until
 
 MESSAGE = {"role": "assistant", "content": {"type": "text", "text": "Yes."}, "model": "m"}
 ROOTS = [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]
@@ -64,8 +64,8 @@ def test_a_host_that_fails_to_answer_still_lets_the_server_hear_something(proble
 
 def test_a_deadline_stands_still_while_a_person_answers() -> None:
     """Ours: nobody types against the clock."""
-    now = [0.0]
-    deadline = Deadline(10, clock=lambda: now[0])
+    clock = Clock()
+    deadline = Deadline(10, clock=clock)
     is_asked, may_answer = threading.Event(), threading.Event()
 
     def elicit(params: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_a_deadline_stands_still_while_a_person_answers() -> None:
     wait_until(lambda: talk.sent)
     talk.arrives(asks("elicitation/create", "q"))
     assert is_asked.wait(5)
-    now[0] = 1000.0
+    clock.now += 1000
     assert not deadline.expired
     may_answer.set()
     wait_until(lambda: len(talk.sent) == 2)

@@ -396,7 +396,7 @@ def test_a_handshake_client_hears_of_another_agent(open_session: Open, agent: Ag
 
 def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, agent: Agent) -> None:
     """Ours: a probe is answered before its client gives up; the calls that follow wait for the agent."""
-    talk = open_session(loading_seconds=0.05)
+    talk = open_session(loading_seconds=0.0)
 
     early = talk.result(DISCOVER)
     assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"

@@ -25,7 +25,7 @@ from gaia_mcp.errors import (
 from gaia_mcp.protocol.connection import Outgoing
 from tests.client.transports.stdio.test_child import SlowToStart
 from tests.client.transports.talk import Heard, in_thread
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def test_a_start_that_takes_too_long_is_reported(nothing_left: dict[str, str]) -
     late = StdioChannel("calc", child)
 
     with pytest.raises(DeadlineError, match="at its start"):
-        late.start(Heard(), Deadline(0.05))
+        late.start(Heard(), Deadline(0))
     child.may_spawn.set()
     late.close(0.3)
 
@@ -180,7 +180,7 @@ def test_the_thread_that_reads_may_meet_an_end_by_sending(nothing_left: dict[str
     heard = Responding()
     heard.channel = StdioChannel("calc", child)
     heard.channel.start(heard, Deadline(20))
-    wait_until(lambda: heard.ends)
+    wait_until(lambda: heard.raised)
     heard.channel.close(0.3)
 
     assert heard.records == [b"{}"]
@@ -215,7 +215,7 @@ def test_a_server_that_does_not_read_is_told_from_one_that_does_not_answer(chann
     talk, heard = channel("import time; time.sleep(60)")
 
     with pytest.raises(DeadlineError, match="does not read its input"):
-        talk.send(LONG, Deadline(0.2), "tools/list")
+        talk.send(LONG, Deadline(0), "tools/list")
 
     (ended,) = heard.ends
     assert isinstance(ended, DeadlineError)
@@ -293,6 +293,7 @@ def test_closing_leaves_no_thread_that_reads(channel: OpenChannel) -> None:
         talk.close(5)
 
         assert talk._reader is not None
+        talk._reader.join(PATIENCE_SECONDS)
         assert not talk._reader.is_alive()
     finally:
         os.kill(int(heard.records[0]), signal.SIGKILL)

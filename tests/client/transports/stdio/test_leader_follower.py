@@ -5,13 +5,15 @@ from __future__ import annotations
 import _thread
 import os
 import threading
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.client.transports.stdio import leader_follower as module
 from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, LeaderFollower
 from gaia_mcp.deadline import Deadline
-from tests.waiting import wait_until
+from tests.waiting import Clock, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,6 +58,22 @@ class Read:
     def has(self, data: bytes) -> Callable[[], bool]:
         return lambda: any(taken == data for taken, _ in self.taken)
 
+    def answers(self, data: bytes) -> Callable[[], bool]:
+        """As `has`, of what is said when this is first asked: the caller that asks has its turn then."""
+        asked: list[bool] = []
+
+        def is_done() -> bool:
+            asked.append(True)
+            if len(asked) == 1:
+                self.say(data)
+            return self.has(data)()
+
+        return is_done
+
+    def reads(self, is_done: Callable[[], object], deadline: Deadline) -> None:
+        """Read in this thread, as soon as the other one has made way."""
+        wait_until(lambda: self.turns.read_here(is_done, deadline))
+
     def close(self) -> None:
         if self.sink >= 0:
             os.close(self.sink)
@@ -82,19 +100,18 @@ def test_its_own_thread_reads_when_nobody_else_does(pipe: Read) -> None:
     assert pipe.taken == [(b"hello", "own")]
 
 
-def test_whoever_waits_reads_in_its_own_thread(pipe: Read) -> None:
+def test_whoever_waits_reads_in_its_own_thread(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: no other thread has to be woken for an answer."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     name = threading.current_thread().name
-    timer = threading.Timer(0.05, pipe.say, [b"answer"])
-    timer.start()
+    answered = pipe.answers(b"answer")
 
-    assert pipe.turns.read_here(pipe.has(b"answer"), Deadline(5))
+    pipe.reads(answered, Deadline(5))
 
     assert pipe.taken == [(b"answer", name)]
-    timer.join()
     # The thread is out of the way for the next one, which need not wake it.
     pipe.say(b"next")
-    assert pipe.turns.read_here(pipe.has(b"next"), Deadline(5))
+    pipe.reads(pipe.has(b"next"), Deadline(5))
     assert pipe.taken[1] == (b"next", name)
 
 
@@ -145,9 +162,14 @@ def test_only_one_reads_at_a_time(pipe: Read) -> None:
 
 def test_a_deadline_ends_the_reading(pipe: Read) -> None:
     """Ours: every wait has a deadline."""
-    deadline = Deadline(0.1)
+    clock = Clock()
+    deadline = Deadline(10, clock=clock)
 
-    assert pipe.turns.read_here(lambda: False, deadline)
+    def is_done() -> bool:
+        clock.now += 6
+        return False
+
+    pipe.reads(is_done, deadline)
 
     assert deadline.expired
 
@@ -156,23 +178,21 @@ def test_a_deadline_ends_the_reading(pipe: Read) -> None:
 def test_the_end_is_told_once_by_whoever_meets_it(pipe: Read, here: bool) -> None:
     """Ours: and then both stop reading."""
     if here:
-        timer = threading.Timer(0.05, pipe.close)
-        timer.start()
-        assert pipe.turns.read_here(lambda: False, Deadline(5))
-        timer.join()
+        pipe.reads(pipe.close, Deadline(5))
     else:
         pipe.close()
 
     pipe.thread.join(5)
     assert pipe.ended_in == [threading.current_thread().name if here else "own"]
-    assert pipe.turns.read_here(lambda: False, Deadline(5))
+    pipe.reads(lambda: False, Deadline(5))
     assert len(pipe.ended_in) == 1
 
 
-def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
+def test_a_reading_that_is_interrupted_is_the_end(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a Ctrl-C between reading and taking loses a part, and what follows could not be understood."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     pipe.fails = KeyboardInterrupt()
-    pipe.turns.read_here(lambda: True, Deadline(5))
+    pipe.reads(lambda: True, Deadline(5))
     pipe.say(b"lost")
 
     with pytest.raises(KeyboardInterrupt):
@@ -255,12 +275,10 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
     wait_until(lambda: pipe.turns._is_polling)
 
     pipe.say(b"there")
-    assert pipe.turns.read_here(pipe.has(b"there"), Deadline(5))
-    timer = threading.Timer(0.05, pipe.say, [b"later"])
-    timer.start()
-    assert pipe.turns.read_here(pipe.has(b"later"), Deadline(5))
+    pipe.reads(pipe.has(b"there"), Deadline(5))
+    later = pipe.answers(b"later")
+    pipe.reads(later, Deadline(5))
 
-    timer.join()
     pipe.close()
     pipe.turns.call_back()
     pipe.thread.join(5)
@@ -270,18 +288,29 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
 def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a slow server costs no processor, and one that shares ours gets it."""
     yields: list[None] = []
+    clock = Clock()
+
+    def sched_yield() -> None:
+        yields.append(None)
+        clock.now += 1
+
+    class Asking(Deadline):
+        """A deadline that has the answer said when it is about to be waited for."""
+
+        def remaining(self) -> float:
+            pipe.say(answer)
+            return super().remaining()
+
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr("os.sched_yield", lambda: yields.append(None))
+    monkeypatch.setattr("os.sched_yield", sched_yield)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
     pipe = Read()
     looked = []
 
     for number in range(ANSWERS_WITHOUT_LOOK + 2):
         answer = b"%d;" % number
         yields.clear()
-        timer = threading.Timer(0.02, pipe.say, [answer])
-        timer.start()
-        assert pipe.turns.read_here(pipe.has(answer), Deadline(5))
-        timer.join()
+        pipe.reads(pipe.has(answer), Asking(5))
         looked.append(bool(yields))
 
     assert looked == [True, *[False] * ANSWERS_WITHOUT_LOOK, True]
@@ -304,7 +333,7 @@ def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, is_reading: bool) 
 
     assert not pipe.thread.is_alive()
     assert pipe.ended_in == ["own"]
-    assert pipe.turns.read_here(lambda: False, Deadline(5))
+    pipe.reads(lambda: False, Deadline(5))
 
 
 def test_stopping_lets_whoever_reads_finish_first(pipe: Read) -> None:
@@ -348,19 +377,20 @@ def test_a_caller_that_reads_can_be_woken(pipe: Read) -> None:
             threading.Timer(0.05, deadline.cancel).start()
         return False
 
-    assert pipe.turns.read_here(is_done, deadline)
+    pipe.reads(is_done, deadline)
     assert pipe.taken == []
 
 
-def test_what_arrives_together_with_a_wake_is_read(pipe: Read) -> None:
+def test_what_arrives_together_with_a_wake_is_read(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: the wake itself is none of it."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     pipe.say(b"first")
-    assert pipe.turns.read_here(pipe.has(b"first"), Deadline(5))
+    pipe.reads(pipe.has(b"first"), Deadline(5))
     for _ in range(100_000):
         pipe.turns.wake()  # More than its pipe holds; the thread stands aside.
     pipe.say(b"second")
 
-    assert pipe.turns.read_here(pipe.has(b"second"), Deadline(5))
+    pipe.reads(pipe.has(b"second"), Deadline(5))
     assert pipe.taken[-1][0] == b"second"
 
 
