@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 # A waiter looks at its deadline this often: it may be held or extended meanwhile, a hold may have ended, and on Windows
 # a Ctrl-C is noticed only between two waits.

@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import ConfigFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SERVERS_FILE = "mcp_servers.json"
 # In this order: the first that exists in the working folder is the project's own file.

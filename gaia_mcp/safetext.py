@@ -6,12 +6,9 @@ Knows nothing of terminals; the code that prints decides when to use it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from gaia_mcp.jsontext import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 MASK = "****"
 # Of a secret with several lines, shorter ones are common words and are not masked.

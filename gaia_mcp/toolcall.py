@@ -7,15 +7,13 @@ runs in a test or a script.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    # (progress, total, text), (level, data)
-    OnProgress = Callable[[float, float | None, str], None]
-    OnLog = Callable[[str, Any], None]
+# (progress, total, text), (level, data)
+OnProgress = Callable[[float, float | None, str], None]
+OnLog = Callable[[str, Any], None]
 
 
 class CallCancelledError(Exception):

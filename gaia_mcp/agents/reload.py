@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from gaia_mcp.agents.loader import forget_modules
 from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 # Soon enough after a save, and cheap enough to look all day.

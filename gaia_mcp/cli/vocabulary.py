@@ -5,13 +5,10 @@ Pure: words in, words out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.names import near_misses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # In no help page and at no TAB, where each command stands once.
 ALIASES = {"get": "show", "ls": "list", "rm": "remove", "test": "test-client"}

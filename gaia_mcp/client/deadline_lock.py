@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gaia_mcp.deadline import Deadline
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 
 
 class DeadlineLock:

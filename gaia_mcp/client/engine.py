@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +15,7 @@ from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
-from gaia_mcp.client.transports.base import time_ran_out
+from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import (
     CancelledError,
@@ -30,10 +31,7 @@ from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pa
 from gaia_mcp.protocol.pagination import Pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gaia_mcp.client.conversation.conversation import Conversation
-    from gaia_mcp.client.transports.base import MCPTransport, OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.storage.server_cache import ServerCache

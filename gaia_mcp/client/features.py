@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,8 +25,6 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.protocol.revisions import can_declare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from gaia_mcp.deadline import Deadline
 
     OnHeard = Callable[[str], None]

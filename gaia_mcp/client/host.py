@@ -6,19 +6,17 @@ words (sampling). What a host cannot give it does not declare, and refuses when 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gaia_mcp.safetext import one_line
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    # Takes the question's `params`, gives `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
-    Elicit = Callable[[dict[str, Any]], dict[str, Any]]
-    # Takes the `params` of `sampling/createMessage`, gives `{"role", "content", "model", "stopReason"?}`.
-    Sample = Callable[[dict[str, Any]], dict[str, Any]]
-    Roots = Sequence[dict[str, str]] | Callable[[], Sequence[dict[str, str]]]
-    OnLog = Callable[[str, str, Any], None]
+# Takes the question's `params`, gives `{"action": "accept" | "decline" | "cancel", "content"?: {…}}`.
+Elicit = Callable[[dict[str, Any]], dict[str, Any]]
+# Takes the `params` of `sampling/createMessage`, gives `{"role", "content", "model", "stopReason"?}`.
+Sample = Callable[[dict[str, Any]], dict[str, Any]]
+Roots = Sequence[dict[str, str]] | Callable[[], Sequence[dict[str, str]]]
+OnLog = Callable[[str, str, Any], None]
 
 # What a person is kept waiting for is theirs alone to say; a list of folders is not.
 ASKS_A_PERSON = frozenset({"elicitation/create", "sampling/createMessage"})

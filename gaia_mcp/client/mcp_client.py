@@ -6,22 +6,20 @@ For everything else, and for errors that are raised, see the engine under it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.features import FeaturesClient
 from gaia_mcp.client.tool import MCPTool  # noqa: TC001 (the documents import it from here)
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
     from gaia_mcp.storage.server_cache import ServerCache
 
 logger = logging.getLogger("gaia_mcp")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from gaia_mcp.errors import VariableUnsetError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Compiled at the first reference: most entries have none, and their servers start sooner without it.
 _REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"

@@ -6,15 +6,13 @@ connecting: a transport is made of a target elsewhere, and a kind that cannot be
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
 from gaia_mcp.config.expansion import expanded
 from gaia_mcp.errors import EntryError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 URL_SCHEMES = ("http://", "https://")
 

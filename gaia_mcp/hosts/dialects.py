@@ -5,13 +5,11 @@ An entry of ours has `command`, `args`, `env`, `cwd`, or `url`, `headers`, `type
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.hosts.variables import NONE, Notation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 COMMAND_KEYS = ("command", "cmd", "programPath")
 ARGS_KEYS = ("args", "arguments")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.errors import ConfigFileError
@@ -11,7 +12,6 @@ from gaia_mcp.jsontext import place_in
 from gaia_mcp.storage.atomic import MAX_BYTES, locked, snapshot_of, write_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
@@ -9,7 +10,6 @@ from gaia_mcp.safetext import MASK
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping
 
 # Members whose values are usually secrets, and those whose values are names of variables.
 _VALUES = ("env", "envs", "environment", "headers", "http_headers")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.hosts.files import read_document
-from gaia_mcp.hosts.places import places
+from gaia_mcp.hosts.places import Place, places
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
-
-    from gaia_mcp.hosts.places import Place
 
 
 def switched_off(place: Place, folder: Path | None, environ: Mapping[str, str], home: Path) -> set[str]:

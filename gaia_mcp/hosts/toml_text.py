@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.hosts.problems import TextProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HEADER = re.compile(r"^[ \t]*\[.*\][ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _POSITION = re.compile(r"\s*\((?:at line (\d+), column (\d+)|at end of document)\)$")

@@ -6,13 +6,10 @@ Pure: nothing is looked up here. What has no counterpart is reported by `remark`
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Value = Callable[[str, str | None], str | None]
+Value = Callable[[str, str | None], str | None]
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _SHELL = rf"\$\{{(?P<shell>{_NAME})(?::-(?P<default>[^}}]*))?\}}"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError
-from gaia_mcp.hosts.variables import NONE, UntranslatableError, to_theirs
+from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
 from gaia_mcp.hosts.variables import OURS as REFERENCE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gaia_mcp.hosts.variables import Value
 
 # The end of what is told of a variable that the host does not look up.
 BY_VALUE = "only its value could be written"

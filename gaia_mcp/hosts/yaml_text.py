@@ -8,13 +8,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Iterator
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.hosts.problems import TextProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # What every reader of every version of YAML takes for the same text without quotes.
 _PLAIN = re.compile(r"[A-Za-z_/@.][\w./@+-]*(?: [A-Za-z][\w./@+-]*)*", re.ASCII)

@@ -9,6 +9,7 @@ import logging
 import os
 import threading
 import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,8 +20,6 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConfigFileError, ConnectError, MCPError, PeerError, ServerExistsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from gaia_mcp.client.host import Host
 
 logger = logging.getLogger("gaia_mcp")

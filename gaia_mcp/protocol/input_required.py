@@ -5,13 +5,11 @@ The client collects responses and sends the same request again, with them and wi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.protocol.jsonrpc import as_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # The limit of every SDK.
 MAX_ROUND_TRIPS = 10

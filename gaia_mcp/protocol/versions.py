@@ -5,10 +5,7 @@ Revisions are an enumerated set, never compared as dates.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 # Newest first, in both lists. In the stateless era each request stands alone; in the handshake era a conversation
 # begins with `initialize`.

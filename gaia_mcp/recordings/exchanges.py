@@ -6,18 +6,14 @@ the latest request that was open when it was sent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from gaia_mcp.jsontext import canonical, canonical_text
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Notification, Request, RequestId, Result
-from gaia_mcp.recordings.transcript import CLIENT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gaia_mcp.recordings.transcript import TranscriptLine
+from gaia_mcp.recordings.transcript import CLIENT, TranscriptLine
 
 
 class Send(NamedTuple):

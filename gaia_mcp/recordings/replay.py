@@ -9,6 +9,7 @@ the replay waits for nothing but responses.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol import jsonrpc
@@ -17,8 +18,6 @@ from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, R
 from gaia_mcp.recordings.exchanges import AwaitResponse, Exchange, RecordedConversation, request_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gaia_mcp.recordings.transcript import Transcript
 
 # Answered with an empty result even if they were not recorded, as every server of the handshake era does.

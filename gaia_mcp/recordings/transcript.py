@@ -7,12 +7,10 @@ killed.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import encode, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FORMAT = "gaia-mcp-conversation"
 VERSION = 1

@@ -6,7 +6,8 @@ here runs the agent's own code and may raise whatever that raises.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
@@ -15,9 +16,6 @@ from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, m
 from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
 from gaia_mcp.toolspec.validation import Checker, SchemaError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Wire = dict[str, Any]
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId
 from gaia_mcp.server.encoding import as_json
-from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.provider import Provider, RequestError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.server import ServerConnection
-    from gaia_mcp.server.provider import Provider
 
 
 class Job(NamedTuple):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
 from gaia_mcp.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.session.observer import Observer
 

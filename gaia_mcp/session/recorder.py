@@ -10,22 +10,21 @@ import os
 import stat
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.masking import masked_value
-from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child
 from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
 from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, message_line, read_transcripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.server.stdio.descriptors import GuardedPipes
 
 # What a server has written before its end is in its pipe already; only a client that does not read takes longer.

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.host import Host
+from gaia_mcp.client.host import Elicit, Host, OnLog
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.remembered import Remembered
 from gaia_mcp.session.stderr_log import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
-
     from gaia_mcp.client.features import Completion
-    from gaia_mcp.client.host import Elicit, OnLog
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.protocol.events import Peer
     from gaia_mcp.session.observer import Observer
     from gaia_mcp.session.prestart import Prestarted
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.jsontext import DepthError, JSONTextError, RepeatedKeyError, escaped, kind_of, parse_json, place_in
-from gaia_mcp.storage.atomic import read_bytes, write_bytes
+from gaia_mcp.storage.atomic import Snapshot, read_bytes, write_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.storage.atomic import Snapshot
 
 # Compiled at the first use: reading needs none.
 _SURROGATE = "[\ud800-\udfff]"

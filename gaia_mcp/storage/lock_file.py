@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
@@ -18,7 +19,6 @@ from gaia_mcp.toolspec.contract import Contract, Undefinable, canonical_tool, fi
 from gaia_mcp.toolspec.poisoning import UNUSUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 LOCK_FILE = "mcp.lock.json"

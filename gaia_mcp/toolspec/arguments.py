@@ -7,16 +7,12 @@ text that looks like a number is a number only for a parameter that is one.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gaia_mcp.jsontext import JSONTextError, is_same, parse_json
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_json
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_json
 from gaia_mcp.toolspec.schema import choices_of, parts_of, properties_of, resolved, types_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from gaia_mcp.toolspec.assignments import Assignment
 
 # Compiled when they are used: at a TAB few values are numbers.
 _INTEGER = r"^[+-]?\d{1,300}$"

@@ -9,14 +9,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.jsontext import canonical, canonical_text, is_same
 from gaia_mcp.safetext import clean
 from gaia_mcp.toolspec.poisoning import visible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Canonical definitions by the tools' names.
 Contract: TypeAlias = dict[str, dict[str, Any]]

@@ -6,14 +6,12 @@ AMD GAIA's documents promise the words before the schema and before the argument
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.toolspec.schema import properties_of
 from gaia_mcp.toolspec.validation import ValidationError, validation_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 EXPECTED_SCHEMA = "Expected tool schema:"
 YOUR_ARGUMENTS = "Your arguments:"

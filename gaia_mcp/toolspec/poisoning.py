@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 ORDERS, FAR, CONTROL, DIRECTION, HIDDEN = (
     "tries to instruct a model",

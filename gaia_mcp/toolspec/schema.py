@@ -6,10 +6,8 @@ Reads every schema as far as it can, also an invalid one. Whether a value fits i
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any
 
 # References that lead to references are followed this deep; a schema may refer to itself.
 MAX_REFERENCES = 32

@@ -9,14 +9,13 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
 from gaia_mcp.agents.base.tools import _TOOL_REGISTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     # Takes messages as `{"role", "content"}`, returns the model's text, or the object that the text would hold.
     Model = Callable[[list[dict[str, Any]]], str | dict[str, Any]]
 

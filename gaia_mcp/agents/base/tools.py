@@ -8,10 +8,8 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from typing import TYPE_CHECKING, Any, TypeVar, overload
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 

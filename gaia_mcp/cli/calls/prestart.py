@@ -11,13 +11,12 @@ from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
-from gaia_mcp.session.prestart import prestarted
+from gaia_mcp.session.prestart import Prestarted, prestarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.session.prestart import Prestarted
 
 # With other parameters, Typer reads the line first: `--debug`; and `--locked` and `--lock-file`, because a server whose
 # tools are not approved is not even started.

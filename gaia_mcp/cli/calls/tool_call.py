@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.calls.plan import typed
+from gaia_mcp.cli.calls.plan import Plan, typed
 from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.errors import ArgumentsError, ReadOnlyError, ToolUnknownError
@@ -14,7 +14,6 @@ from gaia_mcp.toolspec.read_only import claims_to_only_read
 from gaia_mcp.toolspec.validation import SchemaError, validation_errors
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.calls.plan import Plan
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.session.session import Session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -11,7 +12,6 @@ from gaia_mcp.safetext import clean
 from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from gaia_mcp.cli.checks.report import Check, Report

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.hints import to_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.errors import ContractError
     from gaia_mcp.storage.lock_file import LockedServer

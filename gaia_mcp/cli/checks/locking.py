@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.locked import changed, contract_now
 from gaia_mcp.cli.screen.output import counted, error_object, print_line
-from gaia_mcp.toolspec.contract import as_lines, as_objects, differences
+from gaia_mcp.toolspec.contract import Contract, ToolChange, as_lines, as_objects, differences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from gaia_mcp.errors import MCPError
     from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session
     from gaia_mcp.storage.lock_file import LockedServer
-    from gaia_mcp.toolspec.contract import Contract, ToolChange
 
 
 class Seen(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.report import OK, WARN
@@ -13,8 +14,6 @@ from gaia_mcp.toolspec.contract import Undefinable, canonical_tool
 from gaia_mcp.toolspec.poisoning import folded_name, looks_like_another, suspicions, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.store import ConfigStore
 

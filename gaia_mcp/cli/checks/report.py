@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import error_object, print_line
@@ -11,9 +12,6 @@ from gaia_mcp.cli.screen.terminal import columns, fitted
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.toolspec.contract import as_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OK, WARN, FAIL = "ok", "warn", "FAIL"
 _COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.validation import check_arguments
-from gaia_mcp.cli.checks.poisoning import names_checked, texts_checked
+from gaia_mcp.cli.checks.poisoning import Known, names_checked, texts_checked
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
 from gaia_mcp.cli.screen.session_view import asking
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import (
     ConnectError,
     DeadlineError,
@@ -29,13 +30,9 @@ from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.validation import SchemaError, check_schema, validation_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.cli.checks.poisoning import Known
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.deadline import Deadline
     from gaia_mcp.session.session import Session
 
 # Many servers that end at once on a busy machine delay each other, through no fault of their own.

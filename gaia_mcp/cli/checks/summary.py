@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from gaia_mcp.cli.screen.output import counted, remark
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gaia_mcp.cli.checks.report import Report
 
 # GitHub names the file in this variable, and shows what each step of a build appends to it.

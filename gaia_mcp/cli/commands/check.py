@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,8 +17,6 @@ from gaia_mcp.cli.screen.output import error_object, print_json, print_line, rep
 from gaia_mcp.cli.status import UsageError, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gaia_mcp.cli.checks.report import Report
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +14,6 @@ from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from gaia_mcp.config.entries import ServerEntry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,6 @@ from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gaia_mcp.server.agent import AgentProvider
 
 Target = Annotated[

@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.candidates import candidates
 from gaia_mcp.cli.completion.shell_words import quoted, read_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # Longer than a person waits at a TAB. A pipe in a file's place, or a remote disk, may never answer.
 PATIENCE_SECONDS = 5.0

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.leading import with_group
-from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.parsing import ParsedLine, parse_line
 from gaia_mcp.safetext import clean, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gaia_mcp.cli.grammar.model import Argument, Command, Option
-    from gaia_mcp.cli.grammar.parsing import ParsedLine
 
 # A longer description has no place in a list.
 DESCRIPTION_CHARS = 120

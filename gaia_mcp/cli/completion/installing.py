@@ -10,15 +10,13 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gaia_mcp.cli.completion.scripts import script
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"
 # With the line ends that any editor has left in the file.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
 from gaia_mcp.cli.completion.completers import known_tool
@@ -15,9 +16,6 @@ from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
 from gaia_mcp.toolspec.schema import default_of, description_of, parts_of, properties_of, required_of, type_in_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 EXPLANATION_CHARS = 1000
 # So many members of an argument that is an object are shown; more would bury the other arguments.

@@ -10,8 +10,8 @@ from gaia_mcp.cli.entries.difference import Difference, differences, members, re
 from gaia_mcp.cli.entries.saving import tried, warn_of_secrets
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.store import check_server_name
+from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.config.store import ConfigStore, check_server_name
 from gaia_mcp.errors import ServerExistsError
 from gaia_mcp.paths import log_folder
 from gaia_mcp.storage.run_logs import RunLogs
@@ -19,8 +19,6 @@ from gaia_mcp.storage.run_logs import RunLogs
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
 # What belongs to only one of the two ways to reach a server.

@@ -7,17 +7,14 @@ import re
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.errors import ConfigError, MCPError
 from gaia_mcp.safetext import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
@@ -12,8 +13,6 @@ from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.session.session import connected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
 

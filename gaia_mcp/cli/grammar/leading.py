@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 # These words of the program are no commands of `mcp`.
 _OF_PROGRAM = ("mcp", "help", "version")

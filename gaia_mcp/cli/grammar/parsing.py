@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.grammar.model import Command
+from gaia_mcp.cli.grammar.model import Argument, Command, Option
 from gaia_mcp.cli.grammar.table import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gaia_mcp.cli.grammar.model import Argument, Option
 
 _UNKNOWN = Command({"summary": "", "is_listed": False, "arguments": [], "options": [], "commands": {}}, {})
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp._version import __version__
-from gaia_mcp.cli.manual.markup import Definition, Heading, Paragraph, Place, Span, Verbatim, parsed
+from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Place, Span, Verbatim, parsed
 from gaia_mcp.cli.manual.roff import Title, link, page
-from gaia_mcp.cli.manual.tree import commands
+from gaia_mcp.cli.manual.tree import Command, Option, commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.cli.vocabulary import ALIASES
 from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
@@ -18,8 +18,6 @@ from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gaia_mcp.cli.manual.markup import Block
-    from gaia_mcp.cli.manual.tree import Command, Option
 
 PROSE = Path(__file__).parent
 _OPTIONS = re.compile(r"((?<![\w-])--[a-z][a-z-]*)")

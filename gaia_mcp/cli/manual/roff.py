@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Place, Span, Verbatim
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # Characters with a meaning in roff, and those that it would replace by typographic ones.
 _ESCAPES = {

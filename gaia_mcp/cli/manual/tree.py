@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import typer
 
 from gaia_mcp.cli.app import COMMANDS, CommandGroup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Argument(NamedTuple):

@@ -9,12 +9,9 @@ from __future__ import annotations
 import base64
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from gaia_mcp.cli.screen.terminal import can_redraw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Beyond this a terminal is busy for seconds; the file is there.
 MAX_BYTES = 8 * 1024 * 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -10,8 +11,6 @@ from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from gaia_mcp.cli.options import Invocation
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.session.parallel import Result

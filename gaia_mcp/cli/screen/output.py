@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.hints import hint_for
@@ -19,7 +19,6 @@ from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from contextlib import AbstractContextManager
 
     from gaia_mcp.errors import MCPError
 

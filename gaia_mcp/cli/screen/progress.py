@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -13,8 +14,6 @@ from gaia_mcp.cli.screen.terminal import can_redraw, cell_width, cells_cut, widt
 from gaia_mcp.safetext import encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.protocol.events import Progressed
 
 # A line that flashes by disturbs; most answers come within this time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import Typed
@@ -13,8 +14,6 @@ from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.session.observer import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gaia_mcp.config.entries import ServerEntry
 
 # Log messages of these levels are shown with `--debug` only.

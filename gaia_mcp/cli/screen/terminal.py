@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import TextIO
+from collections.abc import Sequence
+from typing import TextIO
 
 # For a terminal that does not know how large it is.
 USUAL_COLUMNS, USUAL_LINES = 80, 24

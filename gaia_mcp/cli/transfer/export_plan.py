@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.screen.output import remark
@@ -12,15 +13,12 @@ from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import change_servers, servers_of
 from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.hosts.merging import differences
-from gaia_mcp.hosts.places import is_there
+from gaia_mcp.hosts.places import Place, is_there
 from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.paths import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gaia_mcp.hosts.known import HostProgram
-    from gaia_mcp.hosts.places import Place
     from gaia_mcp.hosts.variables import Value
 
 

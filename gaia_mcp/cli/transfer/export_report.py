@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import Form, error_object, print_json, print_line, remark
@@ -13,8 +14,6 @@ from gaia_mcp.paths import shown
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gaia_mcp.cli.transfer.export_plan import ExportStep
     from gaia_mcp.hosts.places import Place
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
@@ -13,8 +14,6 @@ from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.writing import BY_VALUE, entry_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.variables import Value
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.files import read_document
-from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.places import all_places, format_of, is_there, place_of, places, project_places
+from gaia_mcp.hosts.known import HOSTS, HostProgram
+from gaia_mcp.hosts.places import Place, all_places, format_of, is_there, place_of, places, project_places
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import home_expanded
-
-if TYPE_CHECKING:
-    from gaia_mcp.hosts.known import HostProgram
-    from gaia_mcp.hosts.places import Place
 
 
 def known_host(word: str) -> HostProgram:

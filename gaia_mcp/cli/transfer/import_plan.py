@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.cli.entries.building import is_relative
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
@@ -17,15 +17,11 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError, EntryError, MCPError
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import servers_of
-from gaia_mcp.hosts.merging import Found, plan, tidy_name
-from gaia_mcp.hosts.places import folder_of, is_there
+from gaia_mcp.hosts.merging import Found, Step, plan, tidy_name
+from gaia_mcp.hosts.places import Place, folder_of, is_there
 from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.hosts.switches import switched_off
 from gaia_mcp.names import did_you_mean
-
-if TYPE_CHECKING:
-    from gaia_mcp.hosts.merging import Step
-    from gaia_mcp.hosts.places import Place
 
 
 def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> list[Place]:

@@ -9,7 +9,7 @@ from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark
 from gaia_mcp.cli.screen.terminal import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word
-from gaia_mcp.errors import ConfigError
+from gaia_mcp.errors import ConfigError, MCPError
 from gaia_mcp.hosts.masking import masked_entry, plain_secrets
 from gaia_mcp.names import typeable
 from gaia_mcp.paths import shown
@@ -18,7 +18,6 @@ from gaia_mcp.safetext import one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gaia_mcp.errors import MCPError
     from gaia_mcp.hosts.merging import Step
     from gaia_mcp.hosts.places import Place
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.paths import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.variables import Value
 

@@ -11,7 +11,7 @@ from gaia_mcp.client.conversation.dispatcher import Dispatcher
 from gaia_mcp.client.conversation.masking import masked_value
 from gaia_mcp.client.conversation.waiters import Waiter
 from gaia_mcp.client.identity import CLIENT_INFO
-from gaia_mcp.client.transports.base import time_ran_out
+from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.errors import (
     MCPError,
     NotOfferedError,
@@ -21,18 +21,15 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.client import ClientConnection
-from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Progressed
-from gaia_mcp.protocol.jsonrpc import Result
+from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Peer, Progressed
+from gaia_mcp.protocol.jsonrpc import RequestId, Result
 from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.client.host import Host
-    from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.protocol.events import Peer
-    from gaia_mcp.protocol.jsonrpc import RequestId
 
 Outcome: TypeAlias = Result | ErrorResponse | InvalidResponse
 

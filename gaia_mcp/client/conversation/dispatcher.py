@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.masking import masked_excerpt, masked_value
 from gaia_mcp.client.conversation.server_requests import ServerRequests
-from gaia_mcp.client.transports.base import UnencodableError
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS
+from gaia_mcp.client.transports.base import Channel, OnChange, UnencodableError
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.errors import ArgumentsError, CancelledError, ConnectionLostError, LocalProtocolError, MCPError
 from gaia_mcp.protocol.events import (
     Discarded,
     ErrorResponse,
+    Event,
     InvalidResponse,
     ListChanged,
     Logged,
@@ -30,20 +32,14 @@ from gaia_mcp.protocol.events import (
     ResourceUpdated,
     SubscriptionEnded,
 )
-from gaia_mcp.protocol.jsonrpc import Result
+from gaia_mcp.protocol.jsonrpc import RequestId, Result
 from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.client.conversation.waiters import Waiter
     from gaia_mcp.client.host import Host
-    from gaia_mcp.client.transports.base import Channel, OnChange
-    from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.client import ClientConnection
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.events import Event
-    from gaia_mcp.protocol.jsonrpc import RequestId
 
 logger = logging.getLogger("gaia_mcp")
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from gaia_mcp.safetext import MASK, redacted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # No person reads what is nested more deeply; going on would end in a RecursionError of ours.
 MAX_DEPTH = 100

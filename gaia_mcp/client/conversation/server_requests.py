@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.host import ASKS_A_PERSON, DeclinedError, Host, UnsupportedError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from gaia_mcp.client.conversation.waiters import Waiter
     from gaia_mcp.protocol.client import ClientConnection
     from gaia_mcp.protocol.events import RequestReceived

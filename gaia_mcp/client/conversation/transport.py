@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
-from gaia_mcp.client.transports.base import MCPTransport, time_ran_out
+from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, time_ran_out
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import NotConnectedError, ServerExitedError
-from gaia_mcp.protocol.events import ListChanged
+from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from gaia_mcp.client.transports.base import Channel, OnChange
     from gaia_mcp.client.transports.stdio.child import Stopped
-    from gaia_mcp.protocol.events import Peer, ResourceUpdated, SubscriptionEnded
 
 
 class ChannelTransport(MCPTransport):

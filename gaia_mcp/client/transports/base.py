@@ -7,22 +7,19 @@ directions, for one connection to one server, and knows nothing of what they mea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
-from gaia_mcp.errors import CancelledError, DeadlineError
-from gaia_mcp.protocol.jsonrpc import encode
+from gaia_mcp.errors import CancelledError, DeadlineError, MCPError
+from gaia_mcp.protocol.jsonrpc import RequestId, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.errors import MCPError
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import ListChanged, Progressed, ResourceUpdated, SubscriptionEnded
-    from gaia_mcp.protocol.jsonrpc import RequestId
 
-    OnProgress = Callable[[Progressed], None]
-    OnChange = Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]
+OnProgress: TypeAlias = "Callable[[Progressed], None]"
+OnChange: TypeAlias = "Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]"
 
 
 class MCPTransport(ABC):

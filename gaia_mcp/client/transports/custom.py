@@ -6,6 +6,7 @@ It keeps its own time, and nothing arrives that was not asked for.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,8 +18,6 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, MCPError, NotConnectedError, ProtocolError, RemoteProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import Peer
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.base import Channel, Receiver, encoded
 from gaia_mcp.errors import MCPError, NotConnectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 # A call that lasts delays a ping or a cancellation by two of these at most.
 TICK_SECONDS = 0.005

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, Provider
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.toolcall import ToolCall
 
 # Declared for a provider that has not loaded yet: whatever it may turn out to have.

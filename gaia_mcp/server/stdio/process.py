@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.internals import run_exit_functions
@@ -13,8 +14,6 @@ from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import StdioSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.server.provider import Provider
 
 # After the end of input, calls that still run may finish; clients wait about two seconds before they use force.

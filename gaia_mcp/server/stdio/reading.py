@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
@@ -18,8 +19,6 @@ from gaia_mcp.server.encoding import encode_outgoing
 from gaia_mcp.server.stdio.leader_follower import Leadership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.stdio.loading import LoadingProvider
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.base import Channel, encoded, time_ran_out
-from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, CutError
+from gaia_mcp.client.transports.base import Channel, Receiver, encoded, time_ran_out
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, CutError, Stopped
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
 from gaia_mcp.client.transports.stdio.outbox import Outbox
-from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import ConnectError, MCPError, NotConnectedError, RemoteProtocolError, ServerExitedError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
-from gaia_mcp.protocol.jsonrpc import parse
+from gaia_mcp.protocol.jsonrpc import RequestId, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from gaia_mcp.client.transports.base import Receiver
-    from gaia_mcp.client.transports.stdio.child import Child, Stopped
-    from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.jsonrpc import RequestId
 
 # After its output has ended a server is given this long to end too, so that its exit status is known.
 EXIT_STATUS_SECONDS = 0.5

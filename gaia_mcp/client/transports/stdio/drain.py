@@ -6,10 +6,8 @@ import os
 import select
 import threading
 from collections import deque
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import IO
 
 # Enough for the last words and a traceback; a flood is dropped from its start.
 KEPT_BYTES = 64 * 1024

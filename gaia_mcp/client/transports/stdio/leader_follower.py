@@ -12,14 +12,9 @@ import os
 import select
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gaia_mcp.deadline import Deadline
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 
 # Callers that come within this time of one another find the pipe free; what a server sends unasked waits as long.
 QUIET_SECONDS = 0.05

@@ -9,12 +9,9 @@ from __future__ import annotations
 import select
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from gaia_mcp.deadline import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Who has not made room by then does not read.
 ASIDE_SECONDS = 2.0

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.stdio.channel import StdioChannel
-from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, Stopped
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from gaia_mcp.client.transports.stdio.child import Stopped
 
 
 class StdioTransport(ChannelTransport):
