@@ -99,7 +99,6 @@ def _find(target: str) -> Any:
 
 
 def _split(target: str) -> tuple[str, str, str]:
-    """The place, the colon if there is one, and the name."""
     place, colon, name = target.rpartition(":")
     # A colon between a letter and a slash belongs to a drive of Windows.
     if not colon or (len(place) == 1 and name.startswith(("\\", "/"))):

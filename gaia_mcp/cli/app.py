@@ -195,7 +195,6 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
 
 
 def _refuse(error: Any, words: list[str]) -> int:
-    """Report a wrong command line in the same two lines as every other error."""
     if is_missing_command(error):
         to_stderr(error.format_message())
         return ExitStatus.USAGE

@@ -79,7 +79,6 @@ class MCPTool:
 
 
 def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[str, Any]:
-    """A parameter as GAIA describes it: one type or several, and the choices and items where a schema names them."""
     parts = parts_of(schema, root)
     types = list(dict.fromkeys(kind for part in parts for kind in _types(part)))
     parameter: dict[str, Any] = {
@@ -95,7 +94,6 @@ def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[
 
 
 def _types(part: dict[str, Any]) -> list[str]:
-    """The types that a part names, or those of its choices."""
     return types_of(part) or [_TYPES[type(choice)] for choice in choices_of(part) if type(choice) in _TYPES]
 
 

@@ -171,7 +171,6 @@ class ConfigStore:
         return document
 
     def _raw_entries(self) -> dict[str, tuple[Any, Path]]:
-        """Each entry as it is in its file, and that file."""
         found = {name: (raw, self.path) for name, raw in servers_in(self._read(), self.path).items()}
         if self.project is not None:
             found |= {name: (raw, self.project.path) for name, raw in self._project_servers().items()}

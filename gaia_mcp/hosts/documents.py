@@ -115,7 +115,6 @@ def _servers_in(document: Any, layout: Layout) -> dict[str, Any]:
 
 
 def _object(value: Any, trail: tuple[str, ...]) -> dict[str, Any]:
-    """`value`, found at `trail`, if it is an object that repeats no key."""
     if not isinstance(value, dict):
         raise TextProblemError(f"{'.'.join(trail)!r} is not an object" if trail else "does not hold an object")
     if isinstance(value, Repeated):

@@ -121,7 +121,6 @@ def _unit(text: str) -> str:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """The white space that begins the line of a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

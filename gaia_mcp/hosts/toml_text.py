@@ -76,7 +76,6 @@ def _last_line_end(text: str, start: int, end: int) -> int:
 
 
 def _headers(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Where tables begin, and their names."""
     begun = 0
     for match in _HEADER.finditer(text):
         try:
@@ -97,7 +96,6 @@ def _headers(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _merged(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Neighbours with nothing but blank lines between them as one."""
     merged: list[tuple[int, int]] = []
     for start, end in spans:
         if merged and not text[merged[-1][1] : start].strip():

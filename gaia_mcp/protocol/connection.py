@@ -151,7 +151,6 @@ class Connection:
         return number
 
     def _was_sent(self, request_id: RequestId) -> bool:
-        """Whether this is the id of a request that we have sent."""
         return isinstance(request_id, int) and 0 < request_id < self._next_id
 
     def _ignore_responses_to(self, request_id: RequestId) -> None:

@@ -168,7 +168,6 @@ class Player:
 
 
 def _with_subscription(message: dict[str, Any], member: str, replay: _Replay) -> dict[str, Any]:
-    """`message` with the new id of its subscription, if it belongs to one."""
     held = message.get(member)
     if not isinstance(held, dict) or SUBSCRIPTION_KEY not in meta_of(held):
         return message

@@ -234,7 +234,6 @@ class Session:
                 self._tools(Deadline(SETTLE_SECONDS))
 
     def _time(self) -> Deadline:
-        """The time for the next request."""
         return self._deadline or self._client.deadline()
 
     def _tools(self, deadline: Deadline) -> list[MCPTool]:

@@ -150,7 +150,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _acquire(attempt: Callable[[], None], busy: type[OSError], path: Path, seconds: float) -> None:
-    """Repeat `attempt` while it raises `busy`, for up to `seconds`."""
     end = time.monotonic() + seconds
     while True:
         try:

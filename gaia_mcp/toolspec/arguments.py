@@ -119,7 +119,6 @@ def _types(part: dict[str, Any]) -> list[str]:
 
 
 def _chosen(choices: list[Any], text: str) -> Any:
-    """The choice that `text` is the JSON of."""
     try:
         value = parse_json(text)
     except JSONTextError:

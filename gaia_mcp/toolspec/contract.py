@@ -150,12 +150,10 @@ def _value_lines(where: str, then: Any, now: Any, depth: int) -> Iterator[str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _is_deep(then: list[Any], now: list[Any]) -> bool:
-    """Whether two lists are worth comparing item by item."""
     return len(then) == len(now) and all(isinstance(item, dict) for item in [*then, *now])
 
 

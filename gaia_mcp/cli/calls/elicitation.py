@@ -81,7 +81,6 @@ def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
 
 
 def _ask_to_open(url: str, ask: Ask) -> dict[str, Any]:
-    """Show the whole URL. The person opens it, or does not."""
     from urllib.parse import urlsplit
 
     typer.echo(f"  {clean(url)}", err=True)

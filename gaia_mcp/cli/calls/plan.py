@@ -58,7 +58,6 @@ def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] |
 
 
 def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
-    """Server, tool and arguments from `NAME TOOL …` or `NAME.TOOL …`."""
     if target not in servers and (parts := split_tool_name(target, servers)) is not None:
         return parts[0], parts[1], words
     if target in servers and not words:

@@ -124,7 +124,6 @@ class Watcher:
             print_line(text.removesuffix("\n"))
 
     def _listed(self, kind: str) -> dict[str, Any]:
-        """What is on a list, by name."""
         session = self._session
         if kind == "tools":
             return {tool.name: tool.definition for tool in session.tools()}

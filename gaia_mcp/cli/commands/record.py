@@ -48,6 +48,5 @@ def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
 
 
 def _pass_stderr(text: bytes) -> None:
-    """Pass on to our own stderr what the server has written to its stderr."""
     with suppress(OSError):  # It has been closed.
         os.write(2, text)

@@ -56,7 +56,6 @@ def _known_tools(entry: ServerEntry) -> int | None:
 
 
 def _presented(session: Session) -> dict[str, Any]:
-    """How a server describes itself."""
     peer = session.peer
     assert peer is not None  # noqa: S101 (connected)
     return {
@@ -70,7 +69,6 @@ def _presented(session: Session) -> dict[str, Any]:
 
 
 def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and values, each of them on a line."""
     import json
 
     from gaia_mcp.safetext import one_line

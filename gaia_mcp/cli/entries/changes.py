@@ -105,7 +105,6 @@ def _unset(name: str, entry: dict[str, Any], key: str) -> None:
 
 
 def _changed_part(entry: dict[str, Any], different: Collection[str]) -> dict[str, Any]:
-    """The members of an entry that differ; of its variables and headers only those that do."""
     part = {key: value for key, value in entry.items() if key in different}
     for outer in ("env", "headers"):
         if isinstance(held := entry.get(outer), dict):

@@ -88,14 +88,12 @@ def _filled(name: str) -> list[Block]:
 
 
 def _common_options(names: Sequence[str]) -> list[Option]:
-    """The options with these names, as most commands have them."""
     held = Counter(option for command in commands() for option in command.options)
     usual = {option.name: option for option, _ in reversed(held.most_common())}
     return [usual[name] for name in names]
 
 
 def _listed(names: Sequence[str]) -> list[Span]:
-    """Names with commas between them."""
     listed = [span for name in names for span in (Span(name, "B"), Span(", "))]
     return [*listed[:-1], Span(".")]
 
@@ -141,5 +139,4 @@ def _term(option: Option) -> list[Span]:
 
 
 def _help_spans(text: str) -> list[Span]:
-    """A help text, with the options that it mentions in bold."""
     return [Span(piece, "B" if piece.startswith("--") else "") for piece in _OPTIONS.split(text) if piece]

@@ -121,7 +121,6 @@ def conflict_error(step: Step) -> MCPError:
 
 
 def _words_for(place: Place) -> str:
-    """The words that import from exactly this file."""
     if place.scope == "user":
         return place.host.key
     return f"{place.host.key} --project" if place.scope == "local" else typeable(str(place.path))

@@ -136,7 +136,6 @@ class StdioSession:
             self._receive(self._records.popleft())
 
     def _read_more(self) -> bool:
-        """Whether there is another record."""
         while not self._records and not self._ended.is_set():
             data = b"" if self._at_end else self._read()
             self._at_end = not data

@@ -212,7 +212,6 @@ class StdioChannel(Channel):
 
 
 def _is_cut_off(record: bytes) -> bool:
-    """Whether this is only the beginning of a message."""
     if not record.lstrip().startswith((b"{", b"[")):
         return False
     try:

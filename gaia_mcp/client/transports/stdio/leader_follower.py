@@ -152,7 +152,6 @@ class LeaderFollower:
         return True
 
     def _sleep(self, deadline: Deadline) -> bool:
-        """Wait until something has come, for a while at most; whether it has."""
         return self._has_come(1000 * min(deadline.remaining(), WAIT_SLICE_SECONDS))
 
     def _has_come(self, milliseconds: float) -> bool:

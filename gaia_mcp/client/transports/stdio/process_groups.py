@@ -75,7 +75,6 @@ def _lives(group: int, processes: Path = PROCESSES) -> bool:
 
 
 def _states(group: int, processes: Path) -> list[str]:
-    """The states of the members of a group, a letter each."""
     states = []
     for stat in processes.glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # It has just ended.
