@@ -53,6 +53,7 @@ COMMANDS = {
     "resources": "gaia_mcp.cli.commands.resources:resources",
     "read": "gaia_mcp.cli.commands.read:read",
     "watch": "gaia_mcp.cli.commands.watch:watch",
+    "guide": "gaia_mcp.cli.commands.guide:guide",
     "logs": "gaia_mcp.cli.commands.logs:logs",
     "test-client": "gaia_mcp.cli.commands.check:check",
     "lock": "gaia_mcp.cli.commands.lock:lock",

@@ -1,7 +1,8 @@
-"""How well a tool matches the words of a search."""
+"""How well a tool matches the words of a search. A word with `*` or `?` in it is a glob, for the tool's name."""
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,19 +16,25 @@ _WHOLE_WORD, _PART_OF_WORD = 3, 2
 
 
 class SearchWord(NamedTuple):
-    """A word in lower case, and the pattern that finds it where no letter or digit stands before or after it."""
+    """A word in lower case, and the pattern that finds it where no letter or digit stands before or after it.
+
+    Of a glob the pattern is that of the whole name.
+    """
 
     text: str
     alone: re.Pattern[str]
+    is_glob: bool
 
 
 def search_words(words: Sequence[str]) -> list[SearchWord]:
     """The words of a search; one that contains spaces is several."""
-    return [
-        SearchWord(text, re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])"))
-        for word in words
-        for text in word.casefold().split()
-    ]
+    return [_search_word(text) for word in words for text in word.casefold().split()]
+
+
+def _search_word(text: str) -> SearchWord:
+    if "*" in text or "?" in text:
+        return SearchWord(text, re.compile(fnmatch.translate(text)), is_glob=True)
+    return SearchWord(text, re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])"), is_glob=False)
 
 
 def score(tool: Mapping[str, Any], words: Sequence[SearchWord]) -> int:
@@ -41,6 +48,11 @@ def score(tool: Mapping[str, Any], words: Sequence[SearchWord]) -> int:
     )
     total = 0
     for word in words:
+        if word.is_glob:
+            if not word.alone.fullmatch(tool["name"].casefold()):
+                return 0
+            total += _WEIGHTS[0] * _WHOLE_WORD
+            continue
         text, weight = next((each for each in zip(texts, _WEIGHTS, strict=True) if word.text in each[0]), ("", 0))
         if not weight:
             return 0

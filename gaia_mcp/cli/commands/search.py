@@ -6,69 +6,91 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
 if TYPE_CHECKING:
-    from gaia_mcp.config.store import ConfigStore
+    from collections.abc import Iterator
+
+    from gaia_mcp.config.entries import ServerEntry
 
 Words = Annotated[
-    list[str], typer.Argument(metavar="WORD...", help="Words to find; a tool has to contain all of them.")
+    list[str],
+    typer.Argument(metavar="WORD...", help="Words, or globs of names; a tool has to match all of them."),
 ]
 
-COMMON = (CONFIG, JSON)
+# Of a description so much stands beside a signature.
+DESCRIPTION_CHARS = 100
+
+COMMON = (CONFIG, JSON, TIMEOUT)
 
 
 def search(invocation: Invocation, words: Words) -> None:
-    """Search the tools of all servers.
+    """Search the tools of all enabled servers.
 
-    Looks in names, descriptions and parameters, and prints the best match first. Never connects: it knows the tools
-    that add, tools and test-client have seen. Exit code 7 if no tool is found.
+    Looks in names, descriptions and parameters, and prints the best match first. A word with * or ? is a glob, which
+    the whole name of a tool has to match. Connects only to servers whose tools are not known yet. Exit code 7 if no
+    tool is found.
 
     Example: gaia mcp search issue create
     """
+    from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.errors import ToolError
+    from gaia_mcp.toolspec.search import score, search_words
 
-    found, unknown = _found(invocation.open_store(), words)
-    if unknown:
-        listed = ", ".join(unknown[:5]) + (" and others" if len(unknown) > 5 else "")
-        remark(f"not known yet, and not searched: {listed}; look at them once with: {to_type('tools')}")
+    store = invocation.open_store()
+    wanted = search_words(words)
+    found = [
+        (points, server, tool)
+        for server, tools in _known([store.entry(name) for name in enabled_names(store)], invocation)
+        for tool in tools
+        if (points := score(tool, wanted))
+    ]
     if not found:
-        raise ToolError(f"no tool is about {' '.join(words)!r}", hint="use fewer words, or parts of them")
+        hint = "use fewer words, or parts of them"
+        raise ToolError(f"no tool matches {' '.join(words)!r}", hint=hint)
+    found.sort(key=lambda one: (-one[0], one[1], one[2]["name"]))
     if invocation.as_json:
         print_json({"tools": [{"server": server, **tool} for _, server, tool in found]})
         return
     for _, server, tool in found:
-        for line in _lines(server, tool):
-            print_line(line)
+        print_line(_line(server, tool))
 
 
-def _found(store: ConfigStore, words: list[str]) -> tuple[list[tuple[int, str, dict[str, Any]]], list[str]]:
-    """The tools that match, best first, with their scores and servers; and the servers whose tools are not known."""
-    from gaia_mcp.errors import EntryError
+def _known(entries: list[ServerEntry], invocation: Invocation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The tools of each server: those that it had when it was last asked; it is asked now if it never was."""
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
-    from gaia_mcp.toolspec.search import score, search_words
 
-    wanted = search_words(words)
-    folder = cache_folder()
-    found: list[tuple[int, str, dict[str, Any]]] = []
-    unknown: list[str] = []
-    for name, entry in store.entries().items():
-        if isinstance(entry, EntryError):
-            continue  # Other commands report it.
-        tools = ServerCache(folder, entry).seen()
+    unknown = []
+    for entry in entries:
+        tools = ServerCache(cache_folder(), entry).seen()
         if tools is None:
-            unknown.append(name)
+            unknown.append(entry)
         else:
-            found += [(points, name, tool) for tool in tools if (points := score(tool, wanted))]
-    return sorted(found, key=lambda one: (-one[0], one[1], one[2]["name"])), unknown
+            yield entry.name, tools
+    if not unknown:
+        return
+    from gaia_mcp.cli.screen.session_view import asking
+    from gaia_mcp.session.parallel import ask_all
+
+    with asking(unknown) as view:
+        results = ask_all(unknown, lambda session: session.tools(), view, invocation.deadline())
+    for result in results:
+        if result.error is not None:
+            remark(f"not searched: {result.error.message}")
+        else:
+            yield result.entry.name, [tool.definition for tool in result.value]
 
 
-def _lines(server: str, tool: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
+def _line(server: str, tool: dict[str, Any]) -> str:
+    from gaia_mcp.cli.screen.terminal import fitted
+    from gaia_mcp.safetext import one_line
     from gaia_mcp.toolspec.schema import signature
 
-    lines = signature_lines(f"{server} {signature(tool['name'], tool.get('inputSchema'))}")
-    return lines + description_lines(tool.get("description"))
+    name = f"{server} {tool['name']}"
+    shown = one_line(f"{server} {signature(tool['name'], tool.get('inputSchema'))}", 1000)
+    described = tool.get("description")
+    if isinstance(described, str) and described.strip():
+        shown += f"  {one_line(described.strip().splitlines()[0], DESCRIPTION_CHARS)}"
+    return fitted(shown, one_line(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def known(gaia: Gaia) -> Gaia:
-    """The program, with two servers whose tools have been looked at, and one that nobody has asked."""
+    """The program, with two servers whose tools are known, and one that has not been asked."""
     demo = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
     gaia.write({"demo": demo, "hand": entry_of("good-handshake"), "new": entry_of("good-stateless")})
     assert gaia("tools", "demo", "hand").code == 0
@@ -31,15 +32,46 @@ def names(gaia: Gaia, *words: str) -> list[str]:
     return [f"{tool['server']}.{tool['name']}" for tool in ran.json["tools"]] if ran.code == 0 else []
 
 
-def test_tools_are_found_by_words_without_connecting(known: Gaia) -> None:
-    """Ours: and what was not searched is said."""
-    known.environ["PATH"] = "/nowhere"
+def test_known_tools_are_found_without_connecting(gaia: Gaia) -> None:
+    """Ours: a server is asked once, when its tools are not known yet."""
+    program = Path(__file__).parents[2] / "servers" / "good_handshake.py"
+    gaia.write(
+        {"s": {"command": "/bin/sh", "args": ["-c", f'echo started >>starts; exec "{sys.executable}" {program}']}}
+    )
+
+    assert names(gaia, "echo") == ["s.echo"]
+    assert names(gaia, "echo") == ["s.echo"]
+
+    assert (gaia.cwd / "starts").read_text() == "started\n"
+
+
+def test_a_server_that_cannot_be_asked_does_not_hide_the_others(known: Gaia) -> None:
+    """Ours: that it was not searched is a remark; and one that is disabled is not asked."""
+    servers = json.loads(known.config.read_text())["mcpServers"]
+    known.write({**servers, "gone": {"command": "no-such-program"}, "off": {"command": "x", "disabled": True}})
 
     ran = known("search", "hello")
 
-    assert ran.code == 0
     assert ran.stdout.splitlines()[0].startswith("demo greet(name: string, ")
-    assert ran.stderr.startswith("note: not known yet, and not searched: new; ")
+    assert ran.stderr.splitlines() == [
+        "note: not searched: server 'gone' could not be started: 'no-such-program' was not found on PATH"
+    ]
+    assert ran.code == 0
+
+
+def test_a_tool_is_one_line(known: Gaia) -> None:
+    """Ours: for people who look, for grep, and for models, which pay for each word."""
+    assert known("search", "numbers").stdout.splitlines() == [
+        "demo add(a: number, b: number)  Add two numbers. The result is structured."
+    ]
+
+
+def test_a_glob_matches_the_name(known: Gaia) -> None:
+    """Ours: the whole of it, in either case."""
+    assert names(known, "*ount*") == ["demo.countdown"]
+    assert names(known, "GREE?") == ["demo.greet"]
+    assert names(known, "ount*") == []
+    assert names(known, "a*", "numbers") == ["demo.add"]
 
 
 @pytest.mark.parametrize("look", [("tools",), ("test-client",), ("list", "--check")])
@@ -57,7 +89,7 @@ def test_all_words_have_to_occur_and_the_best_comes_first(known: Gaia) -> None:
     assert names(known, "two", "numbers") == ["demo.add"]
     assert names(known, "TWO numbers") == ["demo.add"]
     assert names(known, "two", "hello") == []
-    assert names(known, "echo") == ["hand.echo"]
+    assert names(known, "echo") == ["hand.echo", "new.echo"]
     assert names(known, "pic")[0] == "demo.picture"
     assert names(known, "style") == ["demo.greet"]
 
@@ -82,7 +114,7 @@ def test_a_whole_word_comes_before_a_part_of_one(gaia: Gaia) -> None:
 
 def test_the_tools_are_given_whole_as_json(known: Gaia) -> None:
     """Ours."""
-    (tool,) = known("search", "echo", "--json").json["tools"]
+    tool = known("search", "echo", "--json").json["tools"][0]
 
     assert tool["server"] == "hand"
     assert tool["inputSchema"]["type"] == "object"
@@ -109,14 +141,12 @@ def test_every_command_that_looks_at_tools_remembers_them(gaia: Gaia, command: t
     assert "greet(" in gaia("search", "greet").stdout
 
 
-def test_a_server_of_another_entry_is_not_known_any_more(known: Gaia) -> None:
+def test_a_server_of_another_entry_is_asked_again(known: Gaia) -> None:
     """Ours: what was seen says nothing about it."""
     known.write({"demo": entry_of("good-handshake")})
 
-    ran = known("search", "greet")
-
-    assert ran.code == 7
-    assert "not known yet, and not searched: demo" in ran.stderr
+    assert known("search", "greet").code == 7
+    assert names(known, "echo") == ["demo.echo"]
 
 
 def test_a_corrupt_cache_is_only_not_known(known: Gaia) -> None:
@@ -124,7 +154,7 @@ def test_a_corrupt_cache_is_only_not_known(known: Gaia) -> None:
     (cache,) = known.home.rglob("tools/demo.json")
     cache.write_bytes(b"{")
 
-    assert "not searched: demo, new" in known("search", "echo").stderr
+    assert names(known, "greet") == ["demo.greet"]
 
 
 def test_what_a_server_calls_its_tools_cannot_touch_the_terminal(gaia: Gaia) -> None:
@@ -132,8 +162,8 @@ def test_what_a_server_calls_its_tools_cannot_touch_the_terminal(gaia: Gaia) -> 
     gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
     assert gaia("tools").code == 0
     (cache,) = gaia.home.rglob("tools/demo.json")
-    cache.write_text(cache.read_text().replace("Say hello", "\\u001b[2J Say hello"))
-    words = f"{BIN}/gaia mcp search hello"
+    cache.write_text(cache.read_text().replace("Paint a", "\\u001b[2J"))
+    words = f"{BIN}/gaia mcp search pict"
 
     ran = subprocess.run(
         ["script", "-qec", words, "/dev/null"], capture_output=True, cwd=gaia.cwd, env=gaia.environ, check=False

@@ -60,6 +60,7 @@ RUNS: dict[str, list[str]] = {
     ],
     "tools": ["tools demo", "tools demo dead bad"],
     "search": ["search greet"],
+    "guide": ["guide", "guide demo"],
     "call": ["call demo add a=1 b=2", "call demo fail"],
     "prompts": ["prompts demo dead odd"],
     "prompt": ["prompt demo introduce name=Ada"],

@@ -1,0 +1,55 @@
+"""`gaia mcp guide`: what a language model needs in order to use this program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gaia_mcp.cli.completion.completers import server_names
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import print_json, print_line
+
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]", help="Server to describe as well.", show_default=False, autocompletion=server_names
+    ),
+]
+
+COMMON = (CONFIG, JSON, TIMEOUT)
+
+
+def guide(invocation: Invocation, name: Name = None) -> None:
+    """Explain this program to a language model, in a few hundred tokens.
+
+    With a server's name, connects to it, and adds its own instructions and the names of its tools.
+
+    Example: gaia mcp guide demo
+    """
+    from gaia_mcp.cli import manual
+
+    shown: dict[str, Any] = {"guide": Path(manual.__file__).with_name("guide.txt").read_text("utf-8")}
+    if name is not None:
+        shown["server"] = _described(name, invocation)
+    if invocation.as_json:
+        print_json(shown)
+        return
+    print_line(shown["guide"].rstrip())
+    if name is not None:
+        server = shown["server"]
+        print_line(f"\nServer {server['name']}")
+        if server["instructions"]:
+            print_line(server["instructions"].strip())
+        print_line(f"Tools: {', '.join(server['tools']) or 'none'}")
+
+
+def _described(name: str, invocation: Invocation) -> dict[str, Any]:
+    from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.session.session import connected
+
+    entry = invocation.open_store().entry(name)
+    with SessionView(f"starting {name}") as view, connected(entry, view, deadline=invocation.deadline()) as session:
+        tools = [tool.name for tool in session.tools()]
+        return {"name": entry.name, "instructions": session.peer.instructions if session.peer else "", "tools": tools}
