@@ -18,10 +18,12 @@ _NAMES_OF_SECRETS = (
     r"(?i)key|token|secret|passw|passphrase|passcode|pwd|auth|cred(?:s|ential)|cookie|session|bearer|jwt"
     r"|(?<![A-Za-z])(?:pass|pat)(?![A-Za-z]|-through)"
 )
+# Each name of a secret has one of these. Most names have none, and need no pattern.
+_PARTS = ("key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "bearer", "jwt", "pat")
 # Names that only look like one of them, and names of facts about a secret, such as its file.
 _ORDINARY_NAME = (
     r"(?i)key(?:board|word|map|note|frame|stroke|pad|space|cloak)|(?:mon|don|tur|hoc)key|author(?!i[sz])|tokeni[sz]"
-    r"|^-*no-.*|.*[-_.](?:file|path|dir|folder|type|mode|method|name|url|uri|env|var)$"
+    r"|^-*no-.*|.*[-_.](?:file|path|dir|folder|type|mode|method|name|provider|url|uri|env|var)$"
 )
 _NAMES_OF_PASSWORDS = r"(?i)pass|pwd|secret|cred"
 # The prefixes by which well-known services mark their tokens.
@@ -45,6 +47,9 @@ _FLAG = r"(?s)--[A-Za-z][\w.-]*(?:=.*)?|-[A-Za-z]"
 
 def looks_secret(name: str) -> bool:
     """Whether a variable, header or option of this name usually holds a secret."""
+    folded = name.lower()
+    if not any(part in folded for part in _PARTS):
+        return False
     # The shortest words have three letters.
     return len(name.lstrip("-")) > 2 and bool(re.search(_NAMES_OF_SECRETS, re.sub(_ORDINARY_NAME, "", name)))
 
@@ -58,6 +63,17 @@ def masked_url(url: str) -> str:
     """`url` without its credentials and without the values of its query."""
     url = re.sub(_URL_CREDENTIALS, MASK, url)
     return re.sub(_VALUES_OF_SECRETS, MASK, re.sub(_URL_QUERY_VALUE, lambda pair: f"{pair[1]}={masked(pair[2])}", url))
+
+
+def credentials_in(text: str) -> list[str]:
+    """The credentials in the URLs of `text`, and the password of each by itself, also without its percent signs."""
+    found = re.findall(_URL_CREDENTIALS, text)
+    passwords = [password for each in found if (password := each.partition(":")[2])]
+    if any("%" in password for password in passwords):
+        from urllib.parse import unquote
+
+        passwords += [unquote(password) for password in passwords]
+    return [*found, *passwords]
 
 
 def masked_arguments(arguments: list[str]) -> list[str]:

@@ -87,7 +87,8 @@ EXCEPTIONS = {
 # The command line uses servers through `session`. What it imports of the client for other reasons:
 BESIDE_SESSIONS = {
     "client.tool": "a tool is a value that sessions return",
-    "client.transports.stdio.command_line": "a command line is split, and its variables are documented; none is run",
+    "client.transports.stdio.command_line": "a command line is split; none is run",
+    "client.transports.stdio.environment": "the variables that a server gets are documented",
 }
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = ("", "client", "client.transports.stdio")

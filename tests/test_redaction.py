@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url, secrets_in
+from gaia_mcp.redaction import credentials_in, looks_secret, masked, masked_arguments, masked_url, secrets_in
 from gaia_mcp.safetext import MASK
 from tests.protocol_support import steady
 
@@ -49,6 +49,7 @@ SECRET_NAMES = [
 ]
 ORDINARY_NAMES = [
     "path",
+    "UV_KEYRING_PROVIDER",
     "keyboard",
     "KEYBOARD_LAYOUT",
     "keyword",
@@ -285,3 +286,11 @@ class TestSecretsIn:
         arguments = ["run", "--api-key", "hunter22", "--token=swordfish", "https://ada:pass@host/", "--port", "80"]
 
         assert secrets_in({}, arguments) == ["hunter22", "swordfish", "ada:pass"]
+
+
+def test_the_credentials_of_a_url_are_found_in_every_form_that_a_log_may_show() -> None:
+    """Ours: together, the password alone, and as it was before it was put into a URL."""
+    urls = "https://ada:hun%2Fter2@proxy:3128 http://sesame@index http://plain/a@b"
+
+    assert credentials_in(urls) == ["ada:hun%2Fter2", "sesame", "hun%2Fter2", "hun/ter2"]
+    assert credentials_in("http://ada:swordfish@proxy") == ["ada:swordfish", "swordfish"]

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# Of variables that may be missing; more would bury what to type.
+MAX_NAMED = 3
 # What brings a command that many servers are started with.
 _INSTALL = {
     "npx": "npx comes with Node.js; install that, or give the full path of npx",
@@ -75,6 +77,8 @@ def how_to_add() -> str:
 
 def hint_for(error: MCPError) -> str:
     """What to do about an error, empty if nothing is known."""
+    if "not_passed_on" in error.facts:
+        return _not_passed_on(error)
     made = CASES.get(error.case) or next((HINTS[kind] for kind in type(error).__mro__ if kind in HINTS), None)
     after = made(error) if made is not None else ""
     if isinstance(error, OutcomeUnknownError):
@@ -107,6 +111,18 @@ def _exited(error: ServerExitedError) -> str:
     if error.stage == "at its start":
         return _unsaved() or f"check its command with: {to_type('show', error.server)}"
     return _steps(error, "see each step with")
+
+
+def _not_passed_on(error: MCPError) -> str:
+    """How a server gets the settings of the network that the shell has and it does not."""
+    names: list[str] = error.facts["not_passed_on"]
+    few = names[:MAX_NAMED]
+    listed = ", ".join(few) + (f" and {len(names) - len(few)} more" if len(names) > len(few) else "")
+    # Not every variable can be referred to as ${NAME}.
+    can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
+    options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
+    how = f"again with {options}" if _unsaved() else f"with: {to_type('edit', error.server, more=options)}"
+    return f"set here, and not passed on: {listed}; pass on {how}"
 
 
 def _late(error: DeadlineError) -> str:

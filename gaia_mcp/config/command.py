@@ -20,13 +20,15 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Command(NamedTuple):
     """A program to start, and to talk to through its standard streams. Without `args`, `command` is a command line.
 
-    A value of `env` is a string, or `{"$keyring": …}` until it is resolved.
+    A value of `env` is a string, or `{"$keyring": …}` until it is resolved. With `inherit` the program also gets every
+    variable of ours, otherwise only some.
     """
 
     command: str
     args: list[str] | None = None
     env: Mapping[str, Any] = NOTHING
     cwd: str | None = None
+    inherit: bool = False
 
     @property
     def transport(self) -> str:
@@ -50,6 +52,7 @@ class Command(NamedTuple):
                 for key, held in self.env.items()
             },
             None if self.cwd is None else with_home(value(self.cwd, "cwd")),
+            self.inherit,
         )
 
     def masked(self) -> dict[str, Any]:
@@ -59,7 +62,9 @@ class Command(NamedTuple):
         shown: dict[str, Any] = {"command": self._masked_command(), "args": masked_arguments(self.args or [])}
         if self.env:
             shown["env"] = {key: masked(held) if isinstance(held, str) else held for key, held in self.env.items()}
-        return shown if self.cwd is None else {**shown, "cwd": self.cwd}
+        if self.cwd is not None:
+            shown["cwd"] = self.cwd
+        return {**shown, "inherit": True} if self.inherit else shown
 
     def summary(self) -> dict[str, Any]:
         """The members that make the server what it is, for a file that others read: of its variables only the names."""
@@ -70,7 +75,9 @@ class Command(NamedTuple):
             shown["args"] = masked_arguments(self.args)
         if self.env:
             shown["env"] = sorted(self.env)
-        return {**shown, "cwd": self.cwd} if self.cwd else shown
+        if self.cwd:
+            shown["cwd"] = self.cwd
+        return {**shown, "inherit": True} if self.inherit else shown
 
     def described(self) -> str:
         """The command line, on one line and without secrets."""
@@ -87,7 +94,8 @@ class Command(NamedTuple):
 
         The arguments may hold secrets, so this must not be written to a file as it is.
         """
-        return [self.command, self.args, sorted(self.env), self.cwd]
+        # As it was before there was `inherit`, so that what is cached of other servers stays known.
+        return [self.command, self.args, sorted(self.env), self.cwd, *(["inherit"] if self.inherit else [])]
 
     def _masked_command(self) -> str:
         if self.args is not None:

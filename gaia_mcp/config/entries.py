@@ -115,7 +115,10 @@ def _read_target(name: str, config: dict[str, Any]) -> Target:
     cwd = config.get("cwd")
     if cwd is not None and not _is_system_text(cwd):
         raise EntryError(name, "'cwd' must be a string")
-    return Command(command, args, _read_env(name, config.get("env")), cwd)
+    inherit = config.get("inherit", False)
+    if not isinstance(inherit, bool):
+        raise EntryError(name, "'inherit' must be true or false")
+    return Command(command, args, _read_env(name, config.get("env")), cwd, inherit)
 
 
 def _read_remote(name: str, config: dict[str, Any]) -> Target:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.factory import command_of
 from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.client.transports.stdio.environment import secrets_given
 from gaia_mcp.errors import MCPError
 from gaia_mcp.session.stderr_log import StderrLog
 
@@ -41,12 +42,18 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
     ready = command_of(entry)
 
     def secrets() -> Sequence[str]:
-        from gaia_mcp.redaction import secrets_in
-
-        return secrets_in(ready.env, ready.args if ready.args is not None else ready.command.split())
+        return secrets_given(ready.command, ready.args, ready.env, inherits_all=ready.inherit)
 
     log = StderrLog(entry, command, secrets, show)
-    child = Child.of(entry.name, ready.command, ready.args, env=ready.env, cwd=ready.cwd, on_stderr=log.hear)
+    child = Child.of(
+        entry.name,
+        ready.command,
+        ready.args,
+        env=ready.env,
+        cwd=ready.cwd,
+        inherits_all=ready.inherit,
+        on_stderr=log.hear,
+    )
     try:
         # In a thread: a Ctrl-C can never fall between the making of a process and our knowing of it.
         starting = threading.Thread(target=_start, args=(child,), name=f"{entry.name} start", daemon=True)

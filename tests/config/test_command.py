@@ -117,3 +117,13 @@ def test_an_identity_has_no_value_of_a_variable() -> None:
     """Ours: a token is renewed every day."""
     assert SECRETIVE.identity() == ["npx", ["x y", "--token", "hunter22"], ["A", "B", "K"], "/x"]
     assert SECRETIVE.transport == "stdio"
+
+
+def test_a_command_that_inherits_everything_is_another_server_and_says_so() -> None:
+    """Ours: with other variables it may have other tools. What is cached of other servers stays known."""
+    command = Command("a", [], cwd="/x", inherit=True)
+
+    assert command.identity() == [*command._replace(inherit=False).identity(), "inherit"]
+    assert command.masked() == {"command": "a", "args": [], "cwd": "/x", "inherit": True}
+    assert command.summary() == {"command": "a", "args": [], "cwd": "/x", "inherit": True}
+    assert resolved(command).inherit

@@ -106,6 +106,8 @@ URL: dict[str, Any] = {"url": "https://host/mcp"}
         ({**OK, "args": ["\ud800"]}, "'args'"),
         ({**OK, "cwd": 5}, "'cwd'"),
         ({**OK, "cwd": "a\0b"}, "'cwd'"),
+        ({**OK, "inherit": "yes"}, "'inherit'"),
+        ({**OK, "inherit": 1}, "'inherit'"),
         ({**OK, "env": []}, "'env'"),
         ({**OK, "env": {"A": 5}}, "'A'"),
         ({**OK, "env": {"A": None}}, "'A'"),

@@ -44,3 +44,19 @@ def test_a_variable_that_is_not_set_is_reported_at_once(entries: Entries) -> Non
 
     with pytest.raises(VariableUnsetError), prestarted(entry, "call"):
         pass
+
+
+def test_a_server_that_inherits_everything_does_so_also_when_it_is_started_early(
+    entries: Entries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: as it does when the session starts it."""
+    monkeypatch.setenv("SHELL_TOKEN", "hunter2222")
+    heard: list[bytes] = []
+    entry = entries("ignores_eof", first='echo "has $SHELL_TOKEN" >&2')
+    entry = read_entry(entry.name, {**entry.raw, "inherit": True})
+
+    with prestarted(entry, "call", heard.append) as server:
+        wait_until(lambda: heard)
+
+    server.child.close_stdout()
+    assert heard == [b"has ****\n"]

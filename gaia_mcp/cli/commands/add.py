@@ -11,6 +11,7 @@ from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
     HeaderOption,
+    InheritOption,
     NoCheckOption,
     RequestTimeoutOption,
     UrlOption,
@@ -66,6 +67,7 @@ def add(
     url: UrlOption = None,
     entry: EntryOption = None,
     env: EnvOption = None,
+    inherit_env: InheritOption = None,
     header: HeaderOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
@@ -90,7 +92,7 @@ def add(
     new = new_entry(name, words or [], url, entry)
     if entry is not None:
         read_entry(name, new)  # An option must not hide what is wrong with the JSON.
-    fill_in(new, env or [], header or [], cwd, request_timeout)
+    fill_in(new, env or [], header or [], cwd, request_timeout, inherit_env)
     if disabled:
         new["disabled"] = True
     is_anchored = bool(words) and anchor(new)

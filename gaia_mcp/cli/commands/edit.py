@@ -13,6 +13,7 @@ from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
     HeaderOption,
+    InheritOption,
     NoCheckOption,
     RequestTimeoutOption,
     UrlOption,
@@ -58,6 +59,7 @@ def edit(
     words: Words = None,
     url: UrlOption = None,
     env: EnvOption = None,
+    inherit_env: InheritOption = None,
     header: HeaderOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
@@ -86,9 +88,9 @@ def edit(
     def save_text(data: bytes, path: Path) -> None:
         save(Change(name, name, before, parse_object(data, path)))
 
-    if any((words, url, env, header, cwd, request_timeout, unset, rename)):
+    if any((words, url, env, header, cwd, request_timeout, unset, rename)) or inherit_env is not None:
         after = changed_entry(name, before, words or [], url, unset or [])
-        fill_in(after, env or [], header or [], cwd, request_timeout)
+        fill_in(after, env or [], header or [], cwd, request_timeout, inherit_env)
         is_anchored = bool(words) and anchor(after)
         save(Change(name, rename or name, before, after))
         if is_anchored:

@@ -45,10 +45,11 @@ def fill_in(
     headers: list[str],
     cwd: Path | None,
     request_timeout: float | None,
+    inherits_all: bool | None,
 ) -> None:
     """Put the values of the options into `entry`. Raises `UsageError` for one that does not belong there."""
-    if "url" in entry and (env or cwd is not None):
-        option = "--env" if env else "--cwd"
+    if "url" in entry and (env or inherits_all or cwd is not None):
+        option = "--env" if env else "--inherit-env" if inherits_all else "--cwd"
         hint = "send a value to a URL with --header 'Name: value'"
         raise UsageError(f"{option} is for a command, and this server is reached by --url", hint=hint)
     for item in env:
@@ -61,6 +62,10 @@ def fill_in(
         if not colon or not key.strip() or "url" not in entry:
             raise UsageError(f"--header {key!r} needs --url, and a colon", hint="write --header 'Name: value'")
         entry["headers"] = {**_object(entry.get("headers")), key.strip(): value.strip()}
+    if inherits_all:
+        entry["inherit"] = True
+    elif inherits_all is not None:
+        entry.pop("inherit", None)
     if cwd is not None:
         entry["cwd"] = str(cwd.expanduser().absolute())
     if request_timeout is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
 # What belongs to only one of the two ways to reach a server.
-BY_COMMAND = ("command", "args", "env", "cwd", "type")
+BY_COMMAND = ("command", "args", "env", "cwd", "inherit", "type")
 BY_URL = ("url", "headers", "type")
 
 

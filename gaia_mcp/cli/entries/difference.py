@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
 # Any other member may be a secret.
-SHOWN = ("command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
+SHOWN = ("command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled")
 
 
 class Difference(NamedTuple):

@@ -18,6 +18,14 @@ EnvOption = Annotated[
     list[str] | None,
     typer.Option("--env", metavar="K[=V]", help="Set a variable for the server; K alone stores the reference ${K}."),
 ]
+InheritOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--inherit-env/--no-inherit-env",
+        help="Pass on all variables, or only those that every server gets.",
+        show_default=False,
+    ),
+]
 HeaderOption = Annotated[
     list[str] | None, typer.Option("--header", metavar="K:V", help="Send this header, with --url.")
 ]

@@ -83,7 +83,7 @@ def _option(parameter: Any, completers: dict[str, str], context: Any) -> Option:
     return Option(
         parameter.name,
         # Those of `--help` come in any order.
-        tuple(sorted(parameter.opts)),
+        tuple(sorted((*parameter.opts, *parameter.secondary_opts))),
         one_line(parameter.help or "", HELP_CHARS),
         "" if parameter.is_flag else parameter.make_metavar(context),
         _completers_of(parameter, completers),

@@ -13,7 +13,7 @@ from gaia_mcp.cli.manual.roff import Title, link, page
 from gaia_mcp.cli.manual.tree import Command, Option, commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.cli.vocabulary import ALIASES
-from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
+from gaia_mcp.client.transports.stdio.environment import INHERITED_POSIX, INHERITED_PREFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,6 +62,12 @@ def error_shape() -> str:
     return (PROSE / "error.txt").read_text("utf-8")
 
 
+def inherited_variables() -> list[str]:
+    """The variables that every server gets, `NAME_*` for all whose names begin so."""
+    names = [*INHERITED_POSIX, *(f"{prefix}*" for prefix in INHERITED_PREFIXES)]
+    return sorted(names, key=lambda name: (name.lower(), name))
+
+
 def _filled(name: str) -> list[Block]:
     blocks: list[Block] = []
     # Options that a page describes once for all commands.
@@ -81,7 +87,7 @@ def _filled(name: str) -> list[Block]:
             case Place("error-shape"):
                 blocks += parsed(error_shape())
             case Place("inherited"):
-                blocks.append(Paragraph(_listed(sorted(INHERITED_POSIX))))
+                blocks.append(Paragraph(_listed(inherited_variables())))
             case _:
                 blocks.append(block)
     return blocks

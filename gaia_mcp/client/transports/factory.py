@@ -38,6 +38,7 @@ def transport_of(
         timeout,
         debug,
         cwd=command.cwd,
+        inherits_all=command.inherit,
         name=entry.name,
         on_stderr=on_stderr,
         child=child,

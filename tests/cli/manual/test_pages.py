@@ -10,10 +10,9 @@ import pytest
 
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.manual.markup import Place, Span, parsed
-from gaia_mcp.cli.manual.pages import PROSE, pages
+from gaia_mcp.cli.manual.pages import PROSE, inherited_variables, pages
 from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
-from gaia_mcp.client.transports.stdio.command_line import INHERITED_POSIX
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.paths import shown as home_shown
@@ -112,7 +111,7 @@ def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
 
     assert f"above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}. Default: {DEFAULT_TIMEOUT_SECONDS:g}." in about
     for name in WRITTEN:
-        assert ", ".join(sorted(INHERITED_POSIX)) in " ".join(shown(name).split())
+        assert ", ".join(inherited_variables()) in " ".join(shown(name).split())
 
 
 def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:

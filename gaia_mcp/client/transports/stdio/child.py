@@ -13,13 +13,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from gaia_mcp.client.transports.stdio.command_line import (
-    child_environment,
-    command_for_system,
-    command_words,
-    find_program,
-)
+from gaia_mcp.client.transports.stdio.command_line import command_for_system, command_words, find_program
 from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
+from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.process_groups import (
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
@@ -111,6 +107,7 @@ class Child:
         *,
         env: Mapping[str, str],
         cwd: str | None,
+        inherits_all: bool = False,
         on_stderr: Callable[[bytes], None] | None = None,
     ) -> Child:
         """The child for a configured command: without `arguments` a command line, `env` over what is inherited.
@@ -118,7 +115,7 @@ class Child:
         Raises `EntryError` for an invalid command line.
         """
         program, words = command_words(server, command, arguments)
-        environment = child_environment(env, os.environ)
+        environment = child_environment(env, os.environ, inherits_all=inherits_all)
         return cls(server, program, words, environment=environment, cwd=cwd, on_stderr=on_stderr)
 
     @property

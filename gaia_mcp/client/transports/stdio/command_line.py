@@ -1,4 +1,4 @@
-"""From a configured command to what the operating system is given: words, program, environment.
+"""From a configured command to what the operating system is given: a program and words.
 
 No shell is ever involved; what only a shell could understand is refused.
 """
@@ -15,16 +15,6 @@ from gaia_mcp.errors import EntryError, SpawnError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-# The specification's SDKs pass on the same few, so that a server cannot read the secrets of the shell it was started
-# from. Language, time zone and temporary folder are added: without them output is garbled and installers fail.
-INHERITED_POSIX = (
-    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-)  # fmt: skip
-INHERITED_WINDOWS = (
-    "APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE",
-)  # fmt: skip
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
 _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
@@ -62,18 +52,6 @@ def command_words(server: str, command: str, arguments: Sequence[str] | None) ->
         return command, []
     program, *words = split_command_line(server, command)
     return program, words
-
-
-def child_environment(own: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server: the short inherited list, and the entry's own variables over it."""
-    names = INHERITED_WINDOWS if os.name == "nt" else INHERITED_POSIX
-    inherited = {
-        # Functions exported by old shells begin so; they are code, not values.
-        name: environ[name]
-        for name in names
-        if name in environ and not environ[name].startswith("()")
-    }
-    return {**inherited, **own}
 
 
 def find_program(

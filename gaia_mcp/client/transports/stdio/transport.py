@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.stdio.channel import StdioChannel
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, Stopped
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.client.transports.stdio.environment import secrets_given
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.errors import DeadlineError, ServerExitedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from gaia_mcp.protocol.events import Peer
 
 
 class StdioTransport(ChannelTransport):
     """Starts `command` with `args`, without a shell, and holds the conversation.
 
-    Without `args` a command is read as a command line and split into words. `env` is added to the short list of
-    variables that a server inherits; `timeout` is in seconds, for each request made through `send_request`. `child` is
-    the first process, if its start has begun already.
+    Without `args` a command is read as a command line and split into words. `env` is added to the variables that a
+    server inherits: those in `environment`, or with `inherits_all` every one. `timeout` is in seconds, for each request
+    made through `send_request`. `child` is the first process, if its start has begun already.
     """
 
     def __init__(
@@ -30,6 +35,7 @@ class StdioTransport(ChannelTransport):
         debug: bool = False,
         *,
         cwd: str | None = None,
+        inherits_all: bool = False,
         name: str = "server",
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
@@ -40,6 +46,7 @@ class StdioTransport(ChannelTransport):
         self.env = dict(env or {})
         self.debug = debug
         self.cwd = cwd
+        self.inherits_all = inherits_all
         self._on_stderr = on_stderr
         self._prepared = child
         self._secrets: list[str] | None = None
@@ -68,6 +75,17 @@ class StdioTransport(ChannelTransport):
         """The end of what the server has written to stderr, without the secrets it was given; also after its end."""
         return self._channel.child.stderr_tail(self.secrets()) if self._channel is not None else ""
 
+    def open(self, *, probe: bool, deadline: Deadline) -> Peer:
+        """As `ChannelTransport.open`. If the log of a server that did not start speaks of the network, the `facts` of
+        the error name settings of that which are set here and were not passed on, as "not_passed_on".
+        """
+        try:
+            return super().open(probe=probe, deadline=deadline)
+        except (ServerExitedError, DeadlineError) as error:
+            if names := self._not_passed_on():
+                error.facts["not_passed_on"] = names
+            raise
+
     def close(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped | None:
         """End the server: close its stdin, wait, SIGTERM, wait, SIGKILL; `grace_seconds` for each step. How it ended,
         None if there was nothing to end. May be called twice.
@@ -79,16 +97,27 @@ class StdioTransport(ChannelTransport):
     def secrets(self) -> list[str]:
         """What the server was given and no error or log may repeat."""
         if self._secrets is None:
-            from gaia_mcp.redaction import secrets_in
-
-            # Without arguments the command is a whole line.
-            words = self.args if self.args is not None else self.command.split()
-            self._secrets = secrets_in(self.env, words)
+            self._secrets = secrets_given(self.command, self.args, self.env, inherits_all=self.inherits_all)
         return self._secrets
+
+    def _not_passed_on(self) -> list[str]:
+        from gaia_mcp.client.transports.stdio.network_trouble import not_passed_on, speaks_of_network
+
+        if self.inherits_all or not speaks_of_network(self.stderr_tail()):
+            return []
+        return not_passed_on(self.env, os.environ)
 
     def _new_stdio_channel(self) -> StdioChannel:
         child, self._prepared = self._prepared, None
         if child is None:
-            child = Child.of(self.name, self.command, self.args, env=self.env, cwd=self.cwd, on_stderr=self._on_stderr)
+            child = Child.of(
+                self.name,
+                self.command,
+                self.args,
+                env=self.env,
+                cwd=self.cwd,
+                inherits_all=self.inherits_all,
+                on_stderr=self._on_stderr,
+            )
         self._channel = StdioChannel(self.name, child, self.secrets)
         return self._channel

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.client.transports.stdio.command_line import (
-    INHERITED_POSIX,
-    child_environment,
     command_for_system,
     command_words,
     find_program,
@@ -62,31 +60,6 @@ def test_a_line_that_is_no_command_is_refused(line: str) -> None:
     """Ours."""
     with pytest.raises(EntryError):
         split_command_line("s", line)
-
-
-def test_a_server_inherits_a_short_list_and_its_own_variables() -> None:
-    """Ours, as the specification's SDKs do: a server must not read the secrets of the shell it was started from."""
-    environ = {"PATH": "/bin", "HOME": "/h", "LANG": "C", "AWS_SECRET": "x", "GITHUB_TOKEN": "y"}
-
-    inherited = child_environment({"TOKEN": "own"}, environ)
-
-    assert inherited == {"PATH": "/bin", "HOME": "/h", "LANG": "C", "TOKEN": "own"}
-
-
-def test_a_servers_own_variables_win() -> None:
-    """Ours."""
-    assert child_environment({"PATH": "/mine"}, {"PATH": "/bin"}) == {"PATH": "/mine"}
-
-
-def test_functions_exported_by_old_shells_are_not_inherited() -> None:
-    """Spec's SDKs: they are code, not values."""
-    assert child_environment({}, {"HOME": "() { :; }; echo", "USER": "ada"}) == {"USER": "ada"}
-
-
-def test_what_is_inherited_holds_no_secret() -> None:
-    """Ours: the list itself."""
-    assert {"PATH", "HOME", "LANG", "TMPDIR"} < set(INHERITED_POSIX)
-    assert not [name for name in INHERITED_POSIX if "KEY" in name or "TOKEN" in name]
 
 
 def test_a_bare_command_is_looked_up_on_the_servers_own_path(tmp_path: Path) -> None:

@@ -717,3 +717,48 @@ def test_a_child_that_was_started_early_is_used_first(nothing_left: dict[str, st
     assert first == child.pid
     assert transport.pid not in (None, first)
     transport.disconnect()
+
+
+PRIVATE_INDEX = "http://ada:swordfish@private.index.invalid/simple"
+
+
+def test_a_server_without_a_network_is_reported_with_the_settings_that_it_lacks(
+    start_server: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: an index with a password in its URL is not passed on unasked."""
+    monkeypatch.setenv("UV_INDEX_URL", PRIVATE_INDEX)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+    with pytest.raises(ServerExitedError) as caught:
+        start_server("needs_index", is_open=False).open()
+
+    assert caught.value.facts["not_passed_on"][0] == "UV_INDEX_URL"
+    assert "swordfish" not in str(caught.value.facts) + caught.value.stderr_tail
+
+
+def test_a_server_that_waits_for_a_network_is_reported_likewise(
+    nothing_left: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: npx tries again for longer than a person waits."""
+    monkeypatch.setenv("NPM_CONFIG__AUTH", "YWRhOnN3b3JkZmlzaA==")
+    code = "import sys; print('npm error code ENOTFOUND', file=sys.stderr, flush=True); sys.stdin.read()"
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
+
+    with pytest.raises(DeadlineError) as caught:
+        transport.open(probe=False, deadline=Deadline(2))
+
+    assert caught.value.facts["not_passed_on"][0] == "NPM_CONFIG__AUTH"
+
+
+def test_a_server_that_inherits_everything_lacks_no_setting(
+    start_server: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: what it was given it must not repeat either."""
+    monkeypatch.setenv("UV_INDEX_URL", PRIVATE_INDEX)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+
+    with pytest.raises(ServerExitedError) as caught:
+        start_server("needs_index", is_open=False, inherits_all=True).open()
+
+    assert caught.value.facts == {}
+    assert "fetching from http://****@private.index.invalid/simple" in caught.value.stderr_tail

@@ -1,0 +1,158 @@
+"""Servers behind a company's network: what they are passed on of the shell's settings, and what is told without it."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cli.conftest import Gaia
+
+PRIVATE_INDEX = "http://ada:swordfish@private.index.invalid/simple"
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """A proxy that wants a password, and has only a few pages."""
+
+    user = "worker:hunter2"
+    pages: tuple[str, ...] = ("http://public.index.invalid/simple", PRIVATE_INDEX)
+
+    def do_GET(self) -> None:
+        wanted = f"Basic {base64.b64encode(self.user.encode()).decode()}"
+        if self.headers.get("Proxy-Authorization") != wanted:
+            self.send_error(407, "Proxy Authentication Required")
+        elif self.path not in self.pages:
+            self.send_error(401, "Unauthorized")
+        else:
+            self.send_response(200)
+            self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+class PrivateProxy(Proxy):
+    """A proxy that lets nothing through to the public index."""
+
+    pages = (PRIVATE_INDEX,)
+
+
+@contextmanager
+def proxy(kind: type[Proxy] = Proxy) -> Iterator[str]:
+    """The URL of a proxy on this machine, with its password."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://{kind.user}@127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def command(name: str) -> list[str]:
+    entry = entry_of(name)
+    return [entry["command"], *entry["args"]]
+
+
+def test_a_server_is_fetched_through_the_proxy_of_the_shell_without_showing_its_password(gaia: Gaia) -> None:
+    """Ours: the same command works in the shell; the password of the proxy is in no log."""
+    with proxy() as url:
+        added = gaia("add", "calc", "--", *command("needs_index"), http_proxy=url)
+        called = gaia("call", "calc", "echo", "--debug", http_proxy=url)
+    logs = gaia("logs", "calc")
+
+    assert added.code == 0, added.stderr
+    assert "fetching from http://public.index.invalid/simple by http://****@127.0.0.1" in logs.stdout
+    assert "hunter2" not in added.stdout + added.stderr + called.stderr + logs.stdout
+
+
+def test_an_error_about_the_network_names_what_was_not_passed_on(gaia: Gaia) -> None:
+    """Ours: an index with a password is passed on only if it is asked for, and the hint says how."""
+    with proxy(PrivateProxy) as url:
+        shell = {"http_proxy": url, "UV_INDEX_URL": PRIVATE_INDEX, "UV_PUBLISH_TOKEN": "pypi-x", "EDITOR": "vi"}
+        refused = gaia("add", "calc", "--", *command("needs_index"), **shell)
+        as_json = gaia("add", "calc", "--json", "--", *command("needs_index"), **shell)
+        gaia("add", "calc", "--no-check", "--", *command("needs_index"), **shell)
+        called = gaia("tools", "calc", **shell)
+        edited = gaia("edit", "calc", "--env", "UV_INDEX_URL", **shell)
+        listed = gaia("tools", "calc", **shell)
+
+    what = "hint: set here, and not passed on: UV_INDEX_URL; pass on"
+    assert refused.code == 4
+    assert refused.errors[-1] == f"{what} again with --env UV_INDEX_URL"
+    assert as_json.json["error"]["not_passed_on"] == ["UV_INDEX_URL"]
+    assert called.errors[-1] == f"{what} with: gaia mcp edit calc --env UV_INDEX_URL"
+    assert (edited.code, listed.code) == (0, 0), edited.stderr
+    assert "swordfish" not in refused.stderr + edited.stdout + edited.stderr
+
+
+def test_more_variables_than_a_hint_names_are_passed_on_together(gaia: Gaia) -> None:
+    """Ours: a command line of ten options is not typed."""
+    gaia.use("needs-index")
+
+    names = ("PIP_PASSWORD", "UV_A_TOKEN", "UV_B_TOKEN", "NPM_TOKEN")
+    failed = gaia("tools", "needs-index", **dict.fromkeys(names, "x"))
+
+    assert failed.errors[-1] == (
+        "hint: set here, and not passed on: NPM_TOKEN, PIP_PASSWORD, UV_A_TOKEN and 1 more; "
+        "pass on with: gaia mcp edit needs-index --inherit-env"
+    )
+
+
+def test_a_server_that_fails_for_another_reason_is_not_blamed_on_the_network(gaia: Gaia) -> None:
+    """Ours."""
+    gaia.use("exits-at-once")
+
+    failed = gaia("tools", "exits-at-once", UV_INDEX_URL=PRIVATE_INDEX)
+
+    assert failed.code == 4
+    assert "UV_INDEX_URL" not in failed.stderr
+
+
+@pytest.mark.parametrize("way", ["add", "edit"])
+def test_a_server_may_inherit_every_variable(gaia: Gaia, way: str) -> None:
+    """Ours, for `inherit`: shown wherever the entry is, and taken back by its opposite."""
+    with proxy(PrivateProxy) as url:
+        shell = {"http_proxy": url, "UV_INDEX_URL": PRIVATE_INDEX}
+        if way == "add":
+            saved = gaia("add", "calc", "--inherit-env", "--", *command("needs_index"), **shell)
+        else:
+            gaia("add", "calc", "--no-check", "--", *command("needs_index"))
+            saved = gaia("edit", "calc", "--inherit-env", **shell)
+        shown = gaia("show", "calc")
+        listed = gaia("list", "--json")
+        called = gaia("call", "calc", "echo", **shell)
+        taken_back = gaia("edit", "calc", "--no-inherit-env", "--no-check")
+        no_longer = gaia("call", "calc", "echo", **shell)
+
+    assert saved.code == 0, saved.stderr
+    assert ["inherit", "yes"] in [line.split() for line in shown.stdout.splitlines()]
+    assert listed.json["servers"][0]["inherit"] is True
+    assert called.code == 0, called.stderr
+    assert "inherit: true → nothing" in taken_back.stdout
+    assert no_longer.code == 4
+
+
+def test_only_a_command_inherits_variables(gaia: Gaia) -> None:
+    """Ours: a URL has no environment."""
+    refused = gaia("add", "far", "--url", "https://example.com/mcp", "--inherit-env", "--no-check")
+
+    assert refused.code == 2
+    assert "--inherit-env is for a command" in refused.stderr
+
+
+def test_an_invalid_inherit_names_the_member(gaia: Gaia) -> None:
+    """Ours."""
+    gaia.use("good-handshake", inherit="yes")
+
+    assert "'inherit' must be true or false" in gaia("tools", "good-handshake").stderr

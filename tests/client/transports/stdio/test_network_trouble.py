@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, not_passed_on, speaks_of_network
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # uv
+        "error: Failed to fetch: `https://index.example.org/simple/mcp-server-time/`",
+        "  Caused by: invalid peer certificate: UnknownIssuer",
+        "  Caused by: dns error",
+        "  Caused by: failed to lookup address information: Temporary failure in name resolution",
+        "Because x was not found in the package registry and you require x, your requirements are unsatisfiable.",
+        "  Caused by: HTTP status client error (401 Unauthorized) for url (https://index.corp/simple/x/)",
+        # pip
+        "ERROR: No matching distribution found for mcp-server-corp",
+        "WARNING: Retrying after connection broken by 'SSLError(SSLCertVerificationError(1, '[SSL: ...'",
+        # npm and node
+        "npm error code ENOTFOUND",
+        "npm error network request to https://registry.example.org/x failed, reason: getaddrinfo EAI_AGAIN",
+        "npm ERR! code E404",
+        "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+        "npm ERR! self-signed certificate in certificate chain",
+        "TypeError: fetch failed",
+        "Error: connect ECONNREFUSED 127.0.0.1:3128",
+        # Python, curl
+        "httpx.ConnectError: [Errno 111] Connection refused",
+        "requests.exceptions.ProxyError: HTTPSConnectionPool(host='x', port=443)",
+        "urllib.error.HTTPError: HTTP Error 407: Proxy Authentication Required",
+        "curl: (6) Could not resolve host: index.corp",
+    ],
+)
+def test_the_log_of_a_server_without_a_network_is_recognized(line: str) -> None:
+    """Ours: in the words of the programs that fetch servers, and of those that servers are written with."""
+    assert speaks_of_network(f"starting\n{line}\n")
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "", "usage: server [-h] [--port PORT]", "ModuleNotFoundError: No module named 'server'",
+        "KeyError: 'GITHUB_TOKEN'", "error: unrecognized arguments: --stdio", "listening on 8401",
+        "Failed to fetch\n" + "ready\n" * LOOKED_AT_LINES,
+    ],
+)  # fmt: skip
+def test_any_other_log_is_not(log: str) -> None:
+    """Ours: also what happened long before the end."""
+    assert not speaks_of_network(log)
+
+
+def test_the_settings_that_a_server_lacks_are_named() -> None:
+    """Ours: those of package managers first, and only what may help."""
+    environ = {
+        "PATH": "/bin", "HTTPS_PROXY": "http://proxy", "UV_CACHE_DIR": "/c", "EDITOR": "vi", "OPENAI_API_KEY": "x",
+        "CARGO_HTTP_CAINFO": "/c.pem", "UV_INDEX_URL": "https://ada:hunter2@i/simple", "NPM_CONFIG__AUTH": "x",
+        "UV_PUBLISH_TOKEN": "x", "NPM_TOKEN": "x", "ftp_proxy": "http://proxy", "DENO_CERT": "", "PIP_PASSWORD": "x",
+    }  # fmt: skip
+
+    assert not_passed_on({"PIP_PASSWORD": "own"}, environ) == [
+        "NPM_CONFIG__AUTH", "NPM_TOKEN", "UV_INDEX_URL", "CARGO_HTTP_CAINFO", "ftp_proxy",
+    ]  # fmt: skip
