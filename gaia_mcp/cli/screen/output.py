@@ -18,7 +18,7 @@ from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gaia_mcp.errors import MCPError
 
@@ -36,8 +36,8 @@ class Form:
     quiet = False
     # Whether stdout is discarded, since its reader has gone.
     is_dropped = False
-    # Entered while something is written: the line that moves on the terminal makes room for it.
-    room: AbstractContextManager[object] = nullcontext()
+    # Makes what is entered while something is written: the line that moves on the terminal makes room for it.
+    room: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 def choose_form(*, as_json: bool, debug: bool, quiet: bool = False) -> None:
@@ -153,7 +153,7 @@ def is_read() -> bool:
 def to_stderr(text: str) -> None:
     """Print lines that are not the answer."""
     try:
-        with Form.room:
+        with Form.room():
             print(encodable(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         return  # stderr has no reader; the exit code is still right.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from gaia_mcp.cli.screen.output import Form
@@ -58,7 +58,7 @@ class Waiting:
 
     def __enter__(self) -> Self:
         if can_redraw(sys.stderr) and not Form.quiet:
-            Form.room = _Room(self)
+            Form.room = self._room
             self._since = time.monotonic()
             threading.Thread(target=self._run, daemon=True).start()
         return self
@@ -70,8 +70,8 @@ class Waiting:
         """Take the line away for good; a question or an answer comes now."""
         self._over.set()
         with self._lock:
-            self.make_room()
-            Form.room = nullcontext()
+            self._erase()
+            Form.room = nullcontext
 
     def rename(self, what: str) -> None:
         """Something else is waited for now."""
@@ -99,12 +99,6 @@ class Waiting:
             self._servers.pop(server, None)
             self._done, self._total = self._done + 1, total
 
-    def make_room(self) -> None:
-        """Erase the line; it comes back by itself."""
-        if self._is_drawn:
-            self._is_drawn = False
-            _write(ERASE)
-
     def line(self, seconds: float, width: int, shapes: Shapes) -> str:
         """What is shown after `seconds`, no wider than `width`."""
         is_long = seconds >= LONG_SECONDS
@@ -121,6 +115,18 @@ class Waiting:
         if more := one_line(self._text, 200) or (self._last_words() if is_long else ""):
             line += f": {more}"
         return line if cell_width(line) <= width else cells_cut(line, width - 1) + "…"
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        """Keeps the line away while something else is written; then it comes back by itself."""
+        with self._lock:
+            self._erase()
+            yield
+
+    def _erase(self) -> None:
+        if self._is_drawn:
+            self._is_drawn = False
+            _write(ERASE)
 
     def _last_words(self) -> str:
         """The end of the log of the first that has one; of several servers, whose it is."""
@@ -140,20 +146,6 @@ class Waiting:
                 shown = self.line(time.monotonic() - self._since, width_of(sys.stderr) - MARGIN_CELLS, shapes)
                 self._is_drawn = True
                 _write(f"\r{encodable(shown)}\x1b[K")
-
-
-class _Room:
-    """Keeps the line of a `Waiting` away while something else is written."""
-
-    def __init__(self, waiting: Waiting) -> None:
-        self._waiting = waiting
-
-    def __enter__(self) -> None:
-        self._waiting._lock.acquire()
-        self._waiting.make_room()
-
-    def __exit__(self, *_: object) -> None:
-        self._waiting._lock.release()
 
 
 def _can_write(text: str) -> bool:

@@ -145,7 +145,7 @@ def test_what_moves_makes_room_for_what_is_written(
         yield
         print(")", end="", file=sys.stderr)
 
-    monkeypatch.setattr(Form, "room", room())
+    monkeypatch.setattr(Form, "room", room)
     remark("x")
 
     assert capsys.readouterr().err == "(note: x\n)"
