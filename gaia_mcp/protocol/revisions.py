@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, since
 
 Wire: TypeAlias = dict[str, Any]
@@ -35,16 +36,7 @@ _INTRODUCED = {
     "capabilities": {"completions": "2025-03-26", "elicitation": "2025-06-18", "extensions": "2026-07-28"},
 }
 # Results that a stateless client may cache; it must be told for how long. Not at all, since an agent may change.
-CACHEABLE = frozenset(
-    {
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
-    }
-)
+CACHEABLE = frozenset({"server/discover", "resources/read", *LISTS})
 
 
 def info_for(version: str, info: Wire) -> Wire:
@@ -140,12 +132,8 @@ def read_result_for(version: str, result: Wire) -> Wire:
     return shaped
 
 
-_SHAPERS = {
-    "tools/list": ("tools", tool_for),
-    "prompts/list": ("prompts", prompt_for),
-    "resources/list": ("resources", resource_for),
-    "resources/templates/list": ("resourceTemplates", resource_for),
-}
+# For the items of each list, by the member of the result that holds them.
+_SHAPERS = {"tools": tool_for, "prompts": prompt_for, "resources": resource_for, "resourceTemplates": resource_for}
 
 
 def result_for(version: str, method: str, result: Wire, meta: Wire) -> Wire:
@@ -161,9 +149,8 @@ def result_for(version: str, method: str, result: Wire, meta: Wire) -> Wire:
         shaped = prompt_result_for(version, result)
     elif method == "resources/read":
         shaped = read_result_for(version, result)
-    elif method in _SHAPERS:
-        member, shape = _SHAPERS[method]
-        shaped = {**result, member: [shape(version, item) for item in result[member]]}
+    elif (member := LISTS.get(method)) is not None:
+        shaped = {**result, member: [_SHAPERS[member](version, item) for item in result[member]]}
     else:
         shaped = dict(result)
     if version not in STATELESS_VERSIONS:

@@ -155,10 +155,10 @@ class ServerConnection(Connection):
             text = f"id {request_id!r} is still in use"
             self._outgoing.append(Outgoing(jsonrpc.error(request_id, jsonrpc.INVALID_REQUEST, text)))
             return
+        self._open[request_id] = (method, self._client)
         if has_envelope(params):
             self._receive_stateless(request)
         elif method == "initialize":
-            self._open[request_id] = (method, self._client)
             self._receive_initialize(request)
         elif method == "ping":
             self._open[request_id] = (method, self._client._replace(version=HANDSHAKE_VERSIONS[0]))
@@ -167,19 +167,16 @@ class ServerConnection(Connection):
             context = self._client._replace(progress_token=progress_token(meta_of(params)), log_level=self._log_level)
             self._open[request_id] = (method, context)
             self._serve_handshake(request, context)
+        elif method in _FEATURES or method in ("server/discover", "subscriptions/listen"):
+            text = "send initialize first, or put the 2026-07-28 keys into params._meta"
+            self.respond_error(request_id, jsonrpc.INVALID_PARAMS, text)
         else:
-            self._open[request_id] = (method, self._client)
-            if method in _FEATURES or method in ("server/discover", "subscriptions/listen"):
-                text = "send initialize first, or put the 2026-07-28 keys into params._meta"
-                self.respond_error(request_id, jsonrpc.INVALID_PARAMS, text)
-            else:
-                self.respond_error(request_id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
+            self.respond_error(request_id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
 
     def _receive_stateless(self, request: Request) -> None:
         request_id, method, params = request
         context = read_context(params)
         if isinstance(context, str):
-            self._open[request_id] = (method, self._client)
             self.respond_error(request_id, jsonrpc.INVALID_PARAMS, context)
             return
         self._open[request_id] = (method, context)
