@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from gaia_mcp._version import __version__
 from gaia_mcp.client.conversation.dispatcher import Dispatcher
 from gaia_mcp.client.conversation.masking import masked_value
 from gaia_mcp.client.conversation.waiters import Waiter
-from gaia_mcp.client.identity import CLIENT_INFO
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.errors import (
     MCPError,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Outcome: TypeAlias = Result | ErrorResponse | InvalidResponse
 
+# How we present ourselves to servers.
+CLIENT_INFO = {"name": "gaia-mcp", "title": "GAIA MCP", "version": __version__}
 # The specification's SDKs wait this long for a response to the probe. Shorter would race slow imports.
 PROBE_SECONDS = 10.0
 
