@@ -30,7 +30,7 @@ _SURROGATE = "[\ud800-\udfff]"
 
 def clean(text: str) -> str:
     """`text` with every control, direction and invisible character written as an escape such as `\\x1b`."""
-    return text if text.isprintable() else re.sub(_UNSAFE, _escaped, text.replace("\r\n", "\n"))
+    return text if text.isprintable() else re.sub(_UNSAFE, lambda found: escape(found[0]), text.replace("\r\n", "\n"))
 
 
 def clean_json(text: str) -> str:
@@ -42,6 +42,11 @@ def one_line(text: str, limit: int = 200) -> str:
     """The first `limit` characters of `text` on one line, cleaned, ending in `…` if something was cut."""
     flat = " ".join(clean(text[: limit * 4]).split())
     return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1] + "…"
+
+
+def cut(text: str, limit: int) -> str:
+    """The first `limit` characters of `text`, ending in `…` if something was cut."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def encodable(text: str) -> str:
@@ -93,8 +98,9 @@ class RedactedLines:
         return redacted(data.decode("utf-8", "surrogateescape"), telling).encode("utf-8", "surrogateescape")
 
 
-def _escaped(match: re.Match[str]) -> str:
-    code = ord(match.group())
+def escape(character: str) -> str:
+    """`character` as the escape that a Python or JavaScript string would have for it, such as `\\x1b`."""
+    code = ord(character)
     if code == 0x0D:
         return "\\r"
     if code <= 0xFF:

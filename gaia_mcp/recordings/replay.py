@@ -16,6 +16,7 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.envelope import SUBSCRIPTION_KEY, meta_of, progress_token
 from gaia_mcp.protocol.jsonrpc import Error, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.recordings.exchanges import AwaitResponse, Exchange, RecordedConversation, request_keys
+from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
     from gaia_mcp.recordings.transcript import Transcript
@@ -161,7 +162,7 @@ class Player:
             text = f"the recording has no {request.method}; it has {methods}"
             return jsonrpc.error(request.id, jsonrpc.METHOD_NOT_FOUND, text)
         known = [{key: value for key, value in params.items() if key != "_meta"} for params in same.values()]
-        shown = "; ".join(_shown(params) for params in known[:SHOWN_REQUESTS])
+        shown = "; ".join(cut(json.dumps(params, ensure_ascii=False), SHOWN_CHARS) for params in known[:SHOWN_REQUESTS])
         more = f"; and {len(known) - SHOWN_REQUESTS} more" if len(known) > SHOWN_REQUESTS else ""
         text = f"the recording has no {request.method} with these params; it has {shown}{more}"
         return jsonrpc.error(request.id, jsonrpc.INVALID_PARAMS, text, {"recorded": known[:SHOWN_REQUESTS]})
@@ -172,8 +173,3 @@ def _with_subscription(message: dict[str, Any], member: str, replay: _Replay) ->
     if not isinstance(held, dict) or SUBSCRIPTION_KEY not in meta_of(held):
         return message
     return {**message, member: {**held, "_meta": {**meta_of(held), SUBSCRIPTION_KEY: replay.request_id}}}
-
-
-def _shown(params: dict[str, Any]) -> str:
-    text = json.dumps(params, ensure_ascii=False)
-    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"

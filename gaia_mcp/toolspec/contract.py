@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.jsontext import canonical, canonical_text, is_same
-from gaia_mcp.safetext import clean
+from gaia_mcp.safetext import clean, cut
 from gaia_mcp.toolspec.poisoning import visible
 
 # Canonical definitions by the tools' names.
@@ -190,5 +190,4 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, start: int = 0) -> str:
-    lead = "…" if start else ""
-    return lead + (text[start:] if len(text) - start <= SHOWN_CHARS else f"{text[start : start + SHOWN_CHARS - 1]}…")
+    return ("…" if start else "") + cut(text[start:], SHOWN_CHARS)

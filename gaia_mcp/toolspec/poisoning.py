@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from gaia_mcp.safetext import cut, escape
+
 ORDERS, FAR, CONTROL, DIRECTION, HIDDEN = (
     "tries to instruct a model",
     "pushes text out of sight",
@@ -166,7 +168,7 @@ def _texts(value: Any, where: str, depth: int) -> Iterator[tuple[str, str]]:
     elif depth < MAX_DEPTH and isinstance(value, dict):
         for key, item in value.items():
             # The key is shown as part of the place, so it is made visible and short.
-            inner = f"{where}.{_cut(visible(key), 40)}"
+            inner = f"{where}.{cut(visible(key), 40)}"
             yield f"{inner} (a key)", key
             yield from _texts(item, inner, depth + 1)
 
@@ -231,23 +233,12 @@ def _excerpt(text: str, start: int, end: int) -> str:
     """The text from `start` to `end` on one line, made visible, with a little of the text around it."""
     begin, stop = max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS
     hidden = {at - begin for at, _ in _hidden(text)}
-    shown = _cut(" ".join(_escaped(text[begin:stop], hidden).split()), SHOWN_CHARS)
+    shown = cut(" ".join(_escaped(text[begin:stop], hidden).split()), SHOWN_CHARS)
     is_cut = stop < len(text) and not shown.endswith("…")
     return f'"{"…" if begin else ""}{shown}{"…" if is_cut else ""}"'
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _escaped(text: str, places: set[int]) -> str:
     if not places:
         return text
-    return "".join(_escape(letter) if at in places else letter for at, letter in enumerate(text))
-
-
-def _escape(letter: str) -> str:
-    code = ord(letter)
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    return "".join(escape(letter) if at in places else letter for at, letter in enumerate(text))
