@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.leading import with_group
-from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
@@ -23,7 +22,6 @@ from gaia_mcp.cli.typer_internals import (
     command_path_of,
     is_closed_pipe,
     is_missing_command,
-    unknown_option_of,
 )
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
 
@@ -208,9 +206,9 @@ def _refuse(error: Any, words: list[str]) -> int:
     message = error.format_message().rstrip(".").replace("a valid float range", "a number")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
+        from gaia_mcp.cli.grammar.parsing import parse_line
+
         config = parse_line(words).values.get("config")
         Typed.config = Path(config) if config else None
         hint = f"put -- before the server's own command: {to_type('add', more='NAME -- COMMAND [ARG...]')}"
-    elif command.endswith(" call") and (option := unknown_option_of(error)) is not None:
-        hint = f"a tool's arguments have no dashes: write {option.lstrip('-')}=VALUE"
     return fail(UsageError(message[:1].lower() + message[1:], hint=hint))

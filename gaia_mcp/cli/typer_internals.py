@@ -25,12 +25,6 @@ def command_path_of(error: Any) -> str | None:
     return context.command_path if context is not None else None
 
 
-def unknown_option_of(error: Any) -> str | None:
-    """The option that a command does not have, if `error` is about one and no option has a similar name."""
-    is_unknown = type(error).__name__ == "NoSuchOption" and not error.possibilities
-    return str(error.option_name) if is_unknown else None
-
-
 def is_closed_pipe(ended: SystemExit) -> bool:
     """Whether Typer ends the program because the reader of stdout has gone while it printed a help page."""
     return isinstance(ended.__context__, BrokenPipeError)

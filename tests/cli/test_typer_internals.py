@@ -76,13 +76,6 @@ def test_an_error_names_the_command_that_reports_it() -> None:
     assert internals.command_path_of(typer.BadParameter("x")) is None
 
 
-def test_an_unknown_option_has_a_name_unless_another_is_similar() -> None:
-    """Ours: for a similar one, Typer's own suggestion is the better hint."""
-    assert internals.unknown_option_of(refusal("count", "--missing")) == "--missing"
-    assert internals.unknown_option_of(refusal("count", "--numbr", "1")) is None
-    assert internals.unknown_option_of(refusal("greet")) is None
-
-
 def test_the_messages_that_we_reword_are_still_typers() -> None:
     """Ours: `a valid float range` becomes `a number`, and `No such option` decides about a hint."""
     assert "a valid float range" in refusal("count", "--number", "x").format_message()  # type: ignore[attr-defined]

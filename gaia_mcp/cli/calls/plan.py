@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_words, option_unknown
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.names import split_tool_name
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
-HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
-
 
 class Plan(NamedTuple):
-    """A call of a configured server. `base` is the object of `--args`, whose members `assignments` replace."""
+    """A call of a configured server. `base` is the object of `--args`; the arguments in `words` replace its members."""
 
     entry: ServerEntry
     tool: str
-    assignments: list[Assignment]
+    words: list[str]
     base: dict[str, Any]
 
 
@@ -36,7 +35,11 @@ def planned(store: ConfigStore, target: str, words: list[str], args: str | None)
     Raises `UsageError`, and as `ConfigStore.entry` does.
     """
     server, tool, given = _split(target, words, store.names())
-    return Plan(store.entry(server), tool, [assignment(word) for word in given], base_arguments(args))
+    entry = store.entry(server)
+    read = check_words(entry, tool, given)
+    if args is not None and read.base is not None:
+        raise UsageError("--args and a JSON object exclude each other", hint="leave --args out")
+    return Plan(entry, tool, given, base_arguments(args))
 
 
 def assignment(word: str) -> Assignment:
@@ -58,11 +61,15 @@ def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] |
 
 
 def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
+    if target.startswith("-") and target not in servers:
+        raise option_unknown(target)
     if target not in servers and (parts := split_tool_name(target, servers)) is not None:
         return parts[0], parts[1], words
     if target in servers and not words:
         hint = f"see its tools with: {to_type('tools', target)}"
         raise UsageError(f"which tool of {target!r}?", hint=hint)
+    if target in servers and words[0].startswith("-"):
+        raise option_unknown(words[0])
     # An unknown server is reported as such by the store, whatever follows.
     if target not in servers and "." in target and (not words or "=" in words[0]):
         server, _, tool = target.partition(".")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.calls.plan import Plan, typed
 from gaia_mcp.cli.calls.validation import check_arguments
+from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.errors import ArgumentsError, ReadOnlyError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
@@ -42,7 +43,8 @@ def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, 
 def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     """The arguments in the types of the tool's schema, validated against it. Raises `ArgumentsError`, `UsageError`."""
     schema = tool.input_schema
-    arguments = typed(plan.assignments, schema, plan.base)
+    given = read_words(session.entry.name, tool.name, plan.words, schema)
+    arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
     try:
         check_arguments(session.entry.name, tool.name, schema, arguments)
     except SchemaError as problem:

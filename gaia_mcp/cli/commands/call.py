@@ -38,7 +38,11 @@ ReadOnlyOption = Annotated[
 
 
 class CallCommand(TyperCommand):
-    """`call SERVER TOOL --help` is about that tool, as far as it is known."""
+    """`call SERVER TOOL --help` is about that tool, as far as it is known. An option that is not ours is a word among
+    the others, since it may be an argument of the tool.
+    """
+
+    ignore_unknown_options = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A help page is written before Typer has understood any of them.
@@ -98,7 +102,7 @@ def call(
         locked_tools.contract(server)
 
     # Everything above needs nothing but files: a mistake there must not cost a start.
-    if plan.assignments or plan.base:
+    if plan.words or plan.base:
         load_validator()
     with (
         SessionView(f"starting {server}") as view,

@@ -9,6 +9,7 @@ from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
+from gaia_mcp.toolspec.option_words import DASHES, given_keys, key_of, split_arguments
 from gaia_mcp.toolspec.schema import (
     choices_of,
     default_of,
@@ -29,12 +30,22 @@ MAX_VALUE_CHARS = 200
 
 def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[Candidate]:
     """What the word of an argument may become: names that are not `given` yet, the required ones first, and after the
-    `=` values.
+    `=` values. Behind two dashes they are those of options, and behind an option they are its values.
     """
     known = properties_of(schema)
+    if incomplete.startswith(DASHES):
+        return [
+            Candidate(f"{DASHES}{word.rstrip('=').removesuffix(':') if word.endswith('=') else word}", about)
+            for word, about in argument_words(schema, given, incomplete.removeprefix(DASHES))
+        ]
+    last = next(reversed(list(split_arguments(given, schema))), None)
+    if last is not None and last.option and last.value is None:
+        begun = f"{key_of(last.option, known) or last.option}="
+        found = argument_words(schema, [], f"{begun}{incomplete}")
+        return [Candidate(word.removeprefix(begun), about) for word, about in found]
     key, equals, value = incomplete.partition("=")
     if not equals:
-        taken = {word.partition("=")[0].removesuffix(":") for word in given}
+        taken = given_keys(given, schema)
         required = [name for name in required_of(schema) if name in known]
         names = [*required, *(name for name in known if name not in required)]
         return [

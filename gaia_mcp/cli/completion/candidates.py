@@ -55,6 +55,8 @@ def _option_candidates(line: ParsedLine, word: str) -> Iterator[Candidate]:
         is_open = option.is_repeatable or option.parameter not in line.values
         if is_open and name.startswith(word) and name.startswith("--"):
             yield Candidate(name, option.help)
+    if line.command.takes_other_options and line.next_argument is not None:
+        yield from _values(line, line.next_argument, word)
 
 
 def _values(line: ParsedLine, parameter: Argument | Option, word: str) -> list[Candidate]:

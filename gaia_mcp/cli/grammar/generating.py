@@ -30,7 +30,7 @@ def table_text() -> str:
 
 
 def _command(command: Any, name: str, parent: Any, shared: dict[str, Any]) -> dict[str, Any]:
-    context = command.context_class(command, info_name=name, parent=parent)
+    context = command.context_class(command, info_name=name, parent=parent, **command.context_settings)
     parameters = command.get_params(context)
     completers = read_completers(command)
     commands = {}
@@ -49,6 +49,7 @@ def _command(command: Any, name: str, parent: Any, shared: dict[str, Any]) -> di
         "arguments": [_without_defaults(each) for each in arguments],
         "options": [_name_in(shared, _without_defaults(each)) for each in options],
         "commands": commands,
+        **({"takes_other_options": True} if command.ignore_unknown_options else {}),
         **({"aliases": dict(aliases)} if (aliases := getattr(command, "aliases", {})) else {}),
     }
 

@@ -47,7 +47,8 @@ class Option(NamedTuple):
 
 class Command:
     """A command, or a group of `commands`, read from its `part` of the table as far as it is asked for; `options` are
-    those of all commands, by name. `aliases` are other names of a group's commands.
+    those of all commands, by name. `aliases` are other names of a group's commands. An option that a command does not
+    have is refused, unless it `takes_other_options` as arguments.
 
     One that is not listed is in no help and completed by no TAB.
     """
@@ -57,6 +58,7 @@ class Command:
         self._options = options
         self.summary: str = part["summary"]
         self.is_listed: bool = part["is_listed"]
+        self.takes_other_options: bool = part.get("takes_other_options", False)
         self.aliases: Mapping[str, str] = part.get("aliases", {})
 
     @cached_property

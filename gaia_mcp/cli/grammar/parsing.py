@@ -69,8 +69,10 @@ class ParsedLine:
             self._take_argument(word)
         elif word == "--":
             self.only_arguments = True
+        elif not word.startswith("--"):
+            self._take_letters(word)
         elif (option := self.options.get(name)) is None:
-            self._is_refused = True
+            self._take_unknown(word)
         elif not option.metavar:
             self._is_refused = self._is_refused or bool(equals)
             self.is_eager = self.is_eager or option.is_eager
@@ -79,6 +81,31 @@ class ParsedLine:
             self._give(option, value)
         else:
             self.awaited = option
+
+    def _take_letters(self, word: str) -> None:
+        """Options of one letter, in one word; what follows one that takes a value is that value."""
+        unknown = ""
+        for at, letter in enumerate(word[1:], 2):
+            option = self.options.get(f"-{letter}")
+            if option is None:
+                unknown += letter
+            elif not option.metavar:
+                self.is_eager = self.is_eager or option.is_eager
+                self.values[option.parameter] = True
+            elif word[at:]:
+                self._give(option, word[at:])
+                break
+            else:
+                self.awaited = option
+        if unknown:
+            self._take_unknown(f"-{unknown}")
+
+    def _take_unknown(self, word: str) -> None:
+        """An option that the command does not have."""
+        if self.command.takes_other_options:
+            self._take_argument(word)
+        else:
+            self._is_refused = True
 
     def _enter(self, command: Command) -> None:
         self.command = command

@@ -75,6 +75,8 @@ def let_typer_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
         ("--timeout", "20", "demo", "greet", "--args", '{"name": "Ada"}'),
         ("demo", "greet", "name=Ada", "--json", "--timeout=20", "--output-dir", "out"),
         ("demo", "--", "greet", "name=Ada"),
+        ("demo", "greet", "--name", "Ada", "--style=plain", "--quiet"),
+        ("demo", "greet", '{"name": "Ada"}'),
     ],
 )
 def test_the_server_is_started_before_typer_is_loaded_and_only_once(noted: Gaia, words: tuple[str, ...]) -> None:
@@ -114,7 +116,13 @@ def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str,
         ((), 2),
         (("demo",), 2),
         (("demo", "greet", "--help"), 0),
-        (("demo", "greet", "--nonsense"), 2),
+        (("demo", "--nonsense", "greet"), 2),
+        (("--nonsense", "demo", "greet"), 2),
+        (("demo", "greet", "-x"), 2),
+        (("demo", "greet", "--name", "Ada", "Eve"), 2),
+        (("demo", "greet", "{"), 2),
+        (("demo", "greet", "{}", "{}"), 2),
+        (("demo", "greet", "{}", "--args", "{}"), 2),
         (("demo", "greet", "--json=yes"), 2),
         (("demo", "greet", "--timeout"), 2),
         (("demo", "greet", "--timeout", "soon"), 2),
@@ -172,6 +180,10 @@ WORDS = (
     "-x",
     "--nonsense",
     "--json=",
+    "--name",
+    "-1",
+    "-xh",
+    "{}",
 )
 OPTIONS = {name: each for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names}
 # With these Typer comes first, though it accepts them.
@@ -181,8 +193,9 @@ TYPER_FIRST = {"help", "debug", "locked", "lock_file"}
 def parsed_by_typer(words: list[str]) -> dict[str, Any] | None:
     """What `call` would be run with, but for what Typer sets by itself; None for a line that it refuses."""
     group = typer.main.get_command(app).get_command(None, "mcp")  # type: ignore[attr-defined]
+    parent = group.context_class(group, info_name="mcp", **group.context_settings)
     try:
-        context = group.get_command(None, "call").make_context("call", list(words))
+        context = group.get_command(None, "call").make_context("call", list(words), parent=parent)
     except (typer.BadParameter.__mro__[2], typer.Exit):
         return None
     return {name: value for name, value in context.params.items() if value not in (None, False, ())}
@@ -200,6 +213,8 @@ def lines_of_call() -> st.SearchStrategy[list[str]]:
 @example(["demo", "greet", "--timeout", "3", "--timeout=nan"])
 @example(["demo", "greet", "--timeout", "0.01", "--args", "--json", "--config=x"])
 @example(["demo", "--", "greet", "--help", "--debug"])
+@example(["demo", "greet", "-xh"])
+@example(["demo", "greet", "--name", "-1"])
 @example(["demo", "--read-only", "--quiet", "--output-dir", "x", "--json"])
 def test_a_call_is_read_early_as_typer_will_read_it(words: list[str]) -> None:
     """Ours: the same server, tool, arguments, file and time; and no line that Typer refuses, or has to see first."""

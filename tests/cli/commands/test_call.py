@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -211,13 +212,74 @@ def test_a_server_that_is_mistyped_before_a_dot_gets_a_suggestion_too(demo: Gaia
     assert demo("call", "my.sever", "x").errors[1] == "hint: did you mean 'my.server'?"
 
 
-def test_an_argument_with_dashes_is_told_how_it_is_written(demo: Gaia) -> None:
-    """Ours: unless it was one of our own options that was meant."""
-    for given in (("--name", "Ada"), ("--name=Ada",)):
-        ran = demo("call", "demo", "greet", *given)
-        assert (ran.code, ran.errors[1]) == (2, "hint: a tool's arguments have no dashes: write name=VALUE")
-    assert "mcp call --help" in demo("call", "demo", "greet", "--timeou", "3").errors[1]
-    assert "mcp call --help" in demo("call", "demo", "greet", "--args").errors[1]
+def test_an_argument_may_be_typed_like_an_option(demo: Gaia) -> None:
+    """Ours: an option that is not ours is the argument of that name; ours are where they always were."""
+    assert demo("call", "demo", "add", "--a", "1", "--b=-2").json == {"sum": -1}
+    assert demo("call", "demo.add", "--a", "-1", "b=3").json == {"sum": 2}
+    ran = demo("call", "demo", "greet", "--name", "Ada", "--json", "--style", "formal", "--timeout=30")
+    assert ran.json["content"] == [{"type": "text", "text": "Good day, Ada."}], ran
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (("--name",), "--name needs a value", "see what it takes: gaia mcp call demo greet --help"),
+        (("--nmae", "x"), "no such option: --nmae, and tool 'greet' of 'demo' has no such argument", "'--name'"),
+        (("name=x", "--jsn"), "no such option: --jsn, and tool 'greet' of 'demo' has no such argument", "'--json'"),
+        (("name=x", "--zzzz", "1"), "has no such argument", "see what it takes: gaia mcp call demo greet --help"),
+        (("name=x", "-z"), "no such option: -z", "see: gaia mcp call --help"),
+        (("name=x", "--args"), "option '--args' requires an argument", "see: gaia mcp call --help"),
+        (('{"name": "x"',), "the arguments: not JSON", """'{"key": "value"}'"""),
+        (("{}", "--args", "{}"), "exclude each other", "leave --args out"),
+    ],
+)
+def test_an_option_that_is_wrong_is_told_so(demo: Gaia, words: tuple[str, ...], error: str, hint: str) -> None:
+    """Ours: exit code 2, and the tool has not run."""
+    ran = demo("call", "demo", "greet", *words)
+
+    assert (ran.code, ran.stdout, len(ran.errors)) == (2, "", 2), ran
+    assert error in ran.errors[0]
+    assert hint in ran.errors[1]
+
+
+def test_a_json_object_may_stand_for_all_arguments(demo: Gaia) -> None:
+    """Ours: as that of `--args`, which single arguments override."""
+    assert demo("call", "demo", "greet", '{"name": "Ada"}').stdout == "Hello, Ada!"
+    assert demo("call", "demo", "greet", '{"name": "Ada"}', "name=Eve").stdout == "Hello, Eve!"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("greet 'Ada L'", "greet 'name=Ada L'"),
+        ("greet name", "greet name=VALUE"),
+        ("add 1 2", "add a=1 b=2"),
+        ("add --a 1 2", "add --a=1 b=2"),
+        ("add b=1 2", "add b=1 a=2"),
+        ("countdown 3", "countdown steps=3"),
+    ],
+)
+def test_a_value_without_a_key_is_told_which_it_could_have(demo: Gaia, words: str, line: str) -> None:
+    """Ours: with the signature, and as a line to copy, once the tools have been seen; nothing is started for it."""
+    assert demo("tools", "demo").code == 0
+
+    ran = demo("call", "demo", *shlex.split(words))
+
+    assert ran.code == 2
+    assert "is not key=value; the tool is " + line.partition(" ")[0] + "(" in ran.errors[0]
+    assert ran.errors[1] == f"hint: write: gaia mcp call demo {line}"
+
+
+def test_a_value_without_a_key_is_told_how_it_is_written_where_nothing_more_is_known(demo: Gaia) -> None:
+    """Ours."""
+    ran = demo("call", "demo", "greet", "Ada")
+
+    assert ran.errors == [
+        "error: 'Ada' is not key=value",
+        "hint: arguments are key=value, key:=JSON or key=@FILE; see them with: gaia mcp tools demo",
+    ]
+    assert demo("tools", "demo").code == 0
+    assert demo("call", "demo", "attach", "Ada").errors[1] == "hint: arguments are key=value, key:=JSON or key=@FILE"
 
 
 def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:

@@ -55,6 +55,18 @@ def test_what_is_given_already_is_not_offered_again() -> None:
     assert words("", "path=/tmp", "mode:=3", "point:={}", "odd") == ["verbose=", "points:=", "tags=", "limit="]
 
 
+def test_behind_two_dashes_the_names_are_those_of_options() -> None:
+    """Ours: with the same descriptions; a space follows a name, and then its value."""
+    assert words("--") == ["--path", "--verbose", "--mode", "--point", "--points", "--tags", "--limit"]
+    assert words("--", "--path", "x", "mode=fast", "--verbose") == ["--point", "--points", "--tags", "--limit"]
+    assert words("--mode=f")[0] == "--mode=fast"
+    assert words("", "--mode") == ["fast", "slow", "3", "null", "true"]
+    assert words("b", "--tags") == ["a", "b c"]
+    assert words("", "--verbose")[0] == "path="
+    assert words("", "--verbose", "true")[0] == "path="
+    assert words("", "--nonsense") == []
+
+
 def test_whoever_types_the_colon_gets_json() -> None:
     """Ours."""
     assert "mode:=" in words("mode:")

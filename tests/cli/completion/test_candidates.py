@@ -207,6 +207,17 @@ def test_arguments_follow_their_tool(known: None) -> None:
     assert after("mcp", "call", "demo", "odd", "x") == after("mcp", "call", "demo", "unheard", "x") == []
 
 
+def test_a_tools_arguments_are_offered_as_options_after_ours(known: None) -> None:
+    """Ours: as they may be typed, for a tool that is on the line."""
+    assert after("mcp", "call", "demo", "greet", "--")[-3:] == ["--name", "--loud", "--style"]
+    assert after("mcp", "call", "demo.greet", "--st") == ["--style"]
+    assert after("mcp", "call", "demo", "greet", "--style", "w") == ["warm"]
+    assert after("mcp", "call", "demo", "greet", "--style=w") == ["--style=warm"]
+    assert after("mcp", "call", "demo", "greet", "--style", "warm", "--json", "--st") == []
+    assert "--name" not in after("mcp", "call", "demo", "--")
+    assert "--name" not in after("mcp", "prompt", "demo", "review", "--")
+
+
 def test_the_configuration_that_the_line_names_counts(known: None) -> None:
     """Ours: wherever the option stands."""
     Path("other.json").write_text('{"mcpServers": {"elsewhere": {"command": "x"}}}')

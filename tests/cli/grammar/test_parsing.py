@@ -59,10 +59,11 @@ def lines() -> st.SearchStrategy[tuple[str, list[str]]]:
 def parsed_by_typer(name: str, words: list[str]) -> dict[str, Any] | None:
     """What was given, by parameter, before values are converted; None for a line that Typer refuses for its form."""
     command: Any = typer.main.get_command(app)
+    context = None
     for each in ("mcp", name):
-        context = command.context_class(command, info_name=each)
+        context = command.context_class(command, info_name=each, parent=context, **command.context_settings)
         command = command.get_command(context, each)
-    context = command.context_class(command, info_name=name)
+    context = command.context_class(command, info_name=name, parent=context)
     try:
         values, left, _ = command.make_parser(context).parse_args(list(words))
     except typer.BadParameter.__mro__[2]:
@@ -121,14 +122,28 @@ def test_help_and_aliases_lead_to_the_command() -> None:
 
 def test_an_unfinished_line_is_parsed_as_far_as_it_goes() -> None:
     """Ours: what is wrong is passed over, and an option waits for its value."""
-    line = parse_line(["mcp", "call", "--nonsense", "demo", "--json=yes", "greet", "--args"])
+    line = parse_line(["mcp", "prompt", "--nonsense", "demo", "--json=yes", "greet", "--config"])
 
-    assert line.values == {"target": "demo", "as_json": True, "words": ["greet"]}
+    assert line.values == {"name": "demo", "as_json": True, "prompt": "greet"}
     assert line.awaited is not None
-    assert line.awaited.names == ["--args"]
+    assert line.awaited.names == ["--config"]
     assert not line.is_valid
-    line.take("{}")
-    assert line.values["args"] == "{}"
+    line.take("x.json")
+    assert line.values["config"] == "x.json"
+
+
+def test_an_option_that_a_call_does_not_have_is_one_of_its_words() -> None:
+    """Ours: it may be an argument of the tool."""
+    line = parse_line(["mcp", "call", "demo", "greet", "--name", "Ada", "--json", "--x=1", "-1"])
+
+    assert line.values == {"target": "demo", "words": ["greet", "--name", "Ada", "--x=1", "-1"], "as_json": True}
+    assert line.is_valid
+
+
+def test_letters_may_share_a_dash() -> None:
+    """Typer: what follows one that takes a value is its value."""
+    assert parse_line(["mcp", "logs", "demo", "-fh"]).is_eager
+    assert not parse_line(["mcp", "logs", "demo", "-fx"]).is_valid
 
 
 def test_the_next_argument_is_the_one_that_a_word_would_be() -> None:

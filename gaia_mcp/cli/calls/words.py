@@ -1,0 +1,107 @@
+"""The words of a call's arguments: read before its server is started, and again with the schema of its tool.
+
+An error names the word, and the hint is the line to type instead, as far as the tool is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError
+from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.config.entries import ServerEntry
+
+HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
+
+
+def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
+    """The arguments in `words` as far as they can be read without the schema. Raises `UsageError`."""
+    try:
+        return read_arguments(words)
+    except NoKeyError as problem:
+        raise _without_key(str(problem), entry.name, tool, words, _seen_schema(entry, tool)) from None
+    except OptionUnknownError as problem:
+        raise option_unknown(problem.option) from None
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint="""quote a JSON object as one word: '{"key": "value"}'""") from None
+
+
+def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Given:
+    """The arguments in `words`, with the schema of their tool. Raises `UsageError`."""
+    try:
+        return read_arguments(words, schema)
+    except NoKeyError as problem:
+        raise _without_key(str(problem), server, tool, words, schema) from None
+    except OptionUnknownError as problem:
+        raise option_unknown(problem.option, server, tool, schema) from None
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=_how_to_see(server, tool)) from None
+
+
+def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
+    """The error about an option that is not one of `call`, and not an argument of `tool` where that is known."""
+    from gaia_mcp.cli.grammar.table import PROGRAM
+    from gaia_mcp.names import did_you_mean
+    from gaia_mcp.toolspec.schema import properties_of
+
+    ours = [name for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names]
+    meant = did_you_mean(option, [*ours, *(f"{DASHES}{key}" for key in properties_of(schema))])
+    if not tool:
+        return UsageError(f"no such option: {option}", hint=meant or f"see: {to_type('call', more='--help')}")
+    problem = f"no such option: {option}, and tool {tool!r} of {server!r} has no such argument"
+    return UsageError(problem, hint=meant or _how_to_see(server, tool))
+
+
+def _without_key(problem: str, server: str, tool: str, words: Sequence[str], schema: Any) -> UsageError:
+    from gaia_mcp.toolspec.schema import signature
+
+    if schema is None:
+        return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {to_type('tools', server)}")
+    problem = f"{problem}; the tool is {signature(tool, schema)}"
+    keyed = _with_keys(words, schema)
+    return UsageError(problem, hint=f"write: {to_type('call', server, tool, *keyed)}" if keyed else HOW_TO_WRITE)
+
+
+def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
+    """`words` with keys before the values that have none, in the order of the tool's parameters; empty if there are too
+    few of these.
+    """
+    from gaia_mcp.toolspec.option_words import split_arguments
+    from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, types_of
+
+    known, given, required = properties_of(schema), given_keys(words, schema), required_of(schema)
+    keys = [key for key in [*required, *(key for key in known if key not in required)] if key not in given]
+    keyed: list[str] = []
+    for word, option, value in split_arguments(words, schema):
+        if option:
+            keyed.append(word if value is None or "=" in word else f"{word}={value}")
+        elif "=" in word or word.startswith("{"):
+            keyed.append(word)
+        elif word in keys:
+            keyed.append(f"{word}=VALUE")
+        elif not keys:
+            return []
+        else:
+            keyed.append(f"{keys[0]}={word}")
+            if not any("array" in types_of(part) for part in parts_of(known.get(keys[0]), schema)):
+                keys.pop(0)
+    return keyed
+
+
+def _seen_schema(entry: ServerEntry, tool: str) -> Any:
+    """The schema of a tool when its server was last seen; None if that is not known."""
+    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.storage.server_cache import ServerCache
+
+    tools = ServerCache(cache_folder(), entry).seen() or []
+    return next((each.get("inputSchema") for each in tools if each["name"] == tool), None)
+
+
+def _how_to_see(server: str, tool: str) -> str:
+    return f"see what it takes: {to_type('call', server, tool, more='--help')}"
