@@ -41,7 +41,7 @@ class Clock:
 
 
 def deadline_until(true: Callable[[], Any], *, passes: float = ENOUGH_SECONDS) -> Deadline:
-    """A deadline of 20 seconds, of which so many pass at once when something has become true."""
+    """A deadline of 20 seconds. `passes` of them, by default all, pass at once when something becomes true."""
     return Deadline(ENOUGH_SECONDS, clock=lambda: time.monotonic() + (passes if true() else 0.0))
 
 

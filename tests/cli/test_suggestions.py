@@ -71,7 +71,7 @@ def test_what_to_type_is_about_the_same_file(demo: Gaia) -> None:
 
 def test_a_call_without_a_result_is_told_to_have_perhaps_run(demo: Gaia) -> None:
     """Ours: exit code and kind are those of any request; the person and the program must know before a retry."""
-    ran = demo("call", "demo", "countdown", "steps=3", "seconds=60", "--timeout", "2", "--json")
+    ran = demo("call", "demo", "countdown", "steps=3", "seconds=60", "--timeout", "4", "--json")
 
     assert ran.code == 5
     assert ran.errors[1] == (

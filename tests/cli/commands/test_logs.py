@@ -45,7 +45,7 @@ def kept(gaia: Gaia) -> list[Path]:
         ("list", "--check"),
         ("show", "x", "--check"),
         ("test-client", "x"),
-        ("watch", "x", "--timeout", "1"),
+        ("watch", "x", "--timeout", "4"),
         ("edit", "x", "--env", "A=1"),
     ],
 )

@@ -174,7 +174,7 @@ def test_a_server_that_ends_is_started_again_when_that_is_wanted(gaia: Gaia, era
 
 def test_it_ends_when_its_time_is_over(gaia: Gaia, era: str) -> None:
     """Ours: with success, for that is what was asked for."""
-    watched = Watched(gaia, era, "--timeout", "2")
+    watched = Watched(gaia, era, "--timeout", "4")
 
     assert watched.wait() == (0, "")
 
