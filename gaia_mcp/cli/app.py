@@ -179,6 +179,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
     code.
     """
     words = with_group(words)
+    Typed.words = words
     try:
         status = app(words, standalone_mode=False, obj=prestarted)
     except CommandLineError as error:

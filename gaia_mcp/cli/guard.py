@@ -35,7 +35,7 @@ def guarded(
     def run(**options: Any) -> None:
         invocation = Invocation(**{option.name: options.pop(option.name) for option in shared})
         Typed.command, Typed.config = name, invocation.config
-        choose_form(as_json=invocation.as_json, debug=invocation.debug, quiet=invocation.quiet)
+        choose_form(as_json=invocation.as_json, debug=invocation.debug, quiet=invocation.quiet, raw=invocation.raw)
         listen_to_signals()
         try:
             if wants_invocation:

@@ -36,7 +36,7 @@ from gaia_mcp.errors import (
 from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 # Of variables that may be missing; more would bury what to type.
@@ -52,12 +52,15 @@ _INSTALL = {
     "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
     "docker": "install Docker, or give its full path",
 }
+# A longer command line is not repeated.
+AGAIN_CHARS = 200
 
 
 class Typed:
-    """The command that runs: its name, and the file that its `--config` names."""
+    """The command that runs: its name, the words that it was typed with, and the file that its `--config` names."""
 
     command = ""
+    words: Sequence[str] = ()
     config: Path | None = None
 
 
@@ -68,6 +71,15 @@ def to_type(command: str, *names: str, more: str = "") -> str:
     """
     config = [f"--config {shlex.quote(str(Typed.config))}"] if Typed.config is not None else []
     return " ".join(["gaia mcp", command, *config, *map(typeable, names), *([more] if more else [])])
+
+
+def typed_again(option: str, value: str) -> str:
+    """The command line that was typed, with one more option; that option alone if the line is too long to be read."""
+    words = list(Typed.words)
+    # Not after two dashes.
+    at = 2 if "--" in words else len(words)
+    line = shlex.join(["gaia", *words[:at], option, value, *words[at:]])
+    return line if words and len(line) <= AGAIN_CHARS else shlex.join([option, value])
 
 
 def how_to_add() -> str:

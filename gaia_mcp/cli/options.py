@@ -1,7 +1,7 @@
 """The options that commands share, declared once, and what a command line asks for with them.
 
 A command's module lists those that it takes in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
-and `--debug` with every command. A command with a parameter `invocation` is given their values.
+`--raw` with `-o`, and `--debug` with every command. A command with a parameter `invocation` is given their values.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gaia_mcp.cli.screen.output import remark
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gaia_mcp.cli.screen.destination import Destination
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
@@ -35,8 +36,8 @@ def a_number(seconds: float | None) -> float | None:
     return seconds
 
 
-def _option(parameter: str, kind: object, default: object, flag: str, **about: Any) -> Parameter:
-    annotation = Annotated[kind, typer.Option(flag, **about)]  # type: ignore[valid-type]
+def _option(parameter: str, kind: object, default: object, *flags: str, **about: Any) -> Parameter:
+    annotation = Annotated[kind, typer.Option(*flags, **about)]  # type: ignore[valid-type]
     return Parameter(parameter, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -56,19 +57,19 @@ JSON = _option("as_json", bool, False, "--json", help="Print the answer as JSON.
 QUIET = _option("quiet", bool, False, "--quiet", help="Print nothing but the answer and errors.")
 DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and what servers write to stderr.")
 TIMEOUT = timeout_option("Limit the time of all steps together. Default: 30, or the entry's, per request.")
+OUTPUT = _option(
+    "output", str | None, None, "-o", "--output",
+    metavar="FILE", help="Save images and other files as FILE, in DIR/, or - for stdout.", show_default=False,
+)  # fmt: skip
+OUTPUT_DIR = _option(
+    "output_dir", Path | None, None, "--output-dir",
+    metavar="DIR", help="The same as -o DIR/.", show_default=False, autocompletion=folder_names,
+)  # fmt: skip
+RAW = _option("raw", bool, False, "--raw", help="End text in a pipe as it came, not with a newline.")
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 ServersArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="Servers. Default: all that are enabled.", autocompletion=server_names),
-]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output-dir",
-        metavar="DIR",
-        help="Save images, sound and other files here. Default: the working folder.",
-        autocompletion=folder_names,
-    ),
 ]
 
 
@@ -89,6 +90,9 @@ class Invocation(NamedTuple):
     quiet: bool = False
     timeout: float | None = None
     debug: bool = False
+    output: str | None = None
+    output_dir: Path | None = None
+    raw: bool = False
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
         """The servers of `--config`, or of the usual file, with a remark about a project that is not approved.
@@ -110,6 +114,14 @@ class Invocation(NamedTuple):
             )
         return store
 
+    def destination(self) -> Destination | None:
+        """Where `-o` puts the files of the answer. Raises `UsageError` if nothing can be written there."""
+        from gaia_mcp.cli.screen.destination import read_destination
+
+        if self.output is None and self.output_dir is None:
+            return None
+        return read_destination(self.output, self.output_dir, as_json=self.as_json)
+
     def deadline(self) -> Deadline | None:
         """The one deadline that `--timeout` sets; it begins now, and all servers share it."""
         from gaia_mcp.deadline import Deadline
@@ -117,7 +129,11 @@ class Invocation(NamedTuple):
         return Deadline(self.timeout) if self.timeout is not None else None
 
 
+# Options that come with others.
+_WITH = {"as_json": (QUIET,), "output": (OUTPUT_DIR, RAW)}
+
+
 def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
-    """`common`, with `--quiet` after `--json`, and `--debug` at the end."""
-    implied = [option for each in common for option in ((each, QUIET) if each is JSON else (each,))]
+    """`common`, with `--quiet` after `--json`, `--raw` after `-o`, and `--debug` at the end."""
+    implied = [option for each in common for option in (each, *_WITH.get(each.name, ()))]
     return [*implied, DEBUG]

@@ -152,13 +152,13 @@ def test_no_language_stops_a_result_in_a_pipe(evil: Gaia, language: str) -> None
 
 
 def test_what_has_colours_on_a_terminal_has_none_in_a_pipe(evil: Gaia) -> None:
-    """Ours: byte by byte what the server said."""
+    """Ours: what the server said, and a line end."""
     seen, _ = run_on_terminal(evil, "call", "evil", "markdown")
 
     assert "\x1b[1m\x1b[35m# Title\x1b[0m" in seen
-    assert evil("call", "evil", "markdown").stdout == "# Title"
+    assert evil("call", "evil", "markdown").stdout == "# Title\n"
     assert json.loads(evil("call", "evil", "json").stdout) == [EVIL]
-    assert len(evil("call", "evil", "long").stdout) == len(EVIL) + 200_000
+    assert len(evil("call", "evil", "long").stdout) == len(EVIL) + 200_000 + len("\n")
 
 
 def test_a_long_text_is_cut_on_a_terminal_only(evil: Gaia) -> None:
@@ -172,16 +172,17 @@ def test_a_long_text_is_cut_on_a_terminal_only(evil: Gaia) -> None:
 
 @pytest.mark.parametrize(("variables", "is_shown"), [({"TERM_PROGRAM": "WezTerm"}, True), ({}, False)])
 def test_a_picture_is_shown_where_the_terminal_can(evil: Gaia, variables: dict[str, str], is_shown: bool) -> None:
-    """Ours: and saved in any case, since it cannot be asked for again without running the tool."""
+    """Ours: elsewhere it is described, with the command that saves it; nothing is written."""
     evil.environ |= variables
     picture = base64.b64encode(PNG).decode()
 
     seen, _ = run_on_terminal(evil, "call", "evil", "image")
 
     assert (picture in seen) is is_shown
-    assert "image.png\r\n" in seen
-    assert (evil.cwd / "image.png").read_bytes() == PNG
-    for options in (("--json",), ("--output-dir", "out")):
+    assert (f"[image/png, {len(PNG)} bytes]\r\n" in seen) is not is_shown
+    assert ("gaia mcp call evil image -o image.png\r\n" in seen) is not is_shown
+    assert not list(evil.cwd.glob("*.png"))
+    for options in (("--json",), ("-o", "out/")):
         seen, _ = run_on_terminal(evil, "call", "evil", "image", *options)
         assert "\x1b]1337" not in seen
 

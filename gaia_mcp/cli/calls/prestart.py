@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 # With other parameters, Typer reads the line first: `--debug`; and `--locked` and `--lock-file`, because a server whose
 # tools are not approved is not even started.
-_PARAMETERS = frozenset({"target", "words", "args", "output_dir", "read_only", "config", "as_json", "timeout", "quiet"})
+_PARAMETERS = frozenset(
+    {"target", "words", "args", "output", "output_dir", "raw", "read_only", "config", "as_json", "timeout", "quiet"}
+)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption, OutputOption
+from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.status import ExitStatus
 
 Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
@@ -60,7 +60,7 @@ class CallCommand(TyperCommand):
 
 SETTINGS = {"cls": CallCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
 
 def call(
@@ -69,15 +69,15 @@ def call(
     target: Target,
     words: Words = None,
     args: ArgsOption = None,
-    output_dir: OutputOption = None,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     read_only: ReadOnlyOption = False,
 ) -> None:
     """Call a tool and print what it returns.
 
-    Values are converted to the types of the tool's schema: numbers, booleans, lists, or text. Text is printed
-    unchanged; images, sound and other files are saved, and their paths printed.
+    Values are converted to the types of the tool's schema: numbers, booleans, lists, or text. Text is printed. Images,
+    sound and other files are saved where -o says, and their paths printed; without -o a terminal shows or describes
+    them. If there are none, -o FILE and -o - take the text.
 
     With --locked the tool has to match the lock file of `gaia mcp lock`; other tools of the server may differ. With
     --read-only the server has to set its readOnlyHint, which is a hint: only --locked makes sure that it stays.
@@ -94,7 +94,7 @@ def call(
     from gaia_mcp.session.session import connected
     from gaia_mcp.toolspec.validation import load_validator
 
-    deadline = invocation.deadline()
+    deadline, destination = invocation.deadline(), invocation.destination()
     plan = planned(invocation.open_store(), target, words or [], args)
     server, tool_name = plan.entry.name, plan.tool
     locked_tools = LockedTools.wanted(locked, lock_file)
@@ -124,6 +124,6 @@ def call(
         view.hide()
         check_structure(tool, result)
         # Before the server is stopped: the answer need not wait for that.
-        show_result(server, tool_name, result, output_dir, session.secrets())
+        show_result(server, tool_name, result, destination, session.secrets())
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)

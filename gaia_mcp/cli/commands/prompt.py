@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
+from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
 Words = Annotated[
@@ -15,16 +15,14 @@ Words = Annotated[
     typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
 ]
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
 
-def prompt(
-    invocation: Invocation, name: ServerArgument, prompt: Prompt, words: Words = None, output_dir: OutputOption = None
-) -> None:
+def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: Words = None) -> None:
     """Fill in a prompt and print it.
 
-    Prints the text of its messages, each of several under its role. Images, sound and other files are saved, and their
-    paths printed.
+    Prints the text of its messages, each of several under its role. Images, sound and other files are saved where -o
+    says, and their paths printed; without -o a terminal shows or describes them.
 
     Example: gaia mcp prompt demo introduce name=Ada
     """
@@ -36,6 +34,7 @@ def prompt(
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.session.session import connected
 
+    destination = invocation.destination()
     entry = invocation.open_store().entry(name)
     arguments = typed([assignment(word) for word in words or []], {})
     for key, value in arguments.items():
@@ -49,4 +48,4 @@ def prompt(
         check_arguments(session, prompt, arguments)
         result = session.prompt(prompt, arguments)
         view.hide()
-        show_messages(prompt, result, output_dir)
+        show_messages(prompt, result, destination)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OutputOption, ServerArgument
+from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -28,16 +28,14 @@ Words = Annotated[
     ),
 ]
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
 
-def read(
-    invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = None, output_dir: OutputOption = None
-) -> None:
+def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = None) -> None:
     """Read a resource and print it.
 
-    Text is printed unchanged; images and other files are saved, and their paths printed. The arguments are the values
-    of a template's variables (RFC 6570).
+    With -o the resource is saved unchanged, and its path printed; without it a terminal shows or describes what is not
+    text. The arguments are the values of a template's variables (RFC 6570).
 
     Example: gaia mcp read demo demo://about
     """
@@ -48,6 +46,7 @@ def read(
     from gaia_mcp.errors import PeerError
     from gaia_mcp.session.session import connected
 
+    destination = invocation.destination()
     entry = invocation.open_store().entry(name)
     wanted = filled_uri(uri, words or [])
     with (
@@ -61,7 +60,7 @@ def read(
             error.hint = _meant(entry, wanted)
             raise
         view.hide()
-        show_contents(wanted, result, output_dir)
+        show_contents(wanted, result, destination)
 
 
 def _meant(entry: ServerEntry, uri: str) -> str:

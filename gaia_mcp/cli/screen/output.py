@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.hints import hint_for
@@ -34,17 +34,20 @@ class Form:
     as_json = False
     debug = False
     quiet = False
+    # Whether a text in a pipe ends as it came, rather than with a newline.
+    raw = False
     # Whether stdout is discarded, since its reader has gone.
     is_dropped = False
     # Makes what is entered while something is written: the line that moves on the terminal makes room for it.
     room: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
-def choose_form(*, as_json: bool, debug: bool, quiet: bool = False) -> None:
+def choose_form(*, as_json: bool, debug: bool, quiet: bool = False, raw: bool = False) -> None:
     """Set the form of the running command."""
     Form.as_json = as_json
     Form.debug = debug
     Form.quiet = quiet
+    Form.raw = raw
 
 
 def counted(number: int, noun: str) -> str:
@@ -84,6 +87,11 @@ def print_event(value: Any) -> None:
     _write_json("".join(_json_pieces(value)) + "\n")
 
 
+def json_text(value: Any) -> str:
+    """The JSON that `print_json` prints."""
+    return "".join(_json_pieces(value, indent=2)) + "\n"
+
+
 def _json_pieces(value: Any, indent: int | None = None) -> Iterator[str]:
     """As JSON, which has no infinite numbers: a server's `1e400` is read as one, and becomes null, as in JavaScript."""
     for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
@@ -117,10 +125,24 @@ def write_text(text: str) -> None:
 
     A reader that has gone, as `head` does, is no error, and does not change the exit code.
     """
-    try:
+    with _to_stdout():
         for start in range(0, len(text), PIECE_CHARS):
             sys.stdout.write(encodable(text[start : start + PIECE_CHARS]))
         sys.stdout.flush()
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout, in the same way."""
+    with _to_stdout():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _to_stdout() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         drop_stdout()
     except OSError as error:

@@ -1,201 +1,217 @@
-"""A tool's result on stdout, and what is not text in files."""
+"""An answer of a server: its text on stdout, its files where the person wants them."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import mimetypes
-import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import Form, print_json, remark, report, write_text
+from gaia_mcp.cli.hints import to_type, typed_again
+from gaia_mcp.cli.screen.content import File, Text, parts_of, resource_part
+from gaia_mcp.cli.screen.destination import SaveError
+from gaia_mcp.cli.screen.output import (
+    Form,
+    counted,
+    json_text,
+    print_json,
+    print_line,
+    remark,
+    report,
+    to_stderr,
+    write_bytes,
+    write_text,
+)
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
-from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.safetext import clean, encodable, one_line, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-# For types to which the platform's table gives an unusual suffix, or none.
-_SUFFIXES = {
-    "audio/wav": ".wav",
-    "audio/x-wav": ".wav",
-    "audio/mpeg": ".mp3",
-    "image/jpeg": ".jpg",
-    "image/svg+xml": ".svg",
-    "image/webp": ".webp",
-    "application/octet-stream": ".bin",
-    "text/plain": ".txt",
-}
-_UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+    from gaia_mcp.cli.screen.content import Part
+    from gaia_mcp.cli.screen.destination import Destination
 
-
-class Piece(NamedTuple):
-    """A part of an answer: `text`, of the type that its server says, and before it what a terminal is `drawn`."""
-
-    text: str
-    mime_type: object = "text/plain"
-    drawn: str = ""
+# What a tool says of its failure stands in the error if it is no longer, else before it.
+REASON_CHARS = 300
 
 
 class ToolFailedError(MCPError, kind="tool-failed"):
     """For its two lines only: the tool ran and reported an error, which is a result."""
 
 
-def show_result(
-    server: str, tool: str, result: dict[str, Any], output_dir: Path | None, secrets: Sequence[str] = ()
-) -> None:
-    """Print the result: as JSON with `--json`, else its text, and the paths of the files that were saved.
+class Answer(NamedTuple):
+    """What a server answered: its parts, `whole` for `--json`, and `structure`, which stands in for missing text."""
 
-    An error is reported without `secrets`, since it may go into a log.
+    parts: Iterable[Part]
+    whole: Any
+    structure: Any = None
+
+
+def show_result(
+    server: str, tool: str, result: dict[str, Any], destination: Destination | None, secrets: Sequence[str] = ()
+) -> None:
+    """Print the result of a tool: as JSON with `--json`, else its text. Files go to `destination`.
+
+    The text of a failure goes to stderr, without `secrets`, unless stdout is a terminal. Raises `SaveError`.
     """
     content = result.get("content")
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    if Form.as_json:
-        if output_dir is not None:
-            for _ in _pieces(tool, blocks, output_dir):
-                continue
-        print_json(result)
-    else:
-        _write_pieces(_pieces(tool, blocks, output_dir), result)
-    if result.get("isError"):
-        texts = (block["text"] for block in blocks if isinstance(block.get("text"), str))
-        said = one_line(redacted(next(texts, ""), secrets), 300) or "no reason given"
-        if blocks and not Form.as_json and on_terminal(sys.stdout) and on_terminal(sys.stderr):
-            said = "see above"  # The same person reads both.
-        hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
-        report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {said}", hint=hint))
+    parts = parts_of(tool, content if isinstance(content, list) else ())
+    answer = Answer(parts, result, result.get("structuredContent"))
+    try:
+        if result.get("isError"):
+            _show_failure(server, tool, answer, destination, secrets)
+        else:
+            _show(answer, destination)
+    except SaveError as error:
+        error.hint += "; the tool has run, and calling it again runs it again"
+        raise
 
 
-def show_messages(prompt: str, result: dict[str, Any], folder: Path | None) -> None:
-    """Print a prompt that has been filled in: as JSON with `--json`, else its messages, several under their roles."""
-    if Form.as_json:
-        print_json(result)
-        return
+def show_messages(prompt: str, result: dict[str, Any], destination: Destination | None) -> None:
+    """Print a prompt that has been filled in: as JSON with `--json`, else its messages, several under their roles.
+
+    Raises `SaveError`.
+    """
     messages = [message for message in result["messages"] if isinstance(message, dict)]
 
-    def pieces() -> Iterator[Piece]:
+    def parts() -> Iterator[Part]:
         for message in messages:
             if len(messages) > 1:
-                yield Piece(f"[{message.get('role')}]\n")
+                yield Text(f"[{message.get('role')}]\n")
             content = message.get("content")
-            blocks = content if isinstance(content, list) else [content]
-            yield from _pieces(prompt, [block for block in blocks if isinstance(block, dict)], folder)
+            yield from parts_of(prompt, content if isinstance(content, list) else [content])
 
-    _write_pieces(pieces(), {})
+    _show(Answer(parts(), result), destination)
 
 
-def show_contents(uri: str, result: dict[str, Any], folder: Path | None) -> None:
-    """Print a resource: as JSON with `--json`, else its text, and the paths of the files that were saved."""
-    if Form.as_json:
-        print_json(result)
+def show_contents(uri: str, result: dict[str, Any], destination: Destination | None) -> None:
+    """Print a resource: as JSON with `--json`, else its text. All of it are files. Raises `SaveError`."""
+    contents = (content for content in result["contents"] if isinstance(content, dict))
+    _show(Answer((resource_part(uri, content) for content in contents), result), destination)
+
+
+def _show_failure(
+    server: str, tool: str, answer: Answer, destination: Destination | None, secrets: Sequence[str]
+) -> None:
+    parts = list(answer.parts)
+    texts = [part.text for part in parts if part.text]
+    if not parts and answer.structure is not None:
+        texts = [json.dumps(answer.structure, ensure_ascii=False)]
+    said = redacted("\n".join(texts), secrets).strip()
+    files = [part for part in parts if isinstance(part, File)]
+    # An error must not take the place of what was to be saved.
+    destination = destination if files else None
+    if Form.as_json or on_terminal(sys.stdout):
+        _show(answer._replace(parts=parts), destination)
+        # The same person reads both.
+        is_read = bool(texts) and not Form.as_json and on_terminal(sys.stderr)
+    else:
+        _show(Answer([file for file in files if file.text is None], None), destination)
+        is_read = len(said) > REASON_CHARS or "\n" in said
+        if is_read:
+            to_stderr(clean(said))
+    reason = "see above" if is_read else one_line(said, REASON_CHARS) or "no reason given"
+    hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
+    report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {reason}", hint=hint))
+
+
+def _show(answer: Answer, destination: Destination | None) -> None:
+    if Form.as_json and destination is None:
+        print_json(answer.whole)
         return
-    blocks = [{"type": "resource", "resource": content} for content in result["contents"] if isinstance(content, dict)]
-    _write_pieces(_pieces(uri, blocks, folder), {})
+    parts = list(answer.parts)
+    for part in parts:
+        if isinstance(part, Text) and part.problem:
+            remark(part.problem)
+    if destination is not None and not destination.is_folder and any(part.text is None for part in parts):
+        # One file is for what cannot be printed.
+        parts = [part if part.text is None else Text(part.text, part.mime_type) for part in parts]
+    files = [part for part in parts if isinstance(part, File)]
+    if destination is None or (destination.is_folder and not files):
+        if Form.as_json:
+            print_json(answer.whole)
+        else:
+            _print(parts, answer.structure)
+    elif not files:
+        _save_text(parts, answer, destination)
+    elif destination.is_stdout:
+        for part in parts:
+            if isinstance(part, File):
+                write_bytes(part.data)
+            else:
+                to_stderr(clean(part.text.removesuffix("\n")))
+    elif Form.as_json:
+        for file in files:
+            remark(f"saved {destination.save(file)}")  # The answer itself has no place for that.
+        print_json(answer.whole)
+    else:
+        # One by one: what comes before a file that cannot be saved is printed.
+        _print(Text(f"{destination.save(part)}\n") if isinstance(part, File) else part for part in parts)
 
 
-def _write_pieces(pieces: Iterator[Piece], result: dict[str, Any]) -> None:
+def _print(parts: Iterable[Part], structure: Any = None) -> None:
+    """Print texts, each on lines of its own, and on a terminal what files look like."""
     terminal = on_terminal(sys.stdout)
+    unseen: list[File] = []
     last = ""
-    for number, piece in enumerate(pieces):
-        if number and not last.endswith("\n"):
+    for part in parts:
+        text, picture = part.text, ""
+        if isinstance(part, File) and text is None:
+            picture = _picture(part) if terminal else ""
+            if not picture:
+                unseen.append(part)
+                text = f"[{part.described()}]" if terminal else None
+        if not text and not picture:
+            continue
+        if last and not last.endswith("\n"):
             write_text("\n")
-        last = piece.text
+        last = text or "\n"
         if terminal:
             # Only now: a pipe gets the server's text unchanged.
             from gaia_mcp.cli.screen.display import show_text
 
-            write_text(piece.drawn)
-            last = show_text(last, piece.mime_type)
+            write_text(picture)
+            last = show_text(text, part.mime_type) if text else last
         else:
             write_text(last)
-    if not last and "structuredContent" in result:
-        print_json(result["structuredContent"])
-    elif last and not last.endswith("\n") and (terminal or result.get("isError")):
-        # A pipe gets exactly the tool's text, but a failure must not run into the error that follows.
+    if not last and structure is not None:
+        print_json(structure)
+    elif last and not last.endswith("\n") and (terminal or not Form.raw):
         write_text("\n")
+    if unseen:
+        _remark_unseen(unseen)
 
 
-def _pieces(tool: str, blocks: list[dict[str, Any]], folder: Path | None) -> Iterator[Piece]:
-    """Each block as text: its own, or the path of the file that it was saved in."""
-    for block in blocks:
-        kind = block.get("type")
-        if kind == "text":
-            yield Piece(str(block.get("text", "")), None)
-        elif kind in ("image", "audio"):
-            yield _saved(tool, block.get("data"), block.get("mimeType"), "", folder)
-        elif kind == "resource" and isinstance(resource := block.get("resource"), dict):
-            mime_type = resource.get("mimeType")
-            if isinstance(resource.get("text"), str):
-                yield Piece(resource["text"], mime_type)
-            else:
-                yield _saved(tool, resource.get("blob"), mime_type, str(resource.get("uri", "")), folder)
-        elif kind == "resource_link":
-            yield Piece(str(block.get("uri", "")))
-        else:
-            # A kind of a newer protocol version is printed as JSON rather than lost.
-            yield Piece(json.dumps(block, ensure_ascii=False), "application/json")
+def _picture(file: File) -> str:
+    from gaia_mcp.cli.screen.images import drawn
+
+    return drawn(file.data)
 
 
-def _saved(tool: str, data: Any, mime_type: Any, uri: str, folder: Path | None) -> Piece:
-    """The path of the saved file. A picture without a folder of its own is drawn as well, if the terminal can."""
-    try:
-        decoded = base64.b64decode(data, validate=False)
-    except (binascii.Error, TypeError, ValueError):
-        remark("a file in the result is not base64, and is printed as it came")
-        return Piece(str(data))
-    mime = mime_type if isinstance(mime_type, str) else "application/octet-stream"
-    where = folder or Path()
-    try:
-        where.mkdir(parents=True, exist_ok=True)
-        path = _write_new(where, *_name_for(tool, mime, uri), decoded)
-    except OSError as problem:
-        raise MCPError(
-            f"{mime} of {len(decoded)} bytes cannot be saved in {where}: {problem.strerror}",
-            hint="choose another folder with --output-dir; the tool has run, calling it again runs it again",
-        ) from problem
-    if Form.as_json:
-        remark(f"saved {path}")  # The result itself has no place for that.
-    elif folder is None and on_terminal(sys.stdout):
-        from gaia_mcp.cli.screen.images import drawn
-
-        return Piece(f"{path}\n", drawn=drawn(decoded))
-    return Piece(f"{path}\n")
-
-
-def _name_for(tool: str, mime: str, uri: str) -> tuple[str, str]:
-    """Stem and suffix of the file's name, safe on every system."""
-    kind = mime.partition(";")[0].strip().lower()
-    suffix = _SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ".bin"
-    last = uri.rstrip("/").rpartition("/")[2]
-    stem, dot, own = last.rpartition(".")
-    if dot and stem and re.fullmatch(r"[A-Za-z0-9]{1,8}", own):
-        suffix = f".{own}"
+def _remark_unseen(files: Sequence[File]) -> None:
+    if len(files) == 1:
+        remark(f"{files[0].described()}: save it with: {typed_again('-o', files[0].name)}")
     else:
-        stem = last
-    safe = _UNSAFE_IN_NAMES.sub("-", stem).strip("-.") or _UNSAFE_IN_NAMES.sub("-", tool).strip("-.") or "file"
-    return safe[:80], suffix
+        remark(f"{counted(len(files), 'file')} not shown: save them with: {typed_again('-o', './')}")
 
 
-def _write_new(folder: Path, stem: str, suffix: str, data: bytes) -> Path:
-    """Write a new file: an existing one is never replaced."""
-    number = 1
-    while True:
-        path = folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}")
-        try:
-            file = path.open("xb")
-        except FileExistsError:
-            number += 1
-            continue
-        try:
-            with file:
-                file.write(data)
-        except BaseException:
-            # On a full disk, or at a Ctrl-C: half a picture is useless.
-            path.unlink(missing_ok=True)
-            raise
-        return path
+def _save_text(parts: Sequence[Part], answer: Answer, destination: Destination) -> None:
+    """Save an answer that has no files: the text that would be printed."""
+    text = ""
+    for part in parts:
+        text += ("\n" if text and not text.endswith("\n") else "") + (part.text or "")
+    if Form.as_json:
+        text = json_text(answer.whole)
+    elif not text and answer.structure is not None:
+        text = json_text(answer.structure)
+    elif text and not text.endswith("\n") and not Form.raw and not destination.is_stdout:
+        text += "\n"
+    data = encodable(text).encode()
+    if destination.is_stdout:
+        write_bytes(data)
+        return
+    path = destination.save(File(data, text, "text/plain", "", ""))
+    if Form.as_json:
+        remark(f"saved {path}")
+    else:
+        print_line(str(path))

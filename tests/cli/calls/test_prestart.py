@@ -73,7 +73,7 @@ def let_typer_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
         ("demo", "greet", "name=Ada"),
         ("demo.greet", "name=Ada"),
         ("--timeout", "20", "demo", "greet", "--args", '{"name": "Ada"}'),
-        ("demo", "greet", "name=Ada", "--json", "--timeout=20", "--output-dir", "out"),
+        ("demo", "greet", "name=Ada", "--json", "--timeout=20", "-o", "out/"),
         ("demo", "--", "greet", "name=Ada"),
         ("demo", "greet", "--name", "Ada", "--style=plain", "--quiet"),
         ("demo", "greet", '{"name": "Ada"}'),
@@ -97,7 +97,7 @@ def test_a_file_named_on_the_command_line_is_the_one_that_is_used(noted: Gaia) -
 
     ran = noted("call", "--config", "other.json", "demo", "greet", "name=Ada")
 
-    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
     assert starts(noted) == 1
 
 
@@ -106,7 +106,7 @@ def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str,
     """Ours."""
     ran = noted("call", "demo", "greet", *args, stdin='{"name": "Ada"}')
 
-    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
     assert starts(noted) == 1
 
 
@@ -215,7 +215,8 @@ def lines_of_call() -> st.SearchStrategy[list[str]]:
 @example(["demo", "--", "greet", "--help", "--debug"])
 @example(["demo", "greet", "-xh"])
 @example(["demo", "greet", "--name", "-1"])
-@example(["demo", "--read-only", "--quiet", "--output-dir", "x", "--json"])
+@example(["demo", "--read-only", "--quiet", "-ox", "--json"])
+@example(["demo", "--output-dir", "x"])
 def test_a_call_is_read_early_as_typer_will_read_it(words: list[str]) -> None:
     """Ours: the same server, tool, arguments, file and time; and no line that Typer refuses, or has to see first."""
     with redirect_stdout(StringIO()):

@@ -5,32 +5,37 @@ from __future__ import annotations
 import base64
 import json
 import shlex
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import entry_of, run_on_terminal
+from tests.cli.conftest import BIN, entry_of, run_on_terminal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_text_goes_to_stdout_as_it_is(demo: Gaia) -> None:
-    """Ours: a pipe gets exactly what the tool said, without a line end of ours."""
+def test_text_ends_with_a_line_end(demo: Gaia) -> None:
+    """Ours: as with every other program, so that three calls are three lines; `--raw` leaves the text as it came."""
     ran = demo("call", "demo", "greet", "name=Ada")
+    assert (ran.stdout, ran.stderr, ran.code) == ("Hello, Ada!\n", "", 0)
+    assert demo("call", "demo", "greet", "name=Ada", "--raw").stdout == "Hello, Ada!"
 
-    assert (ran.stdout, ran.stderr, ran.code) == ("Hello, Ada!", "", 0)
+    loop = "for name in Ada Alan Grace; do gaia mcp call demo greet name=$name; done"
+    ran_by_shell = subprocess.run(["sh", "-c", loop], capture_output=True, env=demo.environ, check=True)
+    assert ran_by_shell.stdout.decode().splitlines() == ["Hello, Ada!", "Hello, Alan!", "Hello, Grace!"]
 
 
 def test_server_and_tool_may_be_written_with_a_dot(demo: Gaia) -> None:
     """Ours."""
-    assert demo("call", "demo.greet", "name=Ada", "style=formal").stdout == "Good day, Ada."
+    assert demo("call", "demo.greet", "name=Ada", "style=formal").stdout == "Good day, Ada.\n"
 
 
 def test_values_become_what_the_schema_says(demo: Gaia) -> None:
     """Ours: `2` is a number for a number, and text for a text."""
     assert json.loads(demo("call", "demo", "add", "a=2", "b=3.5").stdout) == {"sum": 5.5}
-    assert demo("call", "demo", "greet", "name=2").stdout == "Hello, 2!"
+    assert demo("call", "demo", "greet", "name=2").stdout == "Hello, 2!\n"
 
 
 def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> None:
@@ -39,11 +44,11 @@ def test_json_and_files_and_standard_input_give_arguments_too(demo: Gaia) -> Non
     (demo.cwd / "all.json").write_text('{"name": "Alan", "style": "warm"}')
 
     assert json.loads(demo("call", "demo", "add", "a:=1", "b:=2").stdout) == {"sum": 3}
-    assert demo("call", "demo", "greet", "name=@name.txt").stdout == "Hello, Grace!"
-    assert demo("call", "demo", "greet", "--args", "@all.json").stdout == "How good to see you, Alan!"
-    assert demo("call", "demo", "greet", "--args", '{"name": "Kurt"}').stdout == "Hello, Kurt!"
-    assert demo("call", "demo", "greet", "--args", "-", stdin='{"name": "Emmy"}').stdout == "Hello, Emmy!"
-    assert demo("call", "demo", "greet", "--args", "@all.json", "name=Ada", "style=plain").stdout == "Hello, Ada!"
+    assert demo("call", "demo", "greet", "name=@name.txt").stdout == "Hello, Grace!\n"
+    assert demo("call", "demo", "greet", "--args", "@all.json").stdout == "How good to see you, Alan!\n"
+    assert demo("call", "demo", "greet", "--args", '{"name": "Kurt"}').stdout == "Hello, Kurt!\n"
+    assert demo("call", "demo", "greet", "--args", "-", stdin='{"name": "Emmy"}').stdout == "Hello, Emmy!\n"
+    assert demo("call", "demo", "greet", "--args", "@all.json", "name=Ada", "style=plain").stdout == "Hello, Ada!\n"
 
 
 def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
@@ -55,68 +60,161 @@ def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
     assert ran.code == 0
 
 
-def test_images_and_sound_are_saved_and_their_paths_printed(demo: Gaia) -> None:
-    """Ours."""
-    picture = demo("call", "demo", "picture", "--output-dir", "out/new")
-    sound = demo("call", "demo", "sound")
-
-    assert picture.stdout == "out/new/picture.png\n"
-    assert (demo.cwd / "out/new/picture.png").read_bytes().startswith(b"\x89PNG\r\n")
-    assert sound.stdout == "sound.wav\n"
-    assert (demo.cwd / "sound.wav").read_bytes().startswith(b"RIFF")
-
-
-def test_a_file_that_is_there_is_never_overwritten(demo: Gaia) -> None:
-    """Ours: nothing of the person's is lost."""
-    (demo.cwd / "picture.png").write_text("mine")
-
-    assert demo("call", "demo", "picture").stdout == "picture-2.png\n"
-    assert (demo.cwd / "picture.png").read_text() == "mine"
-
-
-def test_every_kind_of_content_is_shown(demo: Gaia) -> None:
-    """Specification: text, embedded resources of both kinds, and links."""
+def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
+    """Ours: a pipe gets the text; what is not text is described on stderr, with the command that saves it."""
     ran = demo("call", "demo", "attach")
 
-    assert ran.stdout.splitlines() == [
-        "Two resources and a link:",
-        "This agent comes with gaia-mcp. It needs no network and keeps nothing.",
-        "logo.png",
-        "demo://about",
-    ]
+    assert (ran.code, ran.stdout.splitlines()) == (
+        0,
+        [
+            "Two resources and a link:",
+            "This agent comes with gaia-mcp. It needs no network and keeps nothing.",
+            "demo://about",
+        ],
+    )
+    (note,) = ran.stderr.splitlines()
+    assert note.startswith("note: image/png, ")
+    assert list(demo.cwd.iterdir()) == []
+    saves = shlex.split(note.partition("save it with: ")[2])
+    assert saves == ["gaia", "mcp", "call", "demo", "attach", "-o", "logo.png"]
+    assert demo("call", "demo", "attach", "--quiet").stderr == ""
+
+    assert demo(*saves[2:]).code == 0
     assert (demo.cwd / "logo.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_json_and_an_output_folder_give_both(demo: Gaia) -> None:
+def test_files_are_saved_where_it_was_said_and_their_paths_printed(demo: Gaia) -> None:
+    """Ours: in a folder, which is made, or as the file that was named; the text is printed all the same."""
+    assert demo("call", "demo", "picture", "-o", "out/new/").stdout == "out/new/picture.png\n"
+    assert demo("call", "demo", "sound", "--output", "here.wav").stdout == "here.wav\n"
+    assert demo("call", "demo", "picture", "--output-dir", "old").stdout == "old/picture.png\n"
+    attached = demo("call", "demo", "attach", "-oout/")
+
+    assert (demo.cwd / "out/new/picture.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert (demo.cwd / "here.wav").read_bytes().startswith(b"RIFF")
+    assert (demo.cwd / "old/picture.png").is_file()
+    assert attached.stdout.splitlines() == [
+        "Two resources and a link:",
+        "out/about.txt",
+        "out/logo.png",
+        "demo://about",
+    ]
+    assert (demo.cwd / "out/about.txt").read_text().startswith("This agent")
+
+
+TWO_PICTURES = """
+import base64
+class Agent:
+    def get_mcp_tool_definitions(self):
+        return [{"name": "twice", "inputSchema": {}}]
+    def execute_mcp_tool(self, name, arguments):
+        blobs = [base64.b64encode(data).decode() for data in (b"one", b"two")]
+        return {"content": [{"type": "image", "data": blob, "mimeType": "image/png"} for blob in blobs]}
+"""
+
+
+def add_two_pictures(demo: Gaia) -> None:
+    """Configure a server `several` as well, whose tool `twice` returns two pictures."""
+    (demo.cwd / "several.py").write_text(TWO_PICTURES)
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "several": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "several.py"]}})
+
+
+def test_a_file_that_was_named_is_overwritten_and_no_other(demo: Gaia) -> None:
+    """Ours: as by curl. A second file of the same answer gets a name of its own beside it."""
+    for name in ("picture.png", "mine", "mine-2.png"):
+        (demo.cwd / name).write_text("mine")
+    add_two_pictures(demo)
+
+    assert demo("call", "demo", "picture", "-o", ".").stdout == "picture-2.png\n"
+    assert demo("call", "demo", "attach", "-o", "mine").stdout.splitlines()[1:3] == [
+        "This agent comes with gaia-mcp. It needs no network and keeps nothing.",
+        "mine",
+    ]
+    assert demo("call", "several", "twice", "-o", "mine").stdout == "mine\nmine-3.png\n"
+
+    assert (demo.cwd / "picture.png").read_text() == "mine"
+    assert (demo.cwd / "mine").read_text() == "one"
+    assert (demo.cwd / "mine-2.png").read_text() == "mine"
+    assert (demo.cwd / "mine-3.png").read_text() == "two"
+
+
+def test_an_answer_without_files_is_saved_itself(demo: Gaia) -> None:
+    """Ours: `-o FILE` is then as `> FILE`; a folder takes only what has a name."""
+    assert demo("call", "demo", "greet", "name=Ada", "-o", "hello").stdout == "hello\n"
+    assert (demo.cwd / "hello").read_text() == "Hello, Ada!\n"
+    ran = demo("call", "demo", "add", "a=1", "b=2", "--json", "-o", "sum.json")
+    assert (ran.stdout, ran.stderr) == ("", "note: saved sum.json\n")
+    assert json.loads((demo.cwd / "sum.json").read_text())["structuredContent"] == {"sum": 3}
+    assert demo("call", "demo", "greet", "name=Ada", "-o", "-").stdout == "Hello, Ada!"
+    assert demo("call", "demo", "greet", "name=Ada", "-o", "out/").stdout == "Hello, Ada!\n"
+    # The file of an earlier success is not lost to a failure.
+    assert demo("call", "demo", "fail", "-o", "hello").code == 9
+    assert (demo.cwd / "hello").read_text() == "Hello, Ada!\n"
+
+
+def test_bytes_go_to_stdout_when_they_were_asked_for(demo: Gaia) -> None:
+    """Ours: then the text goes to stderr, so that `> FILE` holds a picture and nothing else."""
+    called = demo.popen("call", "demo", "attach", "-o", "-")
+    stdout, stderr = called.communicate()
+
+    assert called.returncode == 0
+    assert stdout.startswith(b"\x89PNG")
+    assert stderr.decode().splitlines() == [
+        "Two resources and a link:",
+        "This agent comes with gaia-mcp. It needs no network and keeps nothing.",
+        "demo://about",
+    ]
+
+
+def test_json_and_a_folder_give_both(demo: Gaia) -> None:
     """Ours: `--json` changes the form, and a folder that was named gets its files."""
-    ran = demo("call", "demo", "picture", "--json", "--output-dir", "out")
+    ran = demo("call", "demo", "picture", "--json", "-o", "out/")
 
     (block,) = ran.json["content"]
     assert (demo.cwd / "out/picture.png").read_bytes() == base64.b64decode(block["data"])
     assert ran.stderr == "note: saved out/picture.png\n"
 
 
-def test_a_folder_that_cannot_be_written_is_told_and_the_call_not_repeated(demo: Gaia) -> None:
-    """Ours."""
-    (demo.cwd / "out").write_text("a file")
-
-    ran = demo("call", "demo", "picture", "--output-dir", "out/deeper")
-
-    assert ran.code == 1
-    assert ran.errors[0].startswith("error: image/png of ")
+def test_a_place_that_cannot_be_written_is_noticed_before_the_call(demo: Gaia) -> None:
+    """Ours: the tool must not run for nothing."""
+    (demo.cwd / "file").write_text("")
+    demo.write({"demo": {"command": "false"}})
+    for words in (
+        ("-o", "file/"),
+        ("-o", "file/deeper/"),
+        ("-o", "file/deeper"),
+        ("--output-dir", "file"),
+        ("-o", ""),
+        ("-o", "-", "--json"),
+        ("-o", "out/", "--output-dir", "out"),
+    ):
+        ran = demo("call", "demo", "picture", *words)
+        assert (ran.code, len(ran.errors)) == (2, 2), (words, ran)
+    seen, code = run_on_terminal(demo, "call", "demo", "picture", "-o", "-")
+    assert code == 2
+    assert "a terminal shows text" in seen
 
 
 def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
-    """Ours: `isError` is a result; it is printed, and the exit code tells."""
+    """Ours: said once, on stderr, so that what a script has captured is a result and never a failure."""
     ran = demo("call", "demo", "fail", "message=out of cheese")
 
-    assert ran.code == 9
-    assert ran.stdout == "out of cheese\n"
+    assert (ran.code, ran.stdout) == (9, "")
     assert ran.errors == [
         "error: tool 'fail' of 'demo' failed: out of cheese",
         "hint: see what it takes: gaia mcp call demo fail --help",
     ]
     assert demo("call", "demo", "fail", "--json").json["isError"] is True
+
+    several = demo("call", "demo", "fail", "message=Traceback:\n  line 3\nout of cheese")
+    assert several.stdout == ""
+    assert several.errors[:4] == [
+        "Traceback:",
+        "  line 3",
+        "out of cheese",
+        "error: tool 'fail' of 'demo' failed: see above",
+    ]
 
 
 def test_its_words_are_shown_once_on_a_terminal(demo: Gaia) -> None:
@@ -157,7 +255,7 @@ def test_what_can_be_read_once_is_read_once(demo: Gaia, args: str) -> None:
     """Ours: a pipe is empty the second time."""
     ran = demo("call", "demo", "greet", "--args", args, stdin='{"name": "Ada"}')
 
-    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
 
 
 def test_a_file_without_end_is_not_read_to_the_end(demo: Gaia) -> None:
@@ -172,7 +270,7 @@ def test_a_configuration_may_come_from_a_pipe(demo: Gaia) -> None:
     """Ours: as `<(…)` gives it."""
     ran = demo("call", "demo", "greet", "name=Ada", "--config", "/dev/stdin", stdin=demo.config.read_text())
 
-    assert (ran.code, ran.stdout) == (0, "Hello, Ada!")
+    assert (ran.code, ran.stdout) == (0, "Hello, Ada!\n")
 
 
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gaia) -> None:
@@ -244,8 +342,8 @@ def test_an_option_that_is_wrong_is_told_so(demo: Gaia, words: tuple[str, ...], 
 
 def test_a_json_object_may_stand_for_all_arguments(demo: Gaia) -> None:
     """Ours: as that of `--args`, which single arguments override."""
-    assert demo("call", "demo", "greet", '{"name": "Ada"}').stdout == "Hello, Ada!"
-    assert demo("call", "demo", "greet", '{"name": "Ada"}', "name=Eve").stdout == "Hello, Eve!"
+    assert demo("call", "demo", "greet", '{"name": "Ada"}').stdout == "Hello, Ada!\n"
+    assert demo("call", "demo", "greet", '{"name": "Ada"}', "name=Eve").stdout == "Hello, Eve!\n"
 
 
 @pytest.mark.parametrize(
@@ -318,7 +416,7 @@ def test_progress_is_not_shown_to_a_pipe(demo: Gaia) -> None:
     """Ours: bars are for terminals."""
     ran = demo("call", "demo", "countdown", "steps=3", "seconds=0.1")
 
-    assert (ran.stdout, ran.stderr) == ("counted down from 3", "")
+    assert (ran.stdout, ran.stderr) == ("counted down from 3\n", "")
 
 
 def test_a_question_is_declined_where_nobody_is_there(gaia: Gaia) -> None:

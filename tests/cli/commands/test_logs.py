@@ -252,7 +252,7 @@ def test_a_folder_that_cannot_be_written_fails_no_command(noisy: Gaia) -> None:
 
     ran = noisy("call", "x", "greet", "name=Ada")
 
-    assert (ran.code, ran.stdout, ran.stderr) == (0, "Hello, Ada!", "")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "Hello, Ada!\n", "")
     assert noisy("logs", "x").code == 0
 
 

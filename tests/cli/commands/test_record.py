@@ -95,7 +95,7 @@ def test_progress_logs_and_questions_are_replayed(double: Gaia) -> None:
     for words in (("steps", "count:=2", "seconds:=0.01"), ("log",), ("roots",)):
         assert double("call", "rec-good-handshake", *words).code == 0
 
-    assert double("call", "rep", "steps", "count:=2", "seconds:=0.01").stdout == "done"
+    assert double("call", "rep", "steps", "count:=2", "seconds:=0.01").stdout == "done\n"
     assert "hot" in double("call", "rep", "log", "--debug").stderr
     assert double("call", "rep", "roots").stdout == double("call", "good-handshake", "roots").stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,18 +56,42 @@ def test_a_server_without_resources_has_none(gaia: Gaia) -> None:
 
 
 def test_a_text_is_printed_as_it_is(demo: Gaia) -> None:
-    """Ours: byte for byte, into a pipe."""
+    """Ours: it ends with a line end, so none is added."""
     ran = demo("read", "demo", "demo://about")
 
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout == "This agent comes with gaia-mcp. It needs no network and keeps nothing.\n"
 
 
-def test_a_picture_is_saved_under_the_name_that_it_has(demo: Gaia) -> None:
-    """Ours: and never over a file that is there."""
-    assert demo("read", "demo", "demo://logo").stdout == "logo.png\n"
-    assert demo("read", "demo", "demo://logo").stdout == "logo-2.png\n"
-    assert (demo.cwd / "logo.png").read_bytes().startswith(b"\x89PNG")
+def test_a_resource_is_saved_where_it_was_said(demo: Gaia) -> None:
+    """Ours: in a folder under the name that it has, never over a file that is there; a file that was named is
+    overwritten, as by curl. A text is saved byte for byte too.
+    """
+    (demo.cwd / "mine.png").write_text("mine")
+
+    assert demo("read", "demo", "demo://logo", "-o", "out/").stdout == "out/logo.png\n"
+    assert demo("read", "demo", "demo://logo", "-o", "out").stdout == "out/logo-2.png\n"
+    assert demo("read", "demo", "demo://logo", "--output-dir", "old").stdout == "old/logo.png\n"
+    assert demo("read", "demo", "demo://logo", "-o", "mine.png").stdout == "mine.png\n"
+    assert demo("read", "demo", "demo://about", "-o", "out/").stdout == "out/about.txt\n"
+
+    assert (demo.cwd / "out/logo.png").read_bytes().startswith(b"\x89PNG")
+    assert (demo.cwd / "mine.png").read_bytes() == (demo.cwd / "out/logo-2.png").read_bytes()
+    assert (demo.cwd / "out/about.txt").read_text() == demo("read", "demo", "demo://about").stdout
+
+
+def test_a_picture_goes_nowhere_unless_it_is_said_where(demo: Gaia) -> None:
+    """Ours: a pipe gets bytes with `-o -` alone; else the command that saves them is named."""
+    ran = demo("read", "demo", "demo://logo")
+    assert (ran.code, ran.stdout) == (0, "")
+    assert re.fullmatch(
+        r"note: image/png, \d+ bytes: save it with: gaia mcp read demo demo://logo -o logo.png\n", ran.stderr
+    )
+    assert list(demo.cwd.iterdir()) == []
+
+    piped = demo.popen("read", "demo", "demo://logo", "-o", "-")
+    stdout, stderr = piped.communicate()
+    assert (piped.returncode, stdout[:4], stderr) == (0, b"\x89PNG", b"")
 
 
 def test_a_resource_as_json_is_the_whole_answer(demo: Gaia) -> None:

@@ -147,11 +147,12 @@ def test_files_are_offered_where_one_may_be_meant(known: None) -> None:
 
 
 def test_folders_and_files_are_told_apart(known: None) -> None:
-    """Ours: where only a folder makes sense, only those; hidden ones when one asks for them."""
+    """Ours: where only a folder fits, only those; hidden ones when one asks for them."""
     Path("folder").mkdir()
     Path("file").touch()
     Path("folder/.hidden").touch()
 
+    assert after("mcp", "read", "demo", "x", "-o", "f") == ["file", "folder/"]
     assert after("mcp", "read", "demo", "x", "--output-dir", "f") == ["folder/"]
     assert after("mcp", "trust", "") == ["folder/"]
     assert after("mcp", "list", "--config", "f") == ["file", "folder/"]

@@ -69,7 +69,7 @@ def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tupl
         "loud=       boolean  [required]",
         'style=      "plain" | "warm". How to say it  [default: "plain"]',
     ]
-    assert "--output-dir DIR" in arguments
+    assert "-o, --output FILE" in arguments
     assert ran.stdout.splitlines()[-1] == (
         "Example: gaia mcp call s greet 'full name=VALUE' count=1 point:='{}' points:='[]' loud=true extra=VALUE"
     )

@@ -36,7 +36,7 @@ def test_an_option_says_what_the_parser_and_a_tab_need() -> None:
     assert options["kwarg"].is_repeatable
     assert options["to"].is_required
     assert (options["as_json"].metavar, options["config"].metavar) == ("", "PATH")
-    assert options["output_dir"].completers == ["file_names.folder_names", "file_names.files"]
+    assert options["output"].completers == ["file_names.files"]
     assert commands["call"].arguments[0] == Argument("target", ["completers.call_targets"], is_required=True)
 
 

@@ -29,7 +29,7 @@ def test_every_command_says_what_it_is_for_and_shows_it() -> None:
 
 def test_the_same_option_means_the_same_in_every_command() -> None:
     """Ours: and is said with the same words."""
-    for name in ("--config", "--json", "--quiet", "--timeout", "--debug", "--output-dir"):
+    for name in ("--config", "--json", "--quiet", "--timeout", "--debug", "-o, --output", "--output-dir", "--raw"):
         held = {
             option
             for command in FOUND.values()

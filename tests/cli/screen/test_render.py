@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.cli.screen.destination import Destination, SaveError
 from gaia_mcp.cli.screen.output import choose_form
 from gaia_mcp.cli.screen.render import show_result
-from gaia_mcp.errors import MCPError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,8 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(capsys: pytest.CaptureFixture[str], *blocks: Any, folder: Path | None = None, **result: Any) -> str:
-    show_result("s", "my tool/1", {"content": list(blocks), **result}, folder)
+    destination = Destination(folder, is_folder=True) if folder else None
+    show_result("s", "my tool/1", {"content": list(blocks), **result}, destination)
     return capsys.readouterr().out
 
 
@@ -44,14 +45,18 @@ def text(value: str) -> dict[str, Any]:
 
 
 def test_pieces_are_on_lines_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: a line end is added between pieces, never after the last."""
-    assert shown(capsys, text("a"), text("b\n"), text("c")) == "a\nb\nc"
+    """Ours: a line end is added where there is none; with `--raw` none after the last."""
+    assert shown(capsys, text("a"), text("b\n"), text(""), text("c")) == "a\nb\nc\n"
+    assert shown(capsys, text("a"), text("b\n")) == "a\nb\n"
+    assert shown(capsys, text("")) == ""
+    choose_form(as_json=False, debug=False, raw=True)
+    assert shown(capsys, text("a"), text("b")) == "a\nb"
 
 
 def test_structured_content_stands_in_for_missing_text(capsys: pytest.CaptureFixture[str]) -> None:
     """Specification: the text repeats it; where it does not, the structure is the answer."""
     assert json.loads(shown(capsys, structuredContent={"a": [1]})) == {"a": [1]}
-    assert shown(capsys, text("t"), structuredContent={"a": 1}) == "t"
+    assert shown(capsys, text("t"), structuredContent={"a": 1}) == "t\n"
     assert shown(capsys) == ""
 
 
@@ -67,7 +72,7 @@ def test_content_that_is_no_list_of_blocks_is_passed_over(capsys: pytest.Capture
     show_result("s", "t", {"content": "nonsense"}, None)
     show_result("s", "t", {"content": [1, None, text("x")]}, None)
 
-    assert capsys.readouterr().out == "x"
+    assert capsys.readouterr().out == "x\n"
 
 
 @pytest.mark.parametrize(
@@ -97,15 +102,16 @@ def test_a_files_name_is_sensible_and_stays_in_its_folder(
 
 def test_data_that_is_not_base64_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
-    assert shown(capsys, {"type": "image", "data": "abc", "mimeType": "image/png"}) == "abc"
+    assert shown(capsys, {"type": "image", "data": "abc", "mimeType": "image/png"}) == "abc\n"
 
 
 def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
     """Ours: so that nobody runs it twice without knowing."""
     (tmp_path / "out").write_text("")
+    folder = Destination(tmp_path / "out", is_folder=True)
 
-    with pytest.raises(MCPError) as caught:
-        show_result("s", "t", {"content": [{"type": "image", "data": PIXEL}]}, tmp_path / "out")
+    with pytest.raises(SaveError) as caught:
+        show_result("s", "t", {"content": [{"type": "image", "data": PIXEL}]}, folder)
 
     assert "has run" in caught.value.hint
 
@@ -113,11 +119,12 @@ def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
     """Ours: a limit on the size of files stands for the disk."""
     picture = base64.b64encode(bytes(9000)).decode()
+    folder = Destination(tmp_path / "out", is_folder=True)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:
-        with pytest.raises(MCPError) as caught:
-            show_result("s", "t", {"content": [{"type": "image", "data": picture}]}, tmp_path / "out")
+        with pytest.raises(SaveError) as caught:
+            show_result("s", "t", {"content": [{"type": "image", "data": picture}]}, folder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
@@ -135,24 +142,24 @@ def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.Monk
     assert terminal.getvalue() == "a\\x1b[31mb\n"
 
 
-def test_a_picture_is_shown_above_its_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Ours: on a terminal that can, unless it is to lie in a folder of its own; a pipe gets the path alone."""
+def test_a_picture_is_shown_where_it_is_not_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ours: on a terminal that can; else it is described, and in a pipe it is left out."""
     picture = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
     result = {"content": [{"type": "image", "data": picture, "mimeType": "image/png"}]}
-    monkeypatch.setenv("GAIA_IMAGES", "kitty")
     monkeypatch.setenv("TERM", "xterm")
-    for stream, folder, is_drawn in (
-        (Terminal(), None, True),
-        (Terminal(), tmp_path, False),
-        (io.StringIO(), None, False),
+    for stream, images, folder, beginning in (
+        (Terminal(), "kitty", None, "\x1b_G"),
+        (Terminal(), "never", None, "[image/png, 8 bytes]\n"),
+        (Terminal(), "kitty", Destination(tmp_path, is_folder=True), f"{tmp_path}/t.png\n"),
+        (io.StringIO(), "kitty", None, ""),
     ):
+        monkeypatch.setenv("GAIA_IMAGES", images)
         monkeypatch.setattr("sys.stdout", stream)
         show_result("s", "t", result, folder)
-        *shown, path = stream.getvalue().splitlines()
-        assert path.endswith(".png")
-        assert "".join(shown).startswith("\x1b_G") is is_drawn
+        assert stream.getvalue().startswith(beginning)
+        assert bool(stream.getvalue()) is bool(beginning)
 
 
 def test_a_pipe_gets_every_byte_but_what_no_encoding_carries(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
-    assert shown(capsys, text("a\x1b[31mb\ud800")) == "a\x1b[31mb\ufffd"
+    assert shown(capsys, text("a\x1b[31mb\ud800")) == "a\x1b[31mb\ufffd\n"

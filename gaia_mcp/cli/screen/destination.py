@@ -1,0 +1,108 @@
+"""Where the files of an answer go: `-o FILE`, `-o DIR/`, `-o -`. Without one of these nothing is written anywhere.
+
+A FILE that was named is overwritten, as by `curl -o`. Where we choose the name, no file is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.errors import MCPError
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.content import File
+
+
+class SaveError(MCPError):
+    """A file of the answer cannot be saved."""
+
+
+class Destination:
+    """The place that was named: `path`, a folder if `is_folder`; standard output if it is None."""
+
+    def __init__(self, path: Path | None, *, is_folder: bool = False) -> None:
+        self.path = path
+        self.is_folder = is_folder
+        self._is_taken = False
+
+    @property
+    def is_stdout(self) -> bool:
+        return self.path is None
+
+    def save(self, file: File) -> Path:
+        """Write a file; its path. In a folder it has a new name; so has the second one that was to be the same file.
+
+        Raises `SaveError`.
+        """
+        assert self.path is not None  # noqa: S101 (what goes to standard output is not saved)
+        folder = self.path if self.is_folder else self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not self.is_folder and not self._is_taken:
+                self._is_taken = True
+                return _write(self.path, file.data, "wb")
+            if self.is_folder:
+                return _write_new(folder, file.stem, file.suffix, file.data)
+            return _write_new(folder, self.path.stem, self.path.suffix or file.suffix, file.data, 2)
+        except OSError as problem:
+            raise SaveError(
+                f"{file.mime_type} of {len(file.data):,} bytes cannot be saved in {folder}: {problem.strerror}",
+                hint="choose another place with -o",
+            ) from problem
+
+
+def read_destination(output: str | None, folder: Path | None, *, as_json: bool) -> Destination:
+    """The destination that `-o` or `--output-dir` names.
+
+    Raises `UsageError` for one that cannot be written, before anything has been asked of a server.
+    """
+    if output is not None and folder is not None:
+        raise UsageError("-o and --output-dir mean the same", hint="use -o DIR/")
+    if output in ("-", "/dev/stdout"):
+        if as_json:
+            raise UsageError("--json and -o - both write to standard output", hint="name a file: -o FILE")
+        if on_terminal(sys.stdout):
+            raise UsageError("-o - writes bytes, and a terminal shows text", hint="name a file: -o FILE")
+        return Destination(None)
+    if output == "":
+        raise UsageError("-o names no file", hint="name a file or a folder: -o FILE, -o DIR/")
+    path = folder or Path(output or "")
+    is_folder = folder is not None or (output or "").endswith(("/", os.sep)) or path.is_dir()
+    _check_writable(path, is_folder=is_folder)
+    return Destination(path, is_folder=is_folder)
+
+
+def _check_writable(path: Path, *, is_folder: bool) -> None:
+    place = path if is_folder or path.exists() else path.parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if (is_folder or place != path) and not place.is_dir():
+        raise UsageError(f"{str(place)!r} is not a folder", hint="name another one: -o DIR/")
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{str(place)!r} may not be written", hint="name another place with -o")
+
+
+def _write_new(folder: Path, stem: str, suffix: str, data: bytes, number: int = 1) -> Path:
+    while True:
+        try:
+            return _write(folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}"), data, "xb")
+        except FileExistsError:
+            number += 1
+
+
+def _write(path: Path, data: bytes, mode: str) -> Path:
+    opened = path.open(mode)
+    try:
+        with opened as file:
+            file.write(data)
+    except BaseException:
+        # On a full disk, or at a Ctrl-C: half a picture is useless. What is not a regular file, such as a pipe, stays.
+        if path.is_file():
+            path.unlink()
+        raise
+    return path
