@@ -133,7 +133,7 @@ def open_client(version: str, **members: object) -> ClientConnection:
 
 
 def new_server(**capabilities: object) -> ServerConnection:
-    """A server to which nobody has spoken; `capabilities` replace the usual ones."""
+    """A server that has received nothing; `capabilities` replace the usual ones."""
     return ServerConnection(Description(SERVER, {**SERVER_CAPABILITIES, **capabilities}, "Be kind."))
 
 
@@ -162,7 +162,7 @@ class Pair:
         self._to_client = LineBuffer()
 
     def settle(self) -> None:
-        """Carry everything, until nobody has anything to say."""
+        """Carry everything, until neither side has anything to send."""
         while True:
             to_server, to_client = self.client.take_outgoing(), self.server.take_outgoing()
             if not to_server and not to_client:

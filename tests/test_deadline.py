@@ -38,7 +38,7 @@ def test_the_usual_clock_is_monotonic_and_running() -> None:
 
 
 @pytest.mark.parametrize("seconds", [math.inf, math.nan, 1e300, LONGEST_SECONDS + 1])
-def test_nobody_waits_longer_than_a_week(clock: Clock, seconds: float) -> None:
+def test_no_wait_is_longer_than_a_week(clock: Clock, seconds: float) -> None:
     """Ours: no lock of any system can wait for ever by a number."""
     deadline = Deadline(seconds, ceiling=seconds, clock=clock)
     deadline.extend()
@@ -105,7 +105,7 @@ def test_without_a_higher_ceiling_nothing_is_extended(clock: Clock, ceiling: flo
 
 
 def test_extending_never_shortens(clock: Clock) -> None:
-    """Ours: news of progress is never bad news."""
+    """Ours: progress never shortens it."""
     deadline = Deadline(10, ceiling=11, clock=clock)
     clock.now += 5
     deadline.extend()

@@ -75,7 +75,7 @@ def test_an_unmoved_cache_lies_where_the_platform_keeps_caches(home: Path) -> No
     assert not log_folder({}).is_relative_to(config_folder({}))
 
 
-def test_a_home_that_nobody_knows_is_a_configuration_error() -> None:
+def test_an_unknown_home_is_a_configuration_error() -> None:
     """Ours: no traceback for a misspelt `~name`."""
     with pytest.raises(ConfigFileError) as caught:
         home_expanded(Path("~nobody-of-that-name/servers.json"))

@@ -82,7 +82,7 @@ class TestOneLine:
         assert one_line("") == ""
 
     def test_a_cut_is_visible(self) -> None:
-        """Ours: nobody takes the beginning for the whole."""
+        """Ours: the beginning must not be taken for the whole."""
         assert one_line("a" * 200) == "a" * 200
         assert one_line("a" * 201) == "a" * 199 + "…"
         assert one_line("abcdef", 4) == "abc…"

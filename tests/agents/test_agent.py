@@ -274,7 +274,7 @@ def test_no_steps_are_no_steps() -> None:
 
 
 def test_the_history_comes_before_every_query_and_stays_as_it_is() -> None:
-    """GAIA: it belongs to whoever holds the conversation; nothing is added to it."""
+    """GAIA: it belongs to the caller; nothing is added to it."""
     agent = quiet(model=lambda messages: f"{len(messages)} messages")
     agent.conversation_history.append({"role": "user", "content": "earlier"})
 
@@ -303,7 +303,7 @@ def test_a_tool_is_found_however_its_name_is_capitalised(registry: dict[str, Any
 
 
 class Changing(dict[str, Any]):
-    """A registry out of which somebody takes an entry while it is looked for."""
+    """A registry out of which another thread takes an entry while it is looked for."""
 
     def __contains__(self, name: object) -> bool:
         return bool(self.pop(name, True))

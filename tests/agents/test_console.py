@@ -41,7 +41,7 @@ def test_a_console_says_it_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: much of what an agent says was said to it by somebody else."""
+    """Ours: much of what an agent prints comes from others."""
     AgentConsole().print_info("\x1b[2Jhello\x07")
 
     assert capsys.readouterr().out == "\\x1b[2Jhello\\x07\n"

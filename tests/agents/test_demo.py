@@ -97,7 +97,7 @@ def test_countdown_reports_each_step(demo: DemoAgent) -> None:
     assert told == [(1, 2, "1 to go"), (2, 2, "0 to go")]
 
 
-def test_countdown_stops_when_nobody_waits(demo: DemoAgent) -> None:
+def test_countdown_stops_when_its_call_is_cancelled(demo: DemoAgent) -> None:
     """Ours."""
     call = ToolCall()
     call.cancel()

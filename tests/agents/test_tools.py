@@ -93,7 +93,7 @@ def test_annotations_that_cannot_be_resolved_are_unknown() -> None:
 
 
 def test_parameters_without_a_name_are_left_out() -> None:
-    """Ours: nobody could give them by name."""
+    """Ours: a model gives arguments by name."""
 
     def loose(a: int, *rest: int, b: int = 2, **more: int) -> None:
         pass

@@ -39,8 +39,8 @@ def table(figures: list[Figure]) -> list[str]:
     rows = [("figure", "measured", "limit", "", "")]
     for figure in figures:
         limit = f"{'>=' if figure.at_least else '<='} {figure.limit:.3g}"
-        verdict = "ok" if figure.is_held else "over"
-        rows.append((figure.name, f"{figure.value:.2f} {figure.unit}", limit, verdict, figure.remark))
+        outcome = "ok" if figure.is_held else "over"
+        rows.append((figure.name, f"{figure.value:.2f} {figure.unit}", limit, outcome, figure.remark))
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

@@ -149,7 +149,7 @@ def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "-1", "0", "soon"])
-def test_a_time_that_is_none_is_refused(demo: Gaia, seconds: str) -> None:
+def test_an_invalid_time_is_refused(demo: Gaia, seconds: str) -> None:
     """Ours, bad input."""
     for command in (("list", "--check"), ("call", "demo", "greet", "name=Ada"), ("tools",), ("test-client", "demo")):
         ran = demo(*command, "--timeout", seconds)

@@ -82,7 +82,7 @@ def test_a_second_signal_does_not_leave_a_stubborn_server(gaia: Gaia) -> None:
 def test_more_signals_leave_none_of_many_stubborn_servers(
     gaia: Gaia, command: tuple[str, ...], numbers: tuple[int, ...]
 ) -> None:
-    """Ours: whoever is impatient may say so as often as they like; the first signal decides the exit code."""
+    """Ours: more signals may follow; the first decides the exit code."""
     notes = gaia.cwd / "notes"
     gaia.write({f"s{number}": entry_of("stubborn", env={"NOTES": str(notes)}) for number in range(6)})
     process = gaia.popen(*command)
@@ -160,7 +160,7 @@ def test_a_closed_standard_input_is_an_empty_one(demo: Gaia, arguments: str) -> 
 
 
 @CLOSED
-def test_an_agent_is_served_to_nobody_without_a_word(gaia: Gaia, closed: str) -> None:
+def test_serving_a_closed_input_ends_without_a_word(gaia: Gaia, closed: str) -> None:
     """Ours, bad input: where a stream is closed there is no client."""
     ran = run_in_shell(gaia, f"serve demo {closed}")
 
@@ -294,8 +294,8 @@ def is_writing(process: subprocess.Popen[bytes]) -> bool:
     return number in ("1", "64") and arguments[0] == "0x1"
 
 
-def test_a_signal_ends_what_nobody_reads(demo: Gaia) -> None:
-    """Ours: an answer that finds no room keeps nobody, and a second signal would be ignored for a while."""
+def test_a_signal_ends_what_has_no_reader(demo: Gaia) -> None:
+    """Ours: an answer that finds no room does not hold the program; a second signal is ignored for a while."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with suppress(BlockingIOError):

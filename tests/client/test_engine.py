@@ -455,7 +455,7 @@ def test_a_call_in_flight_when_the_server_dies_is_not_repeated(start_server: Sta
 
 
 def test_many_calls_after_a_crash_connect_again_once(start_server: Started) -> None:
-    """Ours: nobody asks anything before the handshake is done."""
+    """Ours: no request is sent before the handshake is done."""
     client = start_server("good_handshake")
     with pytest.raises(ServerExitedError):
         client.call("die", {})
@@ -481,7 +481,7 @@ def test_a_disconnected_client_does_not_connect_again(start_server: Started) -> 
 
 
 def test_a_server_started_while_another_thread_disconnected_is_let_go_of(start_server: Started) -> None:
-    """Ours: nobody would expect to find it running."""
+    """Ours: no caller would expect to find it running."""
     client = start_server("good_handshake")
     seen = client._disconnects
     client.disconnect()
@@ -806,7 +806,7 @@ def test_a_question_is_declined_without_a_person(start_server: Started) -> None:
 
 
 def test_a_person_may_take_longer_than_the_deadline(start_server: Started) -> None:
-    """Ours: nobody types against the clock."""
+    """Ours: no person types against the clock."""
     clock = Clock()
 
     def ponder(params: dict[str, Any]) -> dict[str, Any]:
@@ -832,12 +832,12 @@ def test_what_was_not_declared_is_refused(start_server: Started, method: str) ->
     assert text_of(start_server("good_handshake").call("any", {"method": method}))["code"] == -32601
 
 
-def test_a_server_that_asks_for_a_models_words_hears_that_there_is_none(start_server: Started) -> None:
+def test_sampling_without_a_model_is_refused(start_server: Started) -> None:
     """Spec, sampling."""
     assert text_of(start_server("asks_sampling").call("echo", {}))["code"] == -32601
 
 
-def test_a_hundred_questions_at_once_are_all_heard_about(start_server: Started) -> None:
+def test_a_hundred_server_requests_at_once_are_all_answered(start_server: Started) -> None:
     """Ours: answered or refused, none forgotten."""
     client = start_server("asks_without_end")
     client.call("ask", {})
@@ -857,7 +857,7 @@ def test_input_is_collected_and_handed_back_with_the_state(start_server: Started
     assert calls(start_server, "good_stateless") == ["tools/call ask"] * 2
 
 
-def test_a_person_may_take_longer_than_the_deadline_between_two_rounds(start_server: Started) -> None:
+def test_a_person_may_take_longer_than_the_deadline_between_two_round_trips(start_server: Started) -> None:
     """Ours."""
     clock = Clock()
 
@@ -874,9 +874,7 @@ def test_a_person_may_take_longer_than_the_deadline_between_two_rounds(start_ser
     ("method", "params"),
     [("tools/call", {"name": "t"}), ("prompts/get", {"name": "p"}), ("resources/read", {"uri": "file:///a"})],
 )
-def test_three_requests_may_be_answered_with_questions(
-    start_server: Started, method: str, params: dict[str, Any]
-) -> None:
+def test_three_methods_may_require_input(start_server: Started, method: str, params: dict[str, Any]) -> None:
     """Spec 2026-07-28, multi-round-trip requests: these and no others."""
     roots = [{"uri": "file:///a"}]
     client = start_server("asks_everywhere", host=Host(roots=roots))
@@ -887,8 +885,8 @@ def test_three_requests_may_be_answered_with_questions(
 
 
 @pytest.mark.parametrize("method", ["tools/list", "completion/complete"])
-def test_no_other_request_may_be_answered_with_questions(start_server: Started, method: str) -> None:
-    """Spec 2026-07-28, multi-round-trip requests: whoever asks must not take it for a result."""
+def test_no_other_method_may_require_input(start_server: Started, method: str) -> None:
+    """Spec 2026-07-28, multi-round-trip requests: the caller must not take it for a result."""
     client = start_server("asks_everywhere")
     own = MCPClient("own", Scripted(**{method: {"resultType": "input_required", "requestState": "s"}}))
     own.open()
@@ -916,7 +914,7 @@ def test_asking_again_ends_with_the_deadline(start_server: Started) -> None:
     assert calls(start_server, "good_stateless") == ["tools/call again"]
 
 
-def test_a_server_that_never_has_enough_is_stopped_after_ten_rounds(start_server: Started) -> None:
+def test_a_server_that_never_has_enough_is_stopped_after_ten_round_trips(start_server: Started) -> None:
     """Spec's SDKs: 10."""
     client = start_server("good_stateless")
 

@@ -10,13 +10,13 @@ QUESTION = {"message": "Which city?", "requestedSchema": {"type": "object", "pro
 
 
 def test_a_host_declares_the_same_with_and_without_a_person() -> None:
-    """Ours: what a server offers must not depend on whether somebody sits there."""
+    """Ours: what a server declares must not depend on whether a person is there."""
     alone, attended = Host(), Host(elicit=lambda _: {"action": "accept"}, roots=[{"uri": "file:///a"}])
 
     assert alone.capabilities() == attended.capabilities() == {"elicitation": {"form": {}, "url": {}}, "roots": {}}
 
 
-def test_a_question_is_declined_when_nobody_is_there() -> None:
+def test_a_question_is_declined_without_a_person() -> None:
     """Spec, elicitation: declining is a proper answer."""
     assert Host().answer("elicitation/create", QUESTION) == {"action": "decline"}
 
@@ -142,7 +142,7 @@ def test_what_strayed_is_counted_in_words() -> None:
 
 
 def test_messages_that_break_the_rules_are_counted_apart() -> None:
-    """Ours: they are MCP, and whoever mends the server looks for something else."""
+    """Ours: they are MCP, and the server's author looks for something else."""
     host = Host()
     host.strayed("a second response to id 3", "")
     assert host.noise() == "1 message that breaks the rules of MCP: 'a second response to id 3'"

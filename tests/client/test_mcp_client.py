@@ -186,7 +186,7 @@ def test_arguments_that_json_cannot_say_are_an_error_in_the_answer(start_server:
     ("value", "shown"), [({1}, '"{1}"'), (math.nan, "NaN"), (deep(), "cannot be shown")], ids=["set", "nan", "deep"]
 )
 def test_what_json_cannot_say_does_not_stop_the_explanation(value: Any, shown: str) -> None:
-    """Ours: somebody's own transport may carry more than JSON."""
+    """Ours: a program's own transport may carry more than JSON."""
 
     class Refusing(Scripted):
         def send_request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def test_what_has_no_name_is_left_out_and_reported(definition: Any) -> None:
 
 
 def test_of_two_tools_of_one_name_the_first_counts() -> None:
-    """Spec, tools: names are unique within a server. Ours: which of two is meant nobody could say."""
+    """Spec, tools: names are unique within a server. Ours: it could not be said which of two is meant."""
     tools, problems = read_tools(
         [{"name": "t", "description": "one", "inputSchema": {}}, {"name": "t", "description": "two"}]
     )

@@ -168,7 +168,7 @@ def test_removing_what_is_not_there_is_a_warning(manager: MCPClientManager, capl
     assert "'nobody'" in caplog.text
 
 
-def test_all_configured_servers_are_loaded_at_once_and_a_failed_one_holds_nobody_up(
+def test_all_configured_servers_are_loaded_at_once_and_a_failed_one_delays_no_other(
     config: MCPConfig, mark: str
 ) -> None:
     """Ours: each has its own time; what failed is in the report with its reason."""
@@ -201,8 +201,8 @@ def test_all_configured_servers_are_loaded_at_once_and_a_failed_one_holds_nobody
         assert "'http'" in report["far"]["error"]
 
 
-def test_an_entry_that_is_none_costs_the_others_nothing(tmp_path: Path, mark: str) -> None:
-    """Ours: somebody edited the file by hand."""
+def test_an_invalid_entry_costs_the_others_nothing(tmp_path: Path, mark: str) -> None:
+    """Ours: the file was edited by hand."""
     path = tmp_path / "servers.json"
     path.write_text(json.dumps({"mcpServers": {"odd": "uvx x", "worse": {"command": 7}, "one": entry(mark)}}))
 
@@ -245,7 +245,7 @@ def test_a_server_that_has_gone_is_reported(manager: MCPClientManager, mark: str
     ]
 
 
-def test_disconnecting_from_all_leaves_nobody_and_keeps_the_file(manager: MCPClientManager, mark: str) -> None:
+def test_disconnecting_from_all_leaves_no_client_and_keeps_the_file(manager: MCPClientManager, mark: str) -> None:
     """GAIA's documents."""
     manager.add_server("one", entry(mark))
     manager.add_server("two", entry(mark, "ignores_eof"))
@@ -259,7 +259,7 @@ def test_disconnecting_from_all_leaves_nobody_and_keeps_the_file(manager: MCPCli
 
 
 def test_a_forgotten_manager_ends_its_servers(config: MCPConfig, mark: str) -> None:
-    """Ours: nobody else could."""
+    """Ours: no other code could."""
     manager = MCPClientManager(config)
     manager.add_server("one", entry(mark, "ignores_eof"))
 
@@ -409,7 +409,7 @@ def adding(manager: MCPClientManager, mark: str) -> tuple[threading.Thread, list
 def test_a_server_that_is_being_added_is_given_up_when_it_is_no_longer_wanted(
     manager: MCPClientManager, mark: str, leave: str
 ) -> None:
-    """Ours: whoever removes it, or disconnects from all, does not expect it to come after that."""
+    """Ours: a caller that removes it, or disconnects from all, does not expect it to come after that."""
     thread, raised = adding(manager, mark)
 
     if leave == "remove":
@@ -447,7 +447,7 @@ def test_disconnecting_while_servers_are_loaded_leaves_none_running(config: MCPC
 
 
 def test_a_ctrl_c_while_servers_are_loaded_gives_up_those_that_are_not_connected(config: MCPConfig, mark: str) -> None:
-    """Ours: nothing goes on behind the back of whoever has had enough. Those that are connected stay."""
+    """Ours: nothing goes on after Ctrl-C. Those that are connected stay."""
     config.add_server("one", entry(mark))
     config.add_server("slow", entry(mark, "hangs_at_start", timeout=60))
     with MCPClientManager(config) as manager:

@@ -208,7 +208,7 @@ def test_a_manager_that_was_set_before_is_kept(home: Path) -> None:
 
 
 def test_configured_servers_are_loaded_and_the_prompt_is_rebuilt_once(home: Path) -> None:
-    """GAIA's documents: the number of servers; failures are told, and hold nobody up."""
+    """GAIA's documents: the number of servers; failures are reported, and delay no other server."""
     config = MCPConfig()
     config.add_server("one", entry(home))
     config.add_server("two", entry(home))
@@ -469,7 +469,7 @@ def test_an_agent_with_a_registry_of_its_own_has_the_tools_there_too(home: Path)
 
 
 class Terse:
-    """A console of somebody's, without most of what others have."""
+    """A console of a program's own, without most of the methods."""
 
     def print_final_answer(self, answer: str) -> None:
         pass

@@ -272,7 +272,7 @@ def test_what_others_put_into_a_registry_costs_nothing() -> None:
     client = client_of("s")
 
     register(registry, client, tools_of("x"))
-    registry["mcp_s_2_x"]["function"] = print  # Somebody wraps what is there.
+    registry["mcp_s_2_x"]["function"] = print  # A program wraps what is there.
 
     assert unregister(registry, client) == 1
     assert list(registry) == ["mcp_s_x"]

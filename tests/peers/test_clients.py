@@ -178,7 +178,7 @@ def test_the_sdk_of_2025_is_served(serve_demo: list[str], mark: dict[str, str], 
     assert seen["server"] == "demo"
     assert "greet" in seen["tools"]
     assert seen["greet"] == [False, "Hello, Ada!"]
-    assert seen["misfit"][0] is True
+    assert seen["invalid"][0] is True
     # Links came with 2025-06-18: an older client gets the address as text.
     assert seen["attach"] == ["text", "resource", "resource", "text"]
     assert seen["fail"] is True

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_honest_servers_are_warned_about_by_nothing(
     npm_servers: dict[str, list[str]], connect: Callable[..., MCPClient], tmp_path: Path, server: str
 ) -> None:
-    """Ours: a warning that is wrong is one that nobody reads."""
+    """Ours: wrong warnings teach people to ignore all of them."""
     command = npm_servers.get(server, [sys.executable, "-m", server])
     folders = [tmp_path] if server == "filesystem" else []
 

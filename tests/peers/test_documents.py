@@ -228,7 +228,7 @@ def test_debug_mode(filesystem: dict[str, Any], debug_log: pytest.LogCaptureFixt
 
 
 class StoredTransport(MCPTransport):
-    """A transport of somebody's own: the four methods of the documents, and answers that are stored."""
+    """A transport of a program's own: the four methods of the documents, and answers that are stored."""
 
     def __init__(self, url: str, timeout: int = 30) -> None:
         self.url = url

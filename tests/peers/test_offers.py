@@ -310,7 +310,7 @@ def test_a_model_that_answers_nothing_fails_one_call(client: MCPClient, heard: H
 
 
 def test_a_call_to_the_sdk_is_cancelled_while_a_model_thinks(client: MCPClient, heard: Heard) -> None:
-    """Ours: whoever called hears so; the server goes on with others."""
+    """Ours: the caller is told; the server goes on with others."""
     thinking, thought = threading.Event(), threading.Event()
 
     def words() -> dict[str, Any]:

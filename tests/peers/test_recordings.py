@@ -63,7 +63,9 @@ def test_our_client_finds_the_recording_of_everything_as_it_found_the_server(
             sorted(tool.name for tool in client.fetch_tools()),
             client.call("echo", {"message": "grüße \U0001f30d"}),
             client.call(
-                "trigger-long-running-operation", arguments, on_progress=lambda news: heard.append(news.progress)
+                "trigger-long-running-operation",
+                arguments,
+                on_progress=lambda progressed: heard.append(progressed.progress),
             ),
             # Several that come together are heard as the newest.
             heard[-1],

@@ -108,7 +108,7 @@ def test_everything_asks_the_person(npm_servers: dict[str, list[str]], connect: 
     assert person.asked[0]["requestedSchema"]["required"] == ["name"]
 
 
-def test_everything_hears_that_nobody_is_there(everything: MCPClient) -> None:
+def test_a_question_of_everything_is_declined_without_a_person(everything: MCPClient) -> None:
     """Spec, elicitation: a decline is a proper answer."""
     assert "declined" in _text(everything.call("trigger-elicitation-request", {}))
 
@@ -257,7 +257,7 @@ def test_a_server_of_the_sdk_reports_progress(sdk: MCPClient) -> None:
     assert steps[-1] == (3, 3, "step 3")
 
 
-def test_a_server_of_the_sdk_asks_the_person_in_a_second_round(connect: Connect) -> None:
+def test_a_server_of_the_sdk_asks_the_person_in_a_second_round_trip(connect: Connect) -> None:
     """Spec, MC-4 to MC-6: `input_required`, answered by a new request with the state that came along."""
     person = Person(action="accept", content={"colour": "blue"})
     client = connect(sys.executable, PROGRAMS / "sdk_server.py", host=Host(elicit=person))
@@ -266,7 +266,7 @@ def test_a_server_of_the_sdk_asks_the_person_in_a_second_round(connect: Connect)
     assert person.asked[0]["message"] == "Which colour?"
 
 
-def test_a_server_of_the_sdk_hears_that_nobody_is_there(sdk: MCPClient) -> None:
+def test_a_question_of_a_server_of_the_sdk_is_declined_without_a_person(sdk: MCPClient) -> None:
     """Spec, elicitation: a decline aborts this tool, and says so."""
     assert sdk.call("favourite", {"question": "Which colour?"})["isError"] is True
 

@@ -72,7 +72,7 @@ def install_from_debian(packages: Sequence[str]) -> None:
     install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]
     if shutil.which("apt-get") is None:
         raise InstallError(f"there is no apt-get here; of Debian's packages these are missing: {' '.join(packages)}")
-    # Where nobody is root, only a sudo that asks for no password helps.
+    # Without root, only a sudo that asks for no password helps.
     leave = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if leave:
         try:

@@ -153,7 +153,7 @@ def _download_wheels(folder: Path) -> None:
 PYTHON = python_in(Path()).as_posix()
 NPM_SERVERS = Peer("npm-servers", NPM_PACKAGES, _make_npm_servers, "node_modules/.package-lock.json")
 OLD_SDK = Peer("old-sdk", SDK_OF_2025, lambda folder: make_environment(folder, SDK_OF_2025), PYTHON)
-# With what this package needs: whoever uses it adds the package as it stands.
+# With what this package needs: its caller adds the package as it stands.
 GAIA_BESIDE = Peer(
     "gaia",
     (GAIA, *GAIA_NEEDS, *OUR_NEEDS),

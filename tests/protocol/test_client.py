@@ -190,7 +190,7 @@ def test_what_arrives_before_anything_was_sent_opens_nothing(first: dict[str, An
 @pytest.mark.parametrize(
     "line", [b'{"jsonrpc":"2.0","id":"discover-1","result":{', b'{"jsonrpc":"2.0","id":0,"result":{}}']
 )
-def test_an_answer_that_is_none_moves_the_opening_on(line: bytes) -> None:
+def test_an_invalid_response_moves_the_negotiation_on(line: bytes) -> None:
     """Ours: nothing else was asked that it could be meant for."""
     client, _ = opening()
 
@@ -439,7 +439,7 @@ def test_the_handshake_is_never_cancelled() -> None:
 
 @handshake_versions
 @pytest.mark.parametrize("kind", ["table", "input_required", "complete", None])
-def test_a_result_type_is_nobodys_business_before_it_was_introduced(version: str, kind: object) -> None:
+def test_a_result_type_has_no_meaning_before_it_was_introduced(version: str, kind: object) -> None:
     """Spec, DE-4: the member means nothing in the handshake era, whatever a server keeps there."""
     client = open_client(version)
     request_id = client.request("tools/call", {"name": "x"})
@@ -467,7 +467,7 @@ def test_a_stateless_result_of_an_unknown_type_is_no_answer(method: str, kind: o
 
 @pytest.mark.parametrize("kind", ["complete", "input_required"])
 def test_a_stateless_result_of_a_known_type_is_handed_on_whole(kind: str) -> None:
-    """Spec 2026-07-28: whoever asked goes on by it."""
+    """Spec 2026-07-28: the caller goes on by it."""
     client = open_client(NEW)
     request_id = client.request("tools/call", {"name": "x"})
     result = {"resultType": kind, "requestState": "s", "content": []}
@@ -487,7 +487,7 @@ def test_a_ping_is_answered_at_any_time(version: str) -> None:
 
 
 @handshake_versions
-def test_a_servers_question_is_handed_on_and_answered_once(version: str) -> None:
+def test_a_server_request_is_reported_and_answered_once(version: str) -> None:
     """Spec: in the handshake era servers ask; the id goes back as it came."""
     client = open_client(version)
 
@@ -502,7 +502,7 @@ def test_a_servers_question_is_handed_on_and_answered_once(version: str) -> None
     assert sent_by(client) == [rpc_result("1", {"roots": []})]
 
 
-def test_a_servers_question_can_be_refused() -> None:
+def test_a_server_request_can_be_refused() -> None:
     """Spec, LC-10: what we do not know gets an error, or the server's tool would hang."""
     client = open_client(OLD)
     give(client, rpc(7, "sampling/createMessage", {}))
@@ -512,7 +512,7 @@ def test_a_servers_question_can_be_refused() -> None:
     assert sent_by(client) == [rpc_error(7, -32601, "Method not found")]
 
 
-def test_a_question_before_the_answer_to_initialize_is_handed_on_too() -> None:
+def test_a_server_request_before_the_response_to_initialize_is_reported_too() -> None:
     """Ours: the version is the one that was proposed."""
     (asked,) = give(opening(probe=False)[0], rpc(7, "roots/list"))
 
@@ -520,7 +520,7 @@ def test_a_question_before_the_answer_to_initialize_is_handed_on_too() -> None:
     assert asked.context.version == OLD
 
 
-def test_a_batch_of_questions_is_answered_where_the_revision_has_batches() -> None:
+def test_a_batch_of_server_requests_is_answered_where_the_revision_has_batches() -> None:
     """Spec 2025-03-26: a batch may hold requests too."""
     client = open_client("2025-03-26")
 
@@ -541,7 +541,7 @@ def test_a_batch_of_questions_is_answered_where_the_revision_has_batches() -> No
         b'{"jsonrpc":"2.0","method":"notifications/message","params":[]}',
     ],
 )
-def test_neither_noise_nor_a_broken_question_ends_the_handshake(line: bytes) -> None:
+def test_neither_noise_nor_an_invalid_server_request_ends_the_handshake(line: bytes) -> None:
     """Ours: none of these answers anything."""
     client, handshake = opening(probe=False)
 
@@ -562,7 +562,7 @@ def test_nothing_but_the_codes_for_it_lacks_an_id_once_all_is_open() -> None:
 
 
 @pytest.mark.parametrize("method", ["roots/list", "elicitation/create", "ping"])
-def test_a_stateless_servers_question_is_passed_over(method: str) -> None:
+def test_a_request_of_a_stateless_server_is_discarded(method: str) -> None:
     """Spec 2026-07-28, IO-4: servers write no requests and clients write no responses."""
     client = open_client(NEW)
 
@@ -575,7 +575,7 @@ def test_a_stateless_servers_question_is_passed_over(method: str) -> None:
     assert sent_by(client) == []
 
 
-def test_a_question_that_was_withdrawn_is_not_answered() -> None:
+def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
     """Spec, cancellation: either side may cancel what it asked."""
     client = open_client(OLD)
     give(client, rpc(7, "elicitation/create", {}))
@@ -735,7 +735,7 @@ def test_an_update_counts_where_subscriptions_have_no_ids() -> None:
 
 
 def test_unsubscribing_leaves_alone_what_is_not_acknowledged_yet() -> None:
-    """Ours: whoever waits for the grant would wait in vain."""
+    """Ours: the caller that waits for the grant would wait in vain."""
     client = open_client(NEW)
     asked = client.subscribe(URI)
     sent_by(client)

@@ -82,7 +82,7 @@ def test_what_was_taken_is_taken_once() -> None:
 
 
 @every_version
-def test_every_answer_finds_its_question_in_any_order(version: str) -> None:
+def test_every_response_finds_its_request_in_any_order(version: str) -> None:
     """Spec, B-1 and B-2."""
     client = open_client(version)
     first, second = asked(client), asked(client)
@@ -105,7 +105,7 @@ def test_a_refusal_carries_the_method_and_the_peers_own_words(version: str) -> N
 
 @pytest.mark.parametrize("code", [-32700, -32600])
 def test_an_error_without_an_id_refuses_the_only_open_request(code: int) -> None:
-    """Spec: the codes for a request that could not be read, whose id therefore nobody knows."""
+    """Spec: the codes for a request that could not be read, whose id is therefore unknown."""
     client = open_client(OLD)
     request_id = asked(client)
 
@@ -114,7 +114,7 @@ def test_an_error_without_an_id_refuses_the_only_open_request(code: int) -> None
 
 
 @pytest.mark.parametrize("code", [-32700, -32601])
-def test_an_error_without_an_id_is_nobodys_when_several_wait(code: int) -> None:
+def test_an_error_without_an_id_is_discarded_when_several_requests_are_pending(code: int) -> None:
     """Ours: a guess could fail the wrong one."""
     client = open_client(OLD)
     first, second = asked(client), asked(client)
@@ -127,7 +127,7 @@ def test_an_error_without_an_id_is_nobodys_when_several_wait(code: int) -> None:
     assert give(client, rpc_result(second, {})) == [Result(second, {})]
 
 
-def test_an_error_without_an_id_and_without_a_question_is_passed_over() -> None:
+def test_an_error_without_an_id_is_discarded_when_no_request_is_pending() -> None:
     """Ours."""
     (event,) = give(open_client(OLD), rpc_error(None, -32700))
 
@@ -207,7 +207,7 @@ def test_what_answers_nothing_does_not_end_a_subscription(line: object) -> None:
 
 
 def test_an_answer_to_what_was_never_asked_is_passed_over_when_several_wait() -> None:
-    """Ours: nobody can say whose it was."""
+    """Ours: it could be about any of them."""
     client = open_client(OLD)
     first, second = asked(client), asked(client)
 
@@ -259,7 +259,7 @@ def test_the_late_answer_may_be_any(late: dict[str, Any]) -> None:
     assert give(client, rpc_result(other, {})) == [Result(other, {})]
 
 
-def test_giving_up_twice_or_after_the_answer_tells_nobody() -> None:
+def test_cancelling_twice_or_after_the_response_sends_nothing() -> None:
     """Spec, cancellation: only requests that are still open are cancelled."""
     client = open_client(OLD)
     request_id = asked(client)
@@ -415,7 +415,7 @@ def test_the_excerpt_of_a_stray_line_is_short() -> None:
     ],
 )
 @pytest.mark.parametrize("version", ["2025-06-18", NEW])
-def test_an_answer_that_is_none_breaks_its_request(version: str, line: bytes) -> None:
+def test_an_invalid_response_ends_its_request(version: str, line: bytes) -> None:
     """Ours: the person hears at once what the server did wrong, instead of waiting for the deadline."""
     client = open_client(version)
     while (request_id := asked(client)) != 2:
@@ -429,7 +429,7 @@ def test_an_answer_that_is_none_breaks_its_request(version: str, line: bytes) ->
     assert give(client, rpc_result(2, {})) == []
 
 
-def test_a_broken_answer_is_nobodys_when_several_wait_and_it_names_none() -> None:
+def test_an_invalid_response_without_an_id_is_discarded_when_several_requests_are_pending() -> None:
     """Ours."""
     client = open_client(OLD)
     first, second = asked(client), asked(client)

@@ -24,7 +24,7 @@ def test_a_complete_result_wants_nothing(result: dict[str, Any]) -> None:
     assert input_required(result) is None
 
 
-def test_questions_and_state_are_read() -> None:
+def test_input_requests_and_state_are_read() -> None:
     """Spec 2026-07-28: roots/list has no params."""
     questions = {"q": QUESTION, "roots": {"method": "roots/list"}}
 
@@ -33,7 +33,7 @@ def test_questions_and_state_are_read() -> None:
     ) == InputRequired(questions, "s")
 
 
-def test_questions_or_state_alone_are_enough() -> None:
+def test_input_requests_or_state_alone_are_enough() -> None:
     """Spec 2026-07-28, MS-8: at least one of the two; an empty state is a state."""
     assert input_required({"resultType": "input_required", "inputRequests": {"q": QUESTION}}) == InputRequired(
         {"q": QUESTION}, None
@@ -70,13 +70,13 @@ def test_every_request_may_be_answered_completely(method: str, result: dict[str,
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
-def test_three_requests_may_be_answered_with_questions(method: str) -> None:
+def test_three_methods_may_require_input(method: str) -> None:
     """Spec 2026-07-28, multi-round-trip requests."""
     assert type_problem(method, {"resultType": "input_required"}) is None
 
 
 @pytest.mark.parametrize("method", ["tools/list", "completion/complete", "server/discover", "com.example/own"])
-def test_no_other_request_may_be_answered_with_questions(method: str) -> None:
+def test_no_other_method_may_require_input(method: str) -> None:
     """Spec 2026-07-28, multi-round-trip requests."""
     assert type_problem(method, {"resultType": "input_required"}) is not None
 
@@ -90,7 +90,7 @@ def test_no_request_may_be_answered_with_a_result_of_an_unknown_type(kind: objec
         assert repr(str(kind)) in problem
 
 
-def test_the_next_round_is_the_same_request_with_answers_and_state() -> None:
+def test_the_next_round_trip_is_the_same_request_with_responses_and_state() -> None:
     """Spec 2026-07-28, MC-5 and MC-6: the state goes back byte for byte."""
     params = {"name": "deploy", "arguments": {"env": "prod"}}
 

@@ -191,7 +191,7 @@ def test_a_discover_result_without_a_stateless_version_falls_back_to_the_handsha
         b'{"id":"discover-1","error":{"code":-32601,"message":"no"}}',
     ],
 )
-def test_an_answer_that_is_none_falls_back_to_the_handshake(line: bytes) -> None:
+def test_an_invalid_response_falls_back_to_the_handshake(line: bytes) -> None:
     """Spec 2026-07-28: an older server may do anything with what it does not know."""
     client, _ = opening()
 

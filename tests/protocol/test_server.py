@@ -157,7 +157,7 @@ def test_the_description_may_change_between_two_requests() -> None:
     assert isinstance(asked, RequestReceived)
 
 
-def test_discover_commits_nobody() -> None:
+def test_discover_commits_neither_side_to_an_era() -> None:
     """Ours, DE-3: a client may ask and then shake hands, or do both at once."""
     server = new_server()
     answer(server, enveloped(1, "server/discover"))
@@ -549,7 +549,7 @@ def test_a_server_without_logging_sends_none_and_lets_none_be_set(version: str) 
     assert refusal(server, asking(version, 2, "logging/setLevel", {"level": "info"})) == (2, -32601)
 
 
-def test_there_is_no_log_for_what_nobody_asked() -> None:
+def test_there_is_no_log_message_about_a_request_that_is_not_open() -> None:
     """Spec 2026-07-28: log messages belong to a request."""
     server = open_server(OLD)
     server.log("never", "emergency", "x", "db")
@@ -572,7 +572,7 @@ def test_a_changed_list_is_announced_unasked_after_a_handshake(version: str) -> 
     assert sent_by(server) == [note("notifications/tools/list_changed")]
 
 
-def test_a_changed_list_is_announced_to_nobody_who_did_not_begin() -> None:
+def test_a_changed_list_is_not_announced_before_the_handshake() -> None:
     """Spec 2026-07-28: only what was subscribed to."""
     server = new_server()
     give(server, enveloped(1, "server/discover"))
@@ -798,7 +798,7 @@ def test_initialize_does_not_come_in_a_batch() -> None:
 
 
 @pytest.mark.parametrize("line", [b'{"jsonrpc":', b"  [1,", b"{hello}"])
-def test_what_begins_like_a_message_and_is_none_is_refused(line: bytes) -> None:
+def test_what_begins_like_a_message_and_is_invalid_is_refused(line: bytes) -> None:
     """Ours: the error leaves out the id, for the schemas allow no null."""
     sent = answer(new_server(), line)
 

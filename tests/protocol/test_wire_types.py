@@ -356,7 +356,7 @@ def test_every_feature_request_is_what_the_sdk_expects(version: str, method: str
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
 @pytest.mark.parametrize("sampled", SAMPLED)
-def test_the_next_round_of_a_request_is_what_the_sdk_expects(method: str, sampled: Wire) -> None:
+def test_the_next_round_trip_of_a_request_is_what_the_sdk_expects(method: str, sampled: Wire) -> None:
     """Spec 2026-07-28: multi-round-trip requests."""
     params = QUESTIONS[method][0]
     assert params is not None

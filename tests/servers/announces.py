@@ -45,7 +45,7 @@ def obey(order: str) -> None:
     if word == "mutter":
         print(rest, file=sys.stderr, flush=True)
     if word == "die":
-        os.unlink(os.environ["ORDERS"])  # noqa: PTH108 (whoever is started next has orders of its own)
+        os.unlink(os.environ["ORDERS"])  # noqa: PTH108 (the next process has orders of its own)
         os._exit(int(rest))
 
 

@@ -8,7 +8,7 @@ import _wire
 
 STATELESS = sys.argv[1] >= "2026"
 CAPABILITIES = {"tools": {}, "prompts": {}, "resources": {"subscribe": True}, "completions": {}, "logging": {}}
-# The resources that somebody has subscribed to, by the request that did, where the era has that.
+# The resources that are subscribed to, by the request that did it, where the era has that.
 listening: dict[str, object] = {}
 
 

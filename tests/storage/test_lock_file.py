@@ -159,7 +159,7 @@ def test_a_file_changed_by_hand_is_an_error_that_says_where(path: Path) -> None:
 
 
 @pytest.mark.parametrize("made_up", ["", "\\ud800", "sha256:0"])
-def test_a_hash_that_is_none_is_an_error_too(path: Path, made_up: str) -> None:
+def test_an_invalid_hash_is_an_error_too(path: Path, made_up: str) -> None:
     """Ours: however it came there."""
     update_lock(path, {"a": server()})
     path.write_text(re.sub('"hash": "[^"]*"', lambda _: f'"hash": "{made_up}"', path.read_text()))

@@ -377,7 +377,7 @@ def test_what_cannot_be_forgotten_is_said_and_the_rest_is_forgotten(logs: RunLog
     assert list(logs.folder.iterdir()) == [folder]
 
 
-def test_a_folder_that_is_none_cannot_be_forgotten(logs: RunLogs) -> None:
+def test_logs_that_are_not_in_a_folder_cannot_be_cleared(logs: RunLogs) -> None:
     """Ours: it is not for us to remove."""
     logs.folder.parent.mkdir(parents=True)
     logs.folder.touch()

@@ -118,7 +118,7 @@ class TestTypedValue:
         ],
     )
     def test_in_a_union_text_comes_first(self, schema: Any, text: str, value: Any) -> None:
-        """Ours: whoever allows text gets what was typed; a number wins over a boolean."""
+        """Ours: a schema that allows text gets what was typed; a number wins over a boolean."""
         found = typed_value(text, schema, schema)
         assert (found, type(found)) == (value, type(value))
 

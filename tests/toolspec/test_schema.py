@@ -73,7 +73,7 @@ class TestResolved:
         assert resolved(schema, self.ROOT) == {}
 
     def test_a_reference_that_is_no_text_is_left(self) -> None:
-        """Ours: a property may be called `$ref` by somebody careless."""
+        """Ours: a property may be called `$ref` by a careless author."""
         assert resolved({"$ref": 5, "type": "null"}, self.ROOT) == {"$ref": 5, "type": "null"}
 
 

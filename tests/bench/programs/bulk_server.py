@@ -1,6 +1,6 @@
 """A stateless server with little in it: a text of so many megabytes (`big`), or so many tools on so many pages.
 
-Writes the text piece by piece, so that its own memory stays far below that of whoever reads it.
+Writes the text piece by piece, so that its own memory stays far below that of its reader.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Person:
         while select.select([self._terminal], [], [], 0)[0]:
             try:
                 self._read += os.read(self._terminal, 4096)
-            except OSError:  # Nobody is at the other side any more.
+            except OSError:  # The other side has been closed.
                 break
         return self._read.decode()
 
@@ -66,7 +66,7 @@ class Person:
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[Person, int]]:
-    """Somebody at a terminal, and the program's end of it."""
+    """A person at a terminal, and the program's end of it."""
     ours, theirs = pty.openpty()
     yield Person(ours), theirs
     os.close(ours)
@@ -217,7 +217,7 @@ def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None
         person.waits_for(words)
         person.types(keys)
     person.waits_for("^C")
-    time.sleep(0.2)  # Nobody types quicker.
+    time.sleep(0.2)  # No person types quicker.
     person.types(b"one\ntwo\n")
 
     _, status = os.waitpid(pid, 0)

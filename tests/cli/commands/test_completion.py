@@ -138,7 +138,7 @@ def test_a_block_is_known_whatever_an_editor_does_to_line_ends(gaia: Gaia, rewri
 
 
 def test_half_a_block_is_left_alone(gaia: Gaia) -> None:
-    """Ours: nobody knows what belongs to it."""
+    """Ours: it is unknown what belongs to it."""
     start = gaia.home / ".zshrc"
     start.write_bytes(BEGIN + b"a=1\n")
 

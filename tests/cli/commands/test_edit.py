@@ -207,7 +207,7 @@ def test_a_mistake_changes_nothing(gaia: Gaia, words: tuple[str, ...], code: int
     assert gaia.config.read_bytes() == before
 
 
-def test_a_change_by_somebody_else_meanwhile_is_not_overwritten(gaia: Gaia) -> None:
+def test_a_change_by_another_program_meanwhile_is_not_overwritten(gaia: Gaia) -> None:
     """Ours: here by the very server that is being checked."""
     theirs = json.dumps({"mcpServers": {"x": {"command": "theirs"}}})
     script = f"printf '%s' '{theirs}' > {gaia.config}; exec {BIN}/gaia mcp serve demo"
@@ -233,7 +233,7 @@ def test_a_server_of_a_project_is_edited_where_it_stands(gaia: Gaia) -> None:
 
 
 def test_on_a_terminal_the_entry_is_opened_in_an_editor(gaia: Gaia) -> None:
-    """Ours: in a file that nobody else can read, and that goes when it is saved."""
+    """Ours: in a file that only its owner can read, and that goes when it is saved."""
     gaia.write({"x": {**DEMO, "env": {"A": "hunter2222"}}})
     files = with_editor(gaia, """sed -i 's/hunter2222/correct-horse/' "$1" """)
 

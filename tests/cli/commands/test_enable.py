@@ -53,7 +53,7 @@ def test_all_are_changed_or_none(gaia: Gaia) -> None:
     assert gaia.config.read_text() == before
 
 
-def test_an_entry_that_is_none_cannot_be_disabled(gaia: Gaia) -> None:
+def test_an_invalid_entry_cannot_be_disabled(gaia: Gaia) -> None:
     """Ours: nothing is made of what makes no sense."""
     gaia.write({"odd": "uvx x"})
 

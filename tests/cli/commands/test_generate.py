@@ -69,7 +69,7 @@ def test_a_check_names_what_differs_and_writes_nothing(gaia: Gaia, checkout: Pat
 
 
 def test_a_folder_that_is_no_checkout_is_left_alone(gaia: Gaia) -> None:
-    """Ours: nobody wants a manual in their home."""
+    """Ours: a home folder is not a checkout."""
     ran = gaia("generate")
 
     assert ran.code == 3
@@ -78,7 +78,7 @@ def test_a_folder_that_is_no_checkout_is_left_alone(gaia: Gaia) -> None:
 
 
 def test_it_is_the_same_in_every_terminal_and_language(gaia: Gaia, checkout: Path) -> None:
-    """Ours: or somebody's commit would be somebody else's change."""
+    """Ours: or one person's commit would hold another's change."""
     assert gaia("generate", str(checkout), COLUMNS="30", LANG="de_DE.UTF-8", TERM="dumb", NO_COLOR="1").code == 0
     first = {path: path.read_bytes() for path in checkout.rglob("*.*") if path.is_file()}
     shutil.rmtree(checkout / "man")
@@ -89,6 +89,6 @@ def test_it_is_the_same_in_every_terminal_and_language(gaia: Gaia, checkout: Pat
 
 
 def test_it_is_not_in_the_help(gaia: Gaia) -> None:
-    """Ours: whoever uses the program has no checkout."""
+    """Ours: users of the program have no checkout."""
     assert "generate" not in gaia("--help").stdout
     assert "Example: gaia mcp generate" in gaia("generate", "--help").stdout

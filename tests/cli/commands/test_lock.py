@@ -112,7 +112,7 @@ def test_a_change_is_shown_and_refused_until_it_is_approved(gaia: Gaia, locked: 
 
 
 def test_several_are_locked_at_once_and_others_stay(gaia: Gaia, locked: Server) -> None:
-    """Ours: one that fails keeps nobody from being locked, and decides the exit."""
+    """Ours: one that fails keeps no other from being locked, and decides the exit."""
     entries = json.loads(gaia.config.read_text())["mcpServers"]
     gaia.write({**entries, "good": entry_of("good-handshake"), "off": entry_of("good-stateless", disabled=True),
                 "bad": entry_of("exits-at-once")})  # fmt: skip
@@ -240,7 +240,7 @@ def test_test_client_calls_no_tool_of_a_server_that_has_changed(gaia: Gaia, lock
 
 
 def test_a_pipe_in_the_lock_files_place_is_refused(gaia: Gaia, server: Server) -> None:
-    """Ours: it lies in a folder that others may have made, and nobody may ever write to it."""
+    """Ours: it lies in a folder that others may have made, and a program may never write to it."""
     os.mkfifo(gaia.cwd / "mcp.lock.json")
 
     ran = gaia("call", "s", "read", "--locked")

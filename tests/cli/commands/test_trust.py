@@ -27,7 +27,7 @@ def project(folder: Path, name: str, **servers: Any) -> Path:
 
 
 def test_everything_that_is_approved_is_shown_as_it_is(gaia: Gaia) -> None:
-    """Ours: nothing masked, nothing cut. Elsewhere a secret is hidden; here somebody judges what would be run."""
+    """Ours: nothing masked, nothing cut. Elsewhere a secret is hidden; here a person judges what would be run."""
     project(gaia.cwd, ".mcp.json", sly=SLY)
 
     ran = gaia("trust")

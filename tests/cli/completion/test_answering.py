@@ -244,8 +244,8 @@ def test_every_locale_gets_the_same_bytes(gaia: Gaia, locale: str) -> None:
     assert ran.stdout.decode() == "my server\tx\nmy \U0001f600\tw\n"
 
 
-def test_what_never_answers_holds_nobody_up(gaia: Gaia) -> None:
-    """Ours: a pipe in the place of a file, which nobody writes to."""
+def test_a_tab_does_not_wait_for_what_never_answers(gaia: Gaia) -> None:
+    """Ours: a pipe in the place of a file, to which no program writes."""
     os.mkfifo(gaia.cwd / "servers.json")
     program = (
         "from gaia_mcp.cli.completion import answering\n"

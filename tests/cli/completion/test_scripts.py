@@ -220,7 +220,7 @@ def test_bash_leaves_the_words_of_others_alone(gaia: Gaia, opened: Open) -> None
 
 
 def test_bash_completion_finds_the_script_by_itself(bash_completion: str, gaia: Gaia, opened: Open) -> None:
-    """bash-completion: where somebody has it, their start file stays as it is."""
+    """bash-completion: where it is installed, the start file stays as it is."""
     start = write_start_file("bash", gaia.home)
     start.write_text(f"{start.read_text()}source {bash_completion}\n")
     before = start.read_bytes()

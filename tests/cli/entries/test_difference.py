@@ -25,7 +25,7 @@ def test_each_variable_and_header_counts_on_its_own() -> None:
 
 
 def test_of_an_unknown_member_only_is_told_that_it_has_changed() -> None:
-    """Ours: nobody knows whether it is a secret."""
+    """Ours: it may be a secret."""
     assert between({"command": "x", "x_mine": "a"}, {"command": "x", "x_mine": "b", "n": 1}) == {
         "x_mine": Difference("****", "****"),
         "n": Difference(None, "****"),

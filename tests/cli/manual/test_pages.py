@@ -115,7 +115,7 @@ def test_the_prose_agrees_with_the_program(shown: Shown) -> None:
 
 
 def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: where nobody has moved them."""
+    """Ours: in their usual places."""
     for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     text = shown("gaia-mcp.1")

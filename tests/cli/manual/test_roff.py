@@ -75,7 +75,7 @@ def test_nothing_is_hyphenated(shown: Shown) -> None:
     assert not [line for line in shown([Heading("X"), Paragraph([Span(words)])]) if line.endswith(("-", "‐"))]
 
 
-def test_a_place_that_nobody_fills_is_an_error() -> None:
+def test_a_place_that_is_not_filled_is_an_error() -> None:
     """Ours: rather than a page with a hole."""
     with pytest.raises(ValueError, match="@commands"):
         page(TITLE, [Place("commands", [])])

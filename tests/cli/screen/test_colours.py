@@ -102,7 +102,7 @@ def test_nothing_is_added_but_colour(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["**a ", "`a", "[", "*a ", "_a ", '\\"', '"\\', "![a](", "__a "])
 def test_no_text_keeps_us_busy(piece: str) -> None:
-    """Ours: as much of it as is ever shown, written by somebody who knows how we look at it."""
+    """Ours: as much of it as is ever shown, written by an attacker who knows our patterns."""
     text = piece * (READ_CHARS // len(piece))
 
     for kind in ("json", "markdown"):

@@ -44,7 +44,7 @@ def test_json_stays_json_when_it_is_copied(monkeypatch: pytest.MonkeyPatch) -> N
     assert show_text('[\r\n"\x9b\u202e"]') == '[\n"\\u009b\\u202e"]'
 
 
-def test_json_has_colours_unless_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_colours_unless_they_are_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """NO_COLOR."""
     stream = terminal(monkeypatch)
     show_text('["a"]')

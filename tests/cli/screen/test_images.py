@@ -53,7 +53,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_environment_tells_what_a_terminal_can_show(environ: dict[str, str], way: str) -> None:
-    """Ours: never within another terminal, unless somebody says so."""
+    """Ours: never within another terminal, unless the variable demands it."""
     assert way_to_show(environ) == way
 
 

@@ -151,7 +151,7 @@ def test_what_moves_makes_room_for_what_is_written(
     assert capsys.readouterr().err == "(note: x\n)"
 
 
-def test_it_is_noticed_that_nobody_reads_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_noticed_that_the_reader_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a command without an end asks for it."""
     reading, writing = os.pipe()
     with open(writing, "w") as stdout:  # noqa: PTH123
@@ -181,7 +181,7 @@ def test_what_was_not_saved_cannot_be_looked_at(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.story
-def test_what_is_dropped_is_read_by_nobody() -> None:
+def test_what_is_dropped_reaches_no_reader() -> None:
     """Ours: a command without an end, whose reader has gone just before a line, must not write to nowhere for ever."""
     program = (
         "import sys; from gaia_mcp.cli.screen.output import drop_stdout, is_read; drop_stdout(); sys.exit(is_read())"

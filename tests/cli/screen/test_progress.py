@@ -30,7 +30,7 @@ class Ascii(Terminal):
 
 
 def terminal(monkeypatch: pytest.MonkeyPatch, kind: type[Terminal] = Terminal) -> Terminal:
-    """Make stderr a terminal of 60 columns, with somebody who does not like to wait."""
+    """Make stderr a terminal of 60 columns, without the time before the line appears."""
     stream = kind()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")

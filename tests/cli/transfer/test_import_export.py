@@ -92,7 +92,7 @@ class TestImport:
         assert (again.code, [line.split()[0] for line in again.stdout.splitlines()]) == (0, ["same", "same"])
         assert "nothing to import" in again.stderr
 
-    def test_all_hosts_are_imported_and_a_bad_one_stops_nobody(self, gaia: Gaia) -> None:
+    def test_all_hosts_are_imported_and_a_bad_one_stops_no_other(self, gaia: Gaia) -> None:
         """Ours: it is named, and decides the exit code."""
         put(gaia, ".cursor/mcp.json", {"a": A})
         put(gaia, ".codex/config.toml", '[mcp_servers.b]\ncommand = "x"\n')

@@ -157,8 +157,8 @@ def test_a_refusal_is_raised_or_handed_over_as_it_came() -> None:
     assert talk.send_request("x")["error"] == {"code": -5, "message": "no"}
 
 
-def test_an_answer_that_is_none_is_the_servers_mistake() -> None:
-    """Ours: nobody waits for the deadline because of it."""
+def test_an_invalid_response_is_the_servers_mistake() -> None:
+    """Ours: no caller waits for the deadline because of it."""
     talk = opened(with_answers(lambda asked: [{"jsonrpc": "2.0", "id": asked["id"], "result": None}]))
 
     for ask in (
@@ -259,7 +259,7 @@ def test_a_notification_is_sent() -> None:
 
 
 def test_time_that_runs_out_cancels_the_request() -> None:
-    """Spec, cancellation: the server learns that nobody waits any more."""
+    """Spec, cancellation: the server learns that the request was cancelled."""
     talk = opened()
 
     with pytest.raises(DeadlineError) as caught:
@@ -308,7 +308,7 @@ def test_progress_without_end_ends_with_the_deadline(ceiling: float | None) -> N
 
 
 def test_a_call_that_was_out_is_said_to_have_perhaps_run() -> None:
-    """Ours: it is never sent again, and whoever might call again must know."""
+    """Ours: it is never sent again, and a caller that might call again must know."""
     late, gone, asked = opened(), opened(), opened()
     thread, outcomes = in_thread(lambda: gone.request("tools/call", {"name": "pay"}, Deadline(20)))
     wait_until(lambda: gone.sent)
@@ -356,7 +356,7 @@ def test_a_call_that_was_never_out_is_not_said_to_have_run() -> None:
     assert type(caught.value) is DeadlineError
 
 
-def test_progress_is_not_asked_for_when_nobody_listens() -> None:
+def test_progress_is_not_asked_for_without_a_listener() -> None:
     """Spec, progress: only with a token."""
     talk = opened(with_answers(lambda asked: [result(asked, {})]))
 

@@ -304,8 +304,8 @@ def test_a_late_answer_is_ignored() -> None:
     talk.check_alive(Deadline(5))
 
 
-def test_an_answer_for_which_nobody_waits_any_more_disturbs_nobody() -> None:
-    """Ours: whoever asked may have left at this very moment."""
+def test_a_late_response_to_a_cancelled_request_is_ignored() -> None:
+    """Ours: the caller may have left at this very moment."""
     talk = opened()
     heard: list[Any] = []
 
@@ -361,7 +361,7 @@ def test_progress_is_told_and_extends_the_deadline_up_to_its_ceiling() -> None:
     assert deadline.remaining() == 7.0
 
 
-def test_of_news_of_progress_only_the_newest_is_kept() -> None:
+def test_only_the_newest_progress_is_kept() -> None:
     """Ours: a server that is quicker than the one who hears it must not fill our memory."""
     talk = opened(with_answers(lambda asked: progress_of(asked, *range(1000))))
     heard: list[float] = []

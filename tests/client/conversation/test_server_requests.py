@@ -24,7 +24,7 @@ PERSONAL = pytest.mark.parametrize(
 )
 
 
-def test_a_servers_question_is_answered_by_the_host() -> None:
+def test_a_server_request_is_answered_by_the_host() -> None:
     """Spec, roots."""
     talk = opened(host=Host(roots=[{"uri": "file:///a"}]))
 
@@ -34,7 +34,7 @@ def test_a_servers_question_is_answered_by_the_host() -> None:
     assert talk.sent == [{"jsonrpc": "2.0", "id": 1, "result": {"roots": [{"uri": "file:///a"}]}}]
 
 
-def test_an_unsupported_question_is_refused() -> None:
+def test_an_unsupported_server_request_is_refused() -> None:
     """Spec: with -32601, or the server's tool would hang."""
     talk = opened()
 
@@ -63,7 +63,7 @@ def test_a_host_that_fails_to_answer_still_lets_the_server_hear_something(proble
 
 
 def test_a_deadline_stands_still_while_a_person_answers() -> None:
-    """Ours: nobody types against the clock."""
+    """Ours: no person types against the clock."""
     clock = Clock()
     deadline = Deadline(10, clock=clock)
     is_asked, may_answer = threading.Event(), threading.Event()
@@ -111,7 +111,7 @@ def test_roots_do_not_stop_the_clock() -> None:
     assert sorted(held) == [False, True]
 
 
-def test_a_question_that_was_taken_back_is_not_answered() -> None:
+def test_a_server_request_that_was_cancelled_is_not_answered() -> None:
     """Spec, cancellation: a cancelled request gets no response."""
     may_answer = threading.Event()
 
@@ -146,7 +146,7 @@ def test_an_answer_is_not_written_to_the_next_pipe() -> None:
     assert "(answer)" not in talk.methods()
 
 
-def test_a_flood_of_questions_is_refused() -> None:
+def test_a_flood_of_server_requests_is_refused() -> None:
     """Ours: each has a thread, and a server must not take the machine with it."""
     may_answer = threading.Event()
 

@@ -8,7 +8,7 @@ from gaia_mcp.client.transports.base import MCPTransport
 
 
 class Scripted(MCPTransport):
-    """Somebody's own, which answers each method with the same result."""
+    """A program's own, which answers each method with the same result."""
 
     def __init__(self, **results: Any) -> None:
         self.results = {name.replace("_", "/"): result for name, result in results.items()}

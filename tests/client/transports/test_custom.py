@@ -30,7 +30,7 @@ GREETING = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "own"}, "cap
 
 
 class OwnTransport(MCPTransport):
-    """Somebody's own, with nothing but the four methods; `script` holds the responses by method."""
+    """A program's own, with nothing but the four methods; `script` holds the responses by method."""
 
     def __init__(self, **script: Any) -> None:
         self.script = {"initialize": {"result": GREETING}, **{k.replace("_", "/"): v for k, v in script.items()}}
@@ -240,7 +240,7 @@ def test_a_sloppy_error_is_one_all_the_same(error: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("response", [None, "text", [], {"result": None}, {"result": []}])
-def test_an_answer_that_is_none_is_the_transports_mistake(response: Any) -> None:
+def test_an_invalid_response_is_the_transports_mistake(response: Any) -> None:
     """Ours: the documents' own example returns nothing at all."""
     talk = conversation_over(OwnTransport(x=response))
 
@@ -378,7 +378,7 @@ def test_an_own_transport_is_not_watched() -> None:
 
 
 def test_leaving_a_with_block_that_could_not_begin_disconnects() -> None:
-    """Ours: whoever opens, closes."""
+    """Ours: what opens, closes."""
     transport = OwnTransport(initialize=RuntimeError("gone"))
 
     with pytest.raises(RuntimeError), MCPClient("own", transport):

@@ -22,7 +22,7 @@ async def main() -> None:
         result = await session.call_tool("greet", {"name": "Ada"})
         seen["greet"] = [result.isError, result.content[0].text]
         result = await session.call_tool("greet", {"nme": "Ada"})
-        seen["misfit"] = [result.isError, result.content[0].text]
+        seen["invalid"] = [result.isError, result.content[0].text]
         seen["attach"] = [block.type for block in (await session.call_tool("attach", {})).content]
         seen["fail"] = (await session.call_tool("fail", {})).isError
         try:

@@ -105,7 +105,7 @@ def test_its_output_can_be_waited_for(child: MakeChild) -> None:
     assert one.stdout == -1
 
 
-def test_a_child_that_somebody_else_has_reaped_runs_no_more(child: MakeChild) -> None:
+def test_a_child_that_another_thread_has_reaped_runs_no_more(child: MakeChild) -> None:
     """Ours: some programs wait for whatever child of theirs ends."""
     one = child("")
     assert one.pid is not None
@@ -280,7 +280,7 @@ def test_what_it_writes_to_stderr_is_kept_and_passed_on(child: MakeChild) -> Non
 
 
 @pytest.mark.parametrize("grace", [0.1, 5])
-def test_whoever_listens_may_stop_it(child: MakeChild, grace: float) -> None:
+def test_a_listener_may_stop_it(child: MakeChild, grace: float) -> None:
     """Ours: `stop` never raises, in whatever thread."""
     stopped: list[Any] = []
     one = child(
@@ -371,7 +371,7 @@ def test_a_child_that_was_stopped_before_it_started_never_starts(child: MakeChil
 
 
 def test_stopping_waits_for_a_start_that_is_under_way(child: MakeChild) -> None:
-    """Ours: a process that nobody knows of would stay for ever."""
+    """Ours: a process that is not known would stay for ever."""
     one = child(ECHO, start=False, kind=SlowToStart)
     assert isinstance(one, SlowToStart)
     starter, stopper = threading.Thread(target=one.start), threading.Thread(target=one.stop)
@@ -461,7 +461,7 @@ def test_what_has_left_the_group_of_a_child_does_not_hold_us_up(child: MakeChild
 
 
 def test_a_writer_that_cannot_be_stopped_does_not_hold_us_up(child: MakeChild) -> None:
-    """Ours: Windows, where a child that does not read holds whoever writes to it."""
+    """Ours: Windows, where a child that does not read holds the thread that writes to it."""
     one = child(DOES_NOT_READ, pipes_block=True)
     assert one.read() == b"up\n"
     with pytest.raises(CutError):
@@ -543,7 +543,7 @@ def test_the_graces_are_the_specifications() -> None:
 
 
 def test_a_start_called_again_says_what_came_of_the_first(child: MakeChild, nothing_left: dict[str, str]) -> None:
-    """Ours: whoever has begun to start it early, and whoever needs it, may both ask."""
+    """Ours: one thread begins to start it early, another needs it, and both may ask."""
     one = child(ECHO)
     pid = one.pid
 

@@ -160,7 +160,7 @@ def test_what_has_come_is_taken_before_the_end_is_made(drained: Make) -> None:
 
 
 def test_a_listener_may_make_the_end(drained: Make) -> None:
-    """Ours: whoever reads in a log that the server is of no use disconnects."""
+    """Ours: a listener that reads in a log that the server is of no use disconnects."""
     raised: list[BaseException] = []
 
     def ends(_: bytes) -> None:

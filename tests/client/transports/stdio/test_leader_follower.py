@@ -92,7 +92,7 @@ def pipe() -> Iterator[Read]:
     os.close(made.source)
 
 
-def test_its_own_thread_reads_when_nobody_else_does(pipe: Read) -> None:
+def test_its_own_thread_reads_when_no_caller_does(pipe: Read) -> None:
     """Ours: what a server says unasked arrives all the same."""
     pipe.say(b"hello")
 
@@ -100,7 +100,7 @@ def test_its_own_thread_reads_when_nobody_else_does(pipe: Read) -> None:
     assert pipe.taken == [(b"hello", "own")]
 
 
-def test_whoever_waits_reads_in_its_own_thread(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caller_that_waits_reads_in_its_own_thread(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: no other thread has to be woken for an answer."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     name = threading.current_thread().name
@@ -150,7 +150,7 @@ def reading(pipe: Read) -> tuple[threading.Thread, threading.Event]:
 
 
 def test_only_one_reads_at_a_time(pipe: Read) -> None:
-    """Ours: the second caller hears that somebody else is reading."""
+    """Ours: the second caller is told that another is reading."""
     first, done = reading(pipe)
 
     assert not pipe.turns.read_here(lambda: False, Deadline(5))
@@ -175,7 +175,7 @@ def test_a_deadline_ends_the_reading(pipe: Read) -> None:
 
 
 @pytest.mark.parametrize("here", [True, False])
-def test_the_end_is_told_once_by_whoever_meets_it(pipe: Read, here: bool) -> None:
+def test_the_end_is_reported_once_by_the_thread_that_meets_it(pipe: Read, here: bool) -> None:
     """Ours: and then both stop reading."""
     if here:
         pipe.reads(pipe.close, Deadline(5))
@@ -207,7 +207,7 @@ def test_a_turn_that_came_together_with_an_interruption_is_given_back(pipe: Read
     """Ours: after a Ctrl-C the next answer has to be read all the same."""
 
     class Watched(Deadline):
-        """A deadline that tells when somebody is about to wait for it."""
+        """A deadline that tells when a thread is about to wait for it."""
 
         def remaining(self) -> float:
             is_waiting.set()
@@ -250,7 +250,7 @@ def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch:
 
 
 def test_many_callers_in_turn_lose_nothing(pipe: Read) -> None:
-    """Ours: whoever reads, every byte is taken once, in order."""
+    """Ours: whichever thread reads, every byte is taken once, in order."""
     words = [str(number).encode() + b"\n" for number in range(500)]
 
     for number, word in enumerate(words):
@@ -336,7 +336,7 @@ def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, is_reading: bool) 
     pipe.reads(lambda: False, Deadline(5))
 
 
-def test_stopping_lets_whoever_reads_finish_first(pipe: Read) -> None:
+def test_stopping_lets_the_thread_that_reads_finish_first(pipe: Read) -> None:
     """Ours: never two at once, also at the end."""
     first, done = reading(pipe)
 
@@ -352,7 +352,7 @@ def test_stopping_lets_whoever_reads_finish_first(pipe: Read) -> None:
 
 
 def test_stopped_before_it_began_it_reads_nothing() -> None:
-    """Ours: whoever stops a child may come before anything has been read from it."""
+    """Ours: a thread may stop a child before anything has been read from it."""
     pipe = Read()
     pipe.say(b"never")
 

@@ -45,7 +45,7 @@ def test_what_finds_room_is_out_at_once() -> None:
 
 
 def test_what_finds_no_room_is_sent_by_another_thread_when_there_is_some() -> None:
-    """Ours: whoever sends is never held up, and what a busy server asked for is not lost."""
+    """Ours: the sender never waits, and what a busy server asked for is not lost."""
     pipe = Pipe(has_room=False)
     outbox = Outbox(pipe.write)
 
@@ -88,8 +88,8 @@ def test_what_is_not_read_in_time_is_dropped_and_the_next_is_tried_again() -> No
 
 
 @pytest.mark.parametrize("gone", [BrokenPipeError(), OSError(9, "closed")])
-def test_a_pipe_that_is_gone_is_nobodys_concern_here(gone: OSError) -> None:
-    """Ours: whoever reads it, or asks something, meets its end."""
+def test_a_closed_pipe_is_not_reported_here(gone: OSError) -> None:
+    """Ours: the thread that reads, or the next request, meets its end."""
     pipe = Pipe(has_room=True)
     pipe.fails = gone
 

@@ -118,7 +118,7 @@ def test_who_leaves_soon_after_the_leader_was_not_left_behind(
 
 
 def test_zombies_of_others_are_gone(nothing_left: dict[str, str]) -> None:
-    """Ours: whoever they were handed to may be slow, or never reap them at all."""
+    """Ours: their new parent may be slow, or never reap them at all."""
     with subprocess.Popen(
         [sys.executable, "-c", NEGLECTS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=nothing_left
     ) as neglects:

@@ -134,7 +134,7 @@ def test_a_last_line_that_was_never_meant_as_an_answer_is_kept_for_the_error(not
 
 
 def test_a_server_that_closes_its_output_is_reported_though_it_runs(start_server: Started) -> None:
-    """Ours: nobody waits for the deadline when nothing can come any more."""
+    """Ours: no caller waits for the deadline when nothing can come any more."""
     client = start_server("closes_stdout")
 
     with pytest.raises(ServerExitedError) as caught:
@@ -150,9 +150,7 @@ def test_a_server_that_closes_its_output_is_reported_though_it_runs(start_server
         ("wrong_id", "4711"), ("garbage_answer", "not valid JSON"), ("answers_array", "an invalid JSON-RPC message"),
     ],
 )  # fmt: skip
-def test_an_answer_that_is_none_is_reported_as_the_servers_mistake(
-    start_server: Started, server: str, words: str
-) -> None:
+def test_an_invalid_response_is_reported_as_the_servers_mistake(start_server: Started, server: str, words: str) -> None:
     """Ours: at once, and what is wrong with it; the next request goes its way."""
     client = start_server(server)
 
@@ -317,7 +315,7 @@ def test_what_a_server_started_is_ended_with_it(start_server: Started) -> None:
 
 
 def test_nothing_of_ours_stays_for_what_a_server_left_behind(start_server: Started) -> None:
-    """Ours: no thread and no descriptor, though somebody holds the pipes of the server open."""
+    """Ours: no thread and no descriptor, though another process holds the pipes of the server open."""
     transport = start_server.transport("leaves_daemon", timeout=20)
     threads = set(threading.enumerate())
     descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
@@ -507,7 +505,7 @@ def test_ctrl_c_at_the_very_start_leaves_nothing_running(start_server: Started) 
 
 
 def test_ctrl_c_in_a_call_cancels_it_and_the_server_can_be_let_go_of(start_server: Started) -> None:
-    """Ours: the server learns that nobody waits any more, and goes on."""
+    """Ours: the server learns that the call was cancelled, and goes on."""
     client = start_server("good_handshake")
     # Not before it waits: a message whose writing is interrupted may be cut, and ends the conversation.
     presser = interrupting(
@@ -578,7 +576,7 @@ def in_thread(outcomes: list[Any], work: Callable[[], Any]) -> threading.Thread:
 
 
 def test_threads_that_open_at_once_share_one_connection(start_server: Started) -> None:
-    """Ours: all methods may be called from several threads, and nobody is left behind."""
+    """Ours: all methods may be called from several threads, and none is left waiting."""
     transport = start_server.transport("good_handshake", timeout=20)
     outcomes: list[Any] = []
     openings = [lambda: transport.open(probe=True, deadline=Deadline(20))] * 4
@@ -594,7 +592,7 @@ def test_threads_that_open_at_once_share_one_connection(start_server: Started) -
 
 
 class Watched(Deadline):
-    """A deadline that tells when somebody waits for it."""
+    """A deadline that tells when a thread waits for it."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -605,7 +603,7 @@ class Watched(Deadline):
         return super().remaining()
 
 
-def test_whoever_waits_for_another_to_open_does_so_until_the_deadline(start_server: Started) -> None:
+def test_a_thread_that_waits_for_another_to_open_does_so_until_the_deadline(start_server: Started) -> None:
     """Ours: every wait has a deadline; the other goes on."""
     transport = start_server.transport("hangs_at_start")
     outcomes: list[Any] = []
@@ -623,7 +621,7 @@ def test_whoever_waits_for_another_to_open_does_so_until_the_deadline(start_serv
 
 
 def test_disconnecting_frees_also_who_waits_for_another_to_open(start_server: Started) -> None:
-    """Ours: whoever has disconnected would not expect to find a server running."""
+    """Ours: a thread that has disconnected would not expect to find a server running."""
     transport = start_server.transport("hangs_at_start")
     outcomes: list[Any] = []
     first = in_thread(outcomes, lambda: transport.open(probe=True, deadline=Deadline(20)))
@@ -665,7 +663,7 @@ def test_disconnecting_between_two_starts_prevents_the_second(start_server: Star
 
 
 def test_who_reads_the_log_may_disconnect(nothing_left: dict[str, str]) -> None:
-    """Ours: some words in it say that the server is of no use. Whoever waits hears that it was us."""
+    """Ours: some words in it say that the server is of no use. The caller is told that it was us."""
     code = "import sys; sys.stderr.write('no use'); sys.stderr.flush(); sys.stdin.read()"
     raised: list[BaseException] = []
 
