@@ -6,12 +6,9 @@ This is guesswork: it goes by names and prefixes, and takes the value of every v
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from gaia_mcp.safetext import MASK
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # All patterns are compiled when they are used: a list of servers, as at a TAB, needs few of them.
 _NAMES_OF_SECRETS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from gaia_mcp.errors import MCPError
 from gaia_mcp.session.stderr_log import StderrLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from gaia_mcp.config.entries import ServerEntry
 
 # By the time this matters, the session has ended the child in its own way; here it only must not stay.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 # A tool's name says most about it, its description much, and its parameters a little.
 _WEIGHTS = (8, 3, 1)

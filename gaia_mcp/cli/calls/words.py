@@ -5,6 +5,7 @@ An error names the word, and the hint is the line to type instead, as far as the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
@@ -13,8 +14,6 @@ from gaia_mcp.toolspec.assignments import ArgumentSyntaxError
 from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gaia_mcp.config.entries import ServerEntry
 
 HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
@@ -20,9 +21,6 @@ from gaia_mcp.toolspec.schema import (
     type_in_words,
     types_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # A longer value is not typed, but comes from a file.
 MAX_VALUE_CHARS = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,8 +18,6 @@ from gaia_mcp.paths import log_folder
 from gaia_mcp.storage.run_logs import RunLogs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from gaia_mcp.deadline import Deadline
 
 # What belongs to only one of the two ways to reach a server.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.manual.markup import Block, Definition, Heading, Paragraph, Place, Span, Verbatim, parsed
@@ -14,10 +15,6 @@ from gaia_mcp.cli.manual.tree import Command, Option, commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.cli.vocabulary import ALIASES
 from gaia_mcp.client.transports.stdio.environment import INHERITED_POSIX, INHERITED_PREFIXES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 PROSE = Path(__file__).parent
 _OPTIONS = re.compile(r"((?<![\w-])--[a-z][a-z-]*)")

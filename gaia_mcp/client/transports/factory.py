@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
     from gaia_mcp.config.entries import ServerEntry

@@ -11,6 +11,7 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.stdio.command_line import command_for_system, command_words, find_program
@@ -25,8 +26,6 @@ from gaia_mcp.client.transports.stdio.process_groups import (
 from gaia_mcp.errors import NotConnectedError, SpawnError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from gaia_mcp.deadline import Deadline
 
 

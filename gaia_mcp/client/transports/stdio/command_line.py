@@ -8,13 +8,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import EntryError, SpawnError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
 _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"

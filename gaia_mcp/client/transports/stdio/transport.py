@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
@@ -13,8 +14,6 @@ from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, ServerExitedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from gaia_mcp.protocol.events import Peer
 
 
