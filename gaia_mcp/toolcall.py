@@ -33,6 +33,7 @@ class ToolCall:
         self.is_cancelled = False
         # Created by the first `wait`: most calls never wait.
         self._cancelled: threading.Event | None = None
+        self._when_cancelled: Callable[[], object] | None = None
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Report progress; `done` only ever grows. Raises `CallCancelledError` if the call is cancelled."""
@@ -59,11 +60,25 @@ class ToolCall:
             cancelled.wait(seconds)
         self.raise_if_cancelled()
 
+    def on_cancel(self, function: Callable[[], object]) -> None:
+        """For the server: call `function` once when the call is cancelled, or now if it is. It must not block."""
+        with _creating:
+            self._when_cancelled = function
+        if self.is_cancelled:
+            self._call_back()
+
     def cancel(self) -> None:
         """For the server: the client has cancelled the call."""
         self.is_cancelled = True
         if self._cancelled is not None:
             self._cancelled.set()
+        self._call_back()
+
+    def _call_back(self) -> None:
+        with _creating:
+            function, self._when_cancelled = self._when_cancelled, None
+        if function is not None:
+            function()
 
 
 _CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default=None)

@@ -62,6 +62,19 @@ def test_a_wait_ends_when_the_call_is_cancelled() -> None:
     thread.join()
 
 
+def test_what_waits_elsewhere_is_called_back_once_when_the_call_is_cancelled() -> None:
+    """Ours: a server stops what the call waits for; also if the cancellation came first."""
+    called: list[str] = []
+    call = ToolCall()
+
+    call.on_cancel(lambda: called.append("then"))
+    call.cancel()
+    call.cancel()
+    call.on_cancel(lambda: called.append("at once"))
+
+    assert called == ["then", "at once"]
+
+
 def test_a_call_belongs_to_the_thread_that_entered_it() -> None:
     """Ours: two calls at once do not meet."""
     call = ToolCall()

@@ -6,15 +6,23 @@ here runs the agent's own code and may raise whatever that raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.definitions import listed_resource, prompt_definitions, resource_definitions, tool_definition
+from gaia_mcp.server.definitions import (
+    described_agent,
+    listed_resource,
+    prompt_definitions,
+    resource_definitions,
+    tool_definition,
+)
+from gaia_mcp.server.event_loop import EventLoop
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, method_not_found
 from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
+from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
 from gaia_mcp.toolspec.validation import Checker, SchemaError
 
 Wire = dict[str, Any]
@@ -54,7 +62,7 @@ class AgentProvider:
             raise method_not_found(method)
         enter_call(call)
         try:
-            return answer(self._served, params)
+            return answer(self._served, params, call)
         finally:
             enter_call(None)
 
@@ -69,13 +77,19 @@ class AgentProvider:
         """
         served = _ServedAgent(agent, self._report)
         served.describe({})
-        self._served = served
+        earlier, self._served = self._served, served
         self._listeners.announce(*LISTS)
+        earlier.loop.retire()
+
+    def close(self) -> None:
+        """Cancel the tools that run on the agent's event loop, and end that."""
+        self._served.loop.close()
 
 
 class _Tool(NamedTuple):
     definition: Wire
     checker: Checker
+    output: Checker | None
 
 
 class _ServedAgent:
@@ -85,14 +99,14 @@ class _ServedAgent:
         self._agent = agent
         self._report = report
         self._tools: dict[str, _Tool] = {}
+        self.loop = EventLoop()
         self.problems: list[str] = []
         self._read_tools()
 
     def describe(self, features: Wire) -> Description:
         info = self._optional("get_mcp_server_info")
-        info = info if isinstance(info, dict) else {}
-        name = str(info.get("name") or f"GAIA {type(self._agent).__name__}")
-        shown: Wire = {"name": name, "version": str(info.get("version") or "2.0.0")}
+        info = described_agent(type(self._agent), info if isinstance(info, dict) else {})
+        shown: Wire = {"name": info["name"], "version": info["version"]}
         shown.update({key: info[key] for key in ("title", "description", "websiteUrl", "icons") if info.get(key)})
         capabilities: Wire = {"tools": features, "logging": {}}
         if self._optional("get_mcp_prompts"):
@@ -103,12 +117,12 @@ class _ServedAgent:
 
     # Tools.
 
-    def list_tools(self, params: Wire) -> Wire:
+    def list_tools(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)
         self._read_tools()
         return {"tools": [tool.definition for tool in self._tools.values()]}
 
-    def call_tool(self, params: Wire) -> Wire:
+    def call_tool(self, params: Wire, call: ToolCall) -> Wire:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str):
             raise RequestError("tools/call needs params.name, a string")
@@ -123,9 +137,12 @@ class _ServedAgent:
         if (invalid := self._invalid_arguments(name, tool, arguments)) is not None:
             return invalid
         try:
-            return call_result(self._agent.execute_mcp_tool(name, arguments))
+            value = self._awaited(self._agent.execute_mcp_tool(name, arguments), call)
+            return call_result(name, value, tool.output)
         except CallCancelledError:
             raise
+        except InvalidArgumentsError as error:
+            return _refusal(name, tool, arguments, error.problems)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
             import traceback
 
@@ -144,7 +161,11 @@ class _ServedAgent:
                 self._note(f"tool {name!r} is left out: its definition is not JSON: {problem}")
             else:
                 definition = tool_definition(defined)
-                tools[name] = _Tool(definition, Checker(definition["inputSchema"]))
+                output = definition.get("outputSchema")
+                checker = Checker(definition["inputSchema"])
+                tools[name] = _Tool(definition, checker, Checker(output) if output is not None else None)
+        for problem in self._optional("get_mcp_tool_problems") or []:
+            self._note(problem)
         # Replaced at once: calls in other threads look tools up meanwhile.
         self._tools = tools
 
@@ -160,19 +181,15 @@ class _ServedAgent:
         except SchemaError as unusable:
             self._note(f"the schema of {name!r} cannot be used: {unusable}")
             return None
-        if not errors:
-            return None
-        from gaia_mcp.toolspec.invalid_arguments import report
-
-        return failure(report(name, [f"- {error}" for error in errors], tool.definition["inputSchema"], arguments))
+        return _refusal(name, tool, arguments, map(str, errors)) if errors else None
 
     # Prompts and resources.
 
-    def list_prompts(self, params: Wire) -> Wire:
+    def list_prompts(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)
         return {"prompts": prompt_definitions(self._optional("get_mcp_prompts"))}
 
-    def get_prompt(self, params: Wire) -> Wire:
+    def get_prompt(self, params: Wire, call: ToolCall) -> Wire:
         name, arguments = params.get("name"), params.get("arguments") or {}
         prompts = prompt_definitions(self._optional("get_mcp_prompts"))
         prompt = next((prompt for prompt in prompts if prompt["name"] == name), None)
@@ -189,18 +206,18 @@ class _ServedAgent:
             # GAIA's own agents describe prompts without a method to get one: the description is the prompt.
             given = "".join(f"\n{key}: {value}" for key, value in arguments.items())
             return prompt_result((description or str(name)) + given, description)
-        return prompt_result(get(name, arguments), description)
+        return prompt_result(self._awaited(get(name, arguments), call), description)
 
-    def list_resources(self, params: Wire) -> Wire:
+    def list_resources(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)
         defined = resource_definitions(self._optional("get_mcp_resources"))
         return {"resources": [listed_resource(resource) for resource in defined]}
 
-    def list_templates(self, params: Wire) -> Wire:
+    def list_templates(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)
         return {"resourceTemplates": []}
 
-    def read_resource(self, params: Wire) -> Wire:
+    def read_resource(self, params: Wire, call: ToolCall) -> Wire:
         uri = params.get("uri")
         if not isinstance(uri, str):
             raise RequestError("resources/read needs params.uri, a string", data={"uri": uri})
@@ -213,12 +230,16 @@ class _ServedAgent:
                 raise RequestError("Resource not found", RESOURCE_NOT_FOUND, {"uri": uri})
             return _defined_contents(resource, uri, mime_type)
         try:
-            value = read(uri)
+            value = self._awaited(read(uri), call)
         except (ValueError, KeyError, FileNotFoundError) as error:
             if resource is not None:
                 raise  # The resource exists: this is a bug, worth a traceback.
             raise RequestError(f"Resource not found: {error}", RESOURCE_NOT_FOUND, {"uri": uri}) from error
         return resource_result(value, uri, mime_type)
+
+    def _awaited(self, value: Any, call: ToolCall) -> Any:
+        """`value`, or what comes of it if it is to be awaited."""
+        return self.loop.run(value, call) if hasattr(value, "__await__") else value
 
     def _optional(self, name: str) -> Any:
         method = getattr(self._agent, name, None)
@@ -226,7 +247,7 @@ class _ServedAgent:
 
 
 # What an agent answers; a method that is not here is refused, whatever capability it belongs to.
-_ANSWERS: dict[str, Callable[[_ServedAgent, Wire], Wire]] = {
+_ANSWERS: dict[str, Callable[[_ServedAgent, Wire, ToolCall], Wire]] = {
     "tools/list": _ServedAgent.list_tools,
     "tools/call": _ServedAgent.call_tool,
     "prompts/list": _ServedAgent.list_prompts,
@@ -235,6 +256,11 @@ _ANSWERS: dict[str, Callable[[_ServedAgent, Wire], Wire]] = {
     "resources/templates/list": _ServedAgent.list_templates,
     "resources/read": _ServedAgent.read_resource,
 }
+
+
+def _refusal(name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
+    """The result for arguments that the tool does not take."""
+    return failure(report(name, [f"- {problem}" for problem in problems], tool.definition["inputSchema"], arguments))
 
 
 def _refuse_cursor(params: Wire) -> None:

@@ -5,9 +5,32 @@ GAIA's agents leave out members that MCP requires. Pure: nothing here calls the 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 Wire = dict[str, Any]
+
+
+def described_agent(kind: type, info: Wire) -> Wire:
+    """What an agent of this class says about itself, with a name and a version.
+
+    By default they are those of its class. What `get_mcp_server_info` returns in GAIA unless it is overridden ("GAIA"
+    and the class, 2.0.0) is the name of GAIA's own agents alone.
+    """
+    gaia = {"name": f"GAIA {kind.__name__}", "version": "2.0.0"}
+    default = {"name": kind.__name__, "version": _version_of(kind)}
+    if any(base.__module__.partition(".")[0] == "gaia" for base in kind.__mro__):
+        default = gaia
+    elif gaia.items() <= info.items():
+        info = {**info, **default}
+    given = {key: value for key, value in info.items() if value}
+    return {**default, **given, **{key: str(given[key]) for key in default if key in given}}
+
+
+def _version_of(kind: type) -> str:
+    """The version that a class or its module states, else one that is empty."""
+    stated = (getattr(kind, "version", None), getattr(sys.modules.get(kind.__module__), "__version__", None))
+    return next((version for version in stated if isinstance(version, str)), "")
 
 
 def tool_definition(definition: Wire) -> Wire:

@@ -54,6 +54,9 @@ class Provider(Protocol):
     def on_change(self, listener: Listener) -> Callable[[], None]:
         """Call `listener`, from any thread, after every change. Returns a function that ends this."""
 
+    def close(self) -> None:
+        """Release what it holds. Nothing is asked of it afterwards."""
+
 
 class Listeners:
     """The listeners of one provider. Safe to use from several threads."""

@@ -4,34 +4,93 @@ from __future__ import annotations
 
 import base64
 import json
-from types import CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.jsonvalues import NotJSONError, as_json_value
+from gaia_mcp.toolspec.validation import SchemaError
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolspec.validation import Checker
 
 Wire = dict[str, Any]
 
 _DUMP = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
 
 
-def call_result(value: Any) -> Wire:
-    """The result of `tools/call` for whatever a tool returned.
+def call_result(tool: str, value: Any, output: Checker | None = None) -> Wire:
+    """The result of `tools/call` for whatever the tool of this name returned. `output` is its output schema.
 
-    A dict with a list of content blocks is a result already. A string becomes text, None becomes no content, and any
-    other JSON value becomes text and structured content.
+    A dict with a list of content blocks is a result already. None becomes no content, a string text, images, sounds,
+    files and bytes the content of their kind, and any other value the JSON that stands for it, as text and as
+    structured content. With an output schema, structured content is what fits it: the value, or an object with the
+    value as its member `result`. What has no JSON or does not fit is a failure of the tool.
     """
     if isinstance(value, dict) and _is_content(value.get("content")):
         return {"isError": False, **value}
-    if value is None:
-        return {"content": [], "isError": False}
-    if isinstance(value, str):
-        return {"content": [_text(value)], "isError": False}
+    if output is None:
+        if value is None:
+            return {"content": [], "isError": False}
+        if isinstance(value, str):
+            return {"content": [_text(str(value))], "isError": False}
+    try:
+        return _content_result(value) or _json_result(value, output)
+    except (NotJSONError, ValueError) as problem:
+        return failure(f"tool {tool!r} returned a value that {_wrong(problem)}")
+    except RecursionError:
+        return failure(f"tool {tool!r} returned a value that is not JSON: it contains itself, or is nested too deeply")
+    except OSError as problem:
+        return failure(f"tool {tool!r} returned a file that cannot be read: {problem}")
+
+
+class _MismatchError(ValueError):
+    """A value that does not fit the output schema of its tool."""
+
+
+def _content_result(value: Any) -> Wire | None:
+    if isinstance(value, (dict, int, float)):
+        return None
+    from gaia_mcp.content import content_blocks
+
+    blocks = content_blocks(value)
+    return {"content": blocks, "isError": False} if blocks is not None else None
+
+
+def _json_result(value: Any, output: Checker | None) -> Wire:
+    is_error = _reports_failure(value)
     try:
         text = _DUMP(value)
-    except (TypeError, ValueError, RecursionError) as problem:
-        if isinstance(value, CoroutineType):
-            value.close()
-            return failure("execute_mcp_tool() is async, but has to return the result itself")
-        return failure(f"the tool returned a value that is not JSON: {problem}")
-    return {"content": [_text(text)], "structuredContent": value, "isError": _reports_failure(value)}
+    except TypeError:
+        value = as_json_value(value)
+        text = _DUMP(value)
+    if isinstance(value, str):
+        text = str(value)
+    result: Wire = {"content": [_text(text)] if value is not None else [], "isError": is_error}
+    if output is not None and not is_error:
+        result["structuredContent"] = _fitting(as_json_value(value), output)
+    elif not isinstance(value, str):
+        result["structuredContent"] = value
+    return result
+
+
+def _fitting(value: Any, output: Checker) -> Any:
+    """The value as the output schema has it. Raises `_MismatchError`."""
+    try:
+        errors = output.validation_errors(value)
+        if not errors:
+            return value
+        wrapped = {"result": value}
+        errors_of_wrapped = output.validation_errors(wrapped)
+    except SchemaError:
+        return value  # `serve` has reported it.
+    if not errors_of_wrapped:
+        return wrapped
+    raise _MismatchError(str((errors if isinstance(value, dict) else errors_of_wrapped)[0]))
+
+
+def _wrong(problem: Exception) -> str:
+    if isinstance(problem, _MismatchError):
+        return f"does not fit its output schema: {problem}"
+    return f"is not JSON: {problem}"
 
 
 def json_problem(value: Any) -> str | None:

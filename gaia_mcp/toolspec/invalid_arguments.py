@@ -17,6 +17,17 @@ EXPECTED_SCHEMA = "Expected tool schema:"
 YOUR_ARGUMENTS = "Your arguments:"
 
 
+class InvalidArgumentsError(ValueError):
+    """Arguments that fit the schema of a tool, and are not what it takes all the same: no date, for instance.
+
+    `problems` are in words, each with its place.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
 def report(tool: str, details: Sequence[str], schema: Any, arguments: Any) -> str:
     """All of it, in several lines. What is not JSON is shown as text."""
     lines = [f"MCP tool {tool!r} input validation failed.", "", "Error details:", *details]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -8,6 +10,8 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
+from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+from tests.waiting import wait_until
 
 
 class Plain:
@@ -63,10 +67,10 @@ def _refusal(agent: Any, method: str, params: dict[str, Any]) -> RequestError:
 
 
 def test_an_agent_with_only_the_two_methods_is_described() -> None:
-    """Ours, duck typing: GAIA's default name and version."""
+    """Ours, duck typing: by the name of its class."""
     described = AgentProvider(Plain()).describe()
 
-    assert described.info == {"name": "GAIA Plain", "version": "2.0.0"}
+    assert described.info == {"name": "Plain", "version": ""}
     assert described.capabilities == {"tools": {}, "logging": {}}
     assert described.instructions == ""
 
@@ -89,7 +93,18 @@ def test_an_agent_with_an_invalid_description_gets_the_defaults(info: Any) -> No
     agent = Full()
     agent.info = info
 
-    assert AgentProvider(agent).describe().info == {"name": "GAIA Full", "version": "2.0.0"}
+    assert AgentProvider(agent).describe().info == {"name": "Full", "version": ""}
+
+
+def test_problems_that_an_agent_knows_of_its_tools_are_reported() -> None:
+    """Ours: hints that are no schema, of marked methods."""
+    said: list[str] = []
+    agent = Plain({"name": "t"})
+    agent.get_mcp_tool_problems = lambda: ["Plain.t(x): what is wrong"]  # type: ignore[attr-defined]
+
+    provider = AgentProvider(agent, report=said.append)
+
+    assert provider.problems == said == ["Plain.t(x): what is wrong"]
 
 
 def test_prompts_and_resources_are_offered_by_those_who_have_some() -> None:
@@ -379,6 +394,81 @@ def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
     assert result["isError"] is True
     assert "broken" in result["content"][0]["text"]
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_arguments_that_a_tool_does_not_take_are_reported_as_invalid() -> None:
+    """Ours: they fit the schema, and are still no date, for instance; reported as what does not fit."""
+
+    def run(arguments: dict[str, Any]) -> None:
+        raise InvalidArgumentsError(["when: 'x' is not a date"])
+
+    result = answer(
+        AgentProvider(Plain({"name": "t"}, run=run)), "tools/call", {"name": "t", "arguments": {"when": "x"}}
+    )
+
+    assert result["isError"] is True
+    text = result["content"][0]["text"]
+    assert "input validation failed" in text
+    assert "- when: 'x' is not a date" in text
+
+
+def test_a_result_is_checked_against_the_output_schema() -> None:
+    """Spec: structured content conforms to it."""
+    schema = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
+    tool = {"name": "t", "outputSchema": schema}
+
+    results = [
+        answer(AgentProvider(Plain(tool, run=lambda _, value=value: value)), "tools/call", {"name": "t"})
+        for value in (5, "five")
+    ]
+
+    assert results[0]["structuredContent"] == {"result": 5}
+    assert "does not fit its output schema" in results[1]["content"][0]["text"]
+
+
+class Asynchronous(Full):
+    """An agent whose methods are all coroutines."""
+
+    async def execute_mcp_tool(self, name: str, arguments: dict[str, Any]) -> Any:  # type: ignore[override]
+        await asyncio.sleep(0)
+        current_call().progress(1)
+        return arguments
+
+    async def get_mcp_prompt(self, name: str, arguments: dict[str, str]) -> str:
+        return f"about {name}"
+
+    async def read_mcp_resource(self, uri: str) -> str:
+        return f"at {uri}"
+
+
+def test_an_agent_may_be_asynchronous() -> None:
+    """Ours: tools, prompts and resources; within a tool, the call is the current one."""
+    agent = Asynchronous({"name": "t"})
+    agent.prompts = [{"name": "p"}]
+    provider = AgentProvider(agent)
+    reported: list[float] = []
+    call = ToolCall(lambda done, total, text: reported.append(done))
+
+    result = provider.answer("tools/call", {"name": "t", "arguments": {"a": 1}}, call)
+    prompt = answer(provider, "prompts/get", {"name": "p"})
+    resource = answer(provider, "resources/read", {"uri": "x://a"})
+    provider.close()
+
+    assert result["structuredContent"] == {"a": 1}
+    assert reported == [1]
+    assert prompt["messages"][0]["content"]["text"] == "about p"
+    assert resource["contents"] == [{"uri": "x://a", "text": "at x://a"}]
+    wait_until(lambda: all(thread.name != "event loop" for thread in threading.enumerate()))
+
+
+def test_the_event_loop_of_an_agent_ends_when_another_takes_its_place() -> None:
+    """Ours: `--reload` must not gather threads."""
+    provider = AgentProvider(Asynchronous({"name": "t"}))
+    answer(provider, "tools/call", {"name": "t"})
+
+    provider.replace_agent(Plain({"name": "t"}))
+
+    wait_until(lambda: all(thread.name != "event loop" for thread in threading.enumerate()))
 
 
 def test_a_tool_that_notices_its_cancellation_has_not_failed() -> None:

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
-from gaia_mcp.server.definitions import listed_resource, prompt_definitions, resource_definitions, tool_definition
+from gaia_mcp.server.definitions import (
+    described_agent,
+    listed_resource,
+    prompt_definitions,
+    resource_definitions,
+    tool_definition,
+)
 
 
 def test_a_tool_gets_a_description_and_the_schema_of_an_object() -> None:
@@ -57,3 +64,44 @@ def test_a_resource_is_listed_with_a_name_and_without_its_contents() -> None:
     assert resource["text"] == "hi"
     assert listed_resource(resource) == {"name": "x://a", "uri": "x://a", "mimeType": "a/b"}
     assert listed_resource({"uri": "x://a", "name": "n"})["name"] == "n"
+
+
+class Bare:
+    pass
+
+
+class Versioned:
+    version = "1.2"
+
+
+class OfGaia:
+    __module__ = "gaia.agents.docker.agent"
+
+
+class Derived(OfGaia):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "info", "described"),
+    [
+        (Bare, {}, {"name": "Bare", "version": ""}),
+        (Versioned, {}, {"name": "Versioned", "version": "1.2"}),
+        (Bare, {"name": "GAIA Bare", "version": "2.0.0", "title": "t"}, {"name": "Bare", "version": "", "title": "t"}),
+        (Bare, {"name": "GAIA Bare", "version": "3"}, {"name": "GAIA Bare", "version": "3"}),
+        (Versioned, {"name": "n", "version": 4}, {"name": "n", "version": "4"}),
+        (Versioned, {"name": "", "version": None}, {"name": "Versioned", "version": "1.2"}),
+        (Derived, {}, {"name": "GAIA Derived", "version": "2.0.0"}),
+        (Derived, {"name": "GAIA Derived", "version": "2.0.0"}, {"name": "GAIA Derived", "version": "2.0.0"}),
+    ],
+)
+def test_an_agent_is_called_by_its_class(kind: type, info: dict[str, Any], described: dict[str, Any]) -> None:
+    """Ours: GAIA's default is the name of its own agents; what an author chose always stays."""
+    assert described_agent(kind, info) == described
+
+
+def test_the_version_of_an_agent_may_be_that_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: `__version__` is where Python modules have it."""
+    monkeypatch.setattr(sys.modules[__name__], "__version__", "7", raising=False)
+
+    assert described_agent(Bare, {})["version"] == "7"

@@ -73,3 +73,8 @@ class LoadingProvider:
     def on_change(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` when the provider has loaded, and after each of its changes."""
         return self._listeners.add(listener)
+
+    def close(self) -> None:
+        """Close the provider, if it has loaded."""
+        if self._provider is not None:
+            self._provider.close()

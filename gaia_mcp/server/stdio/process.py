@@ -48,6 +48,7 @@ class StdioServer:
     def _close(self) -> None:
         self._session.wait()
         self._session.finish(FINISH_SECONDS)
+        self._provider.close()
         # A provider that cannot be loaded is given the time to report why.
         if not self._provider.has_loaded_within(FINISH_SECONDS):
             # The client has gone, and an import cannot be cancelled.

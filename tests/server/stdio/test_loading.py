@@ -45,7 +45,7 @@ def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
 
     assert loading.has_loaded_within(0)
     assert loading.is_settled
-    assert loading.describe().info["name"] == "GAIA Agent"
+    assert loading.describe().info["name"] == "Agent"
     assert set(loading.describe().capabilities) == {"tools", "logging"}
     assert _list(loading, ToolCall()) == ["greet"]
 
@@ -138,3 +138,20 @@ def test_loading_is_announced_as_a_new_description_and_later_changes_as_they_are
     provider.replace_agent(Agent())
 
     assert announced == [(), ("tools", "prompts", "resources")]
+
+
+def test_closing_closes_the_provider_if_there_is_one() -> None:
+    """Ours: the process may end while its agent is still being imported."""
+
+    class Closing(AgentProvider):
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+
+    loading, provider = LoadingProvider("early"), Closing(Agent())
+    loading.close()
+    loading.load(provider)
+    loading.close()
+
+    assert provider.closed == 1

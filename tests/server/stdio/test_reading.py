@@ -410,7 +410,7 @@ def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, 
 
     assert _text(talk.answer(1)) == "quick"
     late = talk.result({**DISCOVER, "id": "again"})
-    assert late["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "GAIA Agent"
+    assert late["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "Agent"
     assert set(late["capabilities"]) == set(early["capabilities"])
     assert talk.result(stateless(3, "prompts/list"))["prompts"] == []
 
