@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.client.transports.base import MCPTransport
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
+    from gaia_mcp.content import Audio, File, Image
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
     from gaia_mcp.manager.client_manager import MCPClientManager
@@ -31,8 +32,11 @@ __all__ = [
     "Agent",
     "AgentConsole",
     "ApiAgent",
+    "Audio",
     "Deadline",
+    "File",
     "Host",
+    "Image",
     "MCPAgent",
     "MCPClient",
     "MCPClientManager",
@@ -52,8 +56,11 @@ _HOMES = {
     "Agent": "gaia_mcp.agents.base.agent",
     "AgentConsole": "gaia_mcp.agents.base.console",
     "ApiAgent": "gaia_mcp.agents.base.api_agent",
+    "Audio": "gaia_mcp.content",
     "Deadline": "gaia_mcp.deadline",
+    "File": "gaia_mcp.content",
     "Host": "gaia_mcp.client.host",
+    "Image": "gaia_mcp.content",
     "MCPAgent": "gaia_mcp.agents.base.mcp_agent",
     "MCPClient": "gaia_mcp.client.mcp_client",
     "MCPClientManager": "gaia_mcp.manager.client_manager",

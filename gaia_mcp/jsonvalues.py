@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from enum import Enum
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 

@@ -7,11 +7,11 @@ the loop delays other `async def` tools of the same agent, and nothing else.
 from __future__ import annotations
 
 import threading
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable
 
     from gaia_mcp.toolcall import ToolCall
 

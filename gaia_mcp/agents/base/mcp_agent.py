@@ -1,40 +1,78 @@
 """`MCPAgent`: the base class of agents that can be served as an MCP server.
 
-Any class with the first two methods can be served as well; this one adds defaults for the others, and an error when one
-of the two is missing.
+Its tools are the methods that are marked with `@tool`, or what two methods of GAIA's documents describe and run. Any
+other class with these two can be served as well; this one adds defaults, and an error when there is neither.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.agents.base.agent import Agent
+from gaia_mcp.agents.base.tools import marks_of
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+
+    def _required(method: Method) -> Method:
+        """To a type checker they are ordinary methods: it does not see that `@tool` makes them complete."""
+        return method
+else:
+    _required = abstractmethod
 
 
 class MCPAgent(Agent, ABC):
     """An agent whose tools, prompts and resources can be served: GAIA's documents, MCPAgent.
+
+    A subclass marks methods with `@tool`, or defines `get_mcp_tool_definitions` and `execute_mcp_tool`, which then
+    decide; they may call those of this class for the marked methods. A marked method, and `execute_mcp_tool`, may be
+    `async def`: the server runs them on an event loop in a thread of its own.
 
     Two more methods are used if an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
     messages or a complete `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a
     complete `resources/read` result.
     """
 
-    @abstractmethod
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not marks_of(cls):
+            return
+        for method in (get_mcp_tool_definitions, execute_mcp_tool):
+            if getattr(getattr(cls, method.__name__), "__isabstractmethod__", False):
+                setattr(cls, method.__name__, method)
+
+    @_required
     def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
         """The tools: each a dict with `name`, `description` and `inputSchema` (JSON Schema of an object).
 
-        Other members of MCP's `Tool` (`title`, `outputSchema`, `annotations`, `icons`) are passed on.
+        Other members of MCP's `Tool` (`title`, `outputSchema`, `annotations`, `icons`) are passed on. Here, the tools
+        of the marked methods, without those that `get_mcp_tool_problems` is about.
         """
+        return get_mcp_tool_definitions(self)
 
-    @abstractmethod
+    @_required
     def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-        """Run a tool and return a JSON value; a dict with a list of MCP content blocks under `content` is the complete
-        result.
+        """Run a tool and return its value, which the server turns into a result; a dict with a list of MCP content
+        blocks under `content` is the complete result.
 
         The arguments fit the tool's schema. A failure is an exception, or a dict with `error`, `"success": False` or
         `"status": "error"`. Raises `ValueError` for an unknown tool. Called from several threads at once.
+
+        Here, the marked method is called with the arguments in the types of its hints; what it returns is returned
+        unchanged, for an `async def` the coroutine.
         """
+        return execute_mcp_tool(self, tool_name, arguments)
+
+    def get_mcp_tool_problems(self) -> list[str]:
+        """What is wrong with the type hints of marked methods: each with class, method and parameter. A tool with an
+        invalid hint is missing from the definitions.
+        """
+        from gaia_mcp.agents.base.method_tools import tools_of
+
+        return list(tools_of(type(self)).problems)
 
     def get_mcp_prompts(self) -> list[dict[str, Any]]:
         """The prompts: each a dict with `name`, `description` and `arguments`. None by default."""
@@ -47,3 +85,22 @@ class MCPAgent(Agent, ABC):
     def get_mcp_server_info(self) -> dict[str, Any]:
         """Name and version of the server; `description`, `title` and `instructions` may be added."""
         return {"name": f"GAIA {type(self).__name__}", "version": "2.0.0"}
+
+
+def get_mcp_tool_definitions(agent: MCPAgent) -> list[dict[str, Any]]:
+    """The definitions of the marked methods, as copies."""
+    from copy import deepcopy
+
+    from gaia_mcp.agents.base.method_tools import tools_of
+
+    return [deepcopy(tool.definition) for tool in tools_of(type(agent)).tools.values()]
+
+
+def execute_mcp_tool(agent: MCPAgent, tool_name: str, arguments: dict[str, Any]) -> Any:
+    """Call a marked method."""
+    from gaia_mcp.agents.base.method_tools import tools_of
+
+    tool = tools_of(type(agent)).tools.get(tool_name)
+    if tool is None:
+        raise ValueError(f"Unknown tool: {tool_name}")
+    return tool.call(agent, arguments)

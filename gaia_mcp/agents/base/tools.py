@@ -1,15 +1,17 @@
-"""The registry of the tools that an agent's model may call, and the decorator that fills it.
+"""The decorator `tool`: for methods of an agent that MCP clients may call, and functions that its model may call.
 
-One registry for the process, as in GAIA: every agent in it sees every tool.
+The functions are kept in one registry for the process, as in GAIA: every agent in it sees every tool. A method is only
+marked; `method_tools` reads the marks.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
@@ -30,24 +32,86 @@ _TYPE_NAMES: dict[Any, str] = {
 }
 
 
+class Mark(NamedTuple):
+    """What `@tool` says about a method: an empty `name` is the method's own, an empty `description` its docstring's.
+    `annotations` are the hints of MCP's `ToolAnnotations`.
+    """
+
+    name: str
+    title: str
+    description: str
+    annotations: dict[str, bool]
+
+
+# The attribute of a function that holds its mark.
+_MARK = "__mcp_tool__"
+# MCP's advice for the names of tools.
+_NAME = r"[A-Za-z0-9_.-]{1,128}"
+
+
 @overload
 def tool(function: Function) -> Function: ...
 
 
 @overload
-def tool(*, atomic: bool = False, **options: Any) -> Callable[[Function], Function]: ...
+def tool(
+    *,
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    read_only: bool | None = None,
+    destructive: bool | None = None,
+    idempotent: bool | None = None,
+    open_world: bool | None = None,
+    atomic: bool = False,
+    **options: Any,
+) -> Callable[[Function], Function]: ...
 
 
-def tool(function: Any = None, *, atomic: bool = False, **options: Any) -> Any:  # noqa: ARG001 (as in GAIA)
-    """Register a function as a tool, as `@tool` or `@tool(atomic=True)`; the function itself is unchanged.
+def tool(
+    function: Any = None,
+    *,
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    read_only: bool | None = None,
+    destructive: bool | None = None,
+    idempotent: bool | None = None,
+    open_world: bool | None = None,
+    atomic: bool = False,
+    **options: Any,  # noqa: ARG001 (as in GAIA)
+) -> Any:
+    """Make a tool of a method or a function, as `@tool` or `@tool(…)`; it is returned unchanged.
 
-    The tool has its name, docstring and parameters, as in GAIA. Options that only GAIA knows are accepted and have no
-    effect.
+    A method of an `MCPAgent` becomes a tool for MCP clients. Its schemas are those of its type hints. Its name and
+    description are by default the method's name and what its docstring says, without the sections about parameters,
+    each of which describes its parameter. `read_only`, `destructive`, `idempotent` and `open_world` are the hints of
+    the specification.
+
+    Any other function is registered for the models of agents, with its name, docstring and parameters, as in GAIA. The
+    options then have no effect, but for `atomic`; options that only GAIA knows are accepted everywhere.
+
+    Raises `TypeError` for what is not a function, and `ValueError` for a name that MCP does not allow.
     """
 
     def register(function: Function) -> Function:
-        _TOOL_REGISTRY[function.__name__] = {
-            "name": function.__name__,
+        inner = getattr(function, "__func__", function)  # of a static method or a class method
+        if not inspect.isroutine(inner):
+            raise TypeError(
+                f"@tool is for methods and functions, not for {inner!r}; write @tool(name=…) to name a tool"
+            )
+        if _is_in_class(inner):
+            hints = {
+                "readOnlyHint": read_only,
+                "destructiveHint": destructive,
+                "idempotentHint": idempotent,
+                "openWorldHint": open_world,
+            }
+            given = {key: hint for key, hint in hints.items() if hint is not None}
+            setattr(inner, _MARK, Mark(_checked(name), title, description, given))
+            return function
+        _TOOL_REGISTRY[inner.__name__] = {
+            "name": inner.__name__,
             "description": inspect.getdoc(function) or "",
             "parameters": _parameters(function),
             "function": function,
@@ -56,6 +120,39 @@ def tool(function: Any = None, *, atomic: bool = False, **options: Any) -> Any: 
         return function
 
     return register if function is None else register(function)
+
+
+def mark_of(function: Any) -> Mark | None:
+    """What `@tool` says about a member of a class, None for one that is not marked."""
+    mark = getattr(getattr(function, "__func__", function), _MARK, None)
+    return mark if isinstance(mark, Mark) else None
+
+
+def marks_of(kind: type) -> dict[str, Mark]:
+    """The marks of a class and its bases by the names of the methods, those of the bases first.
+
+    A method that overrides a marked one has its mark; anything else that does so, such as None, removes it.
+    """
+    found: dict[str, Mark] = {}
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items():
+            if (mark := mark_of(value)) is not None:
+                found[name] = mark
+            elif name in found and not callable(getattr(value, "__func__", value)):
+                del found[name]
+    return found
+
+
+def _is_in_class(function: Any) -> bool:
+    """Whether a function stands in the body of a class: then its qualified name begins with the class's."""
+    outer = function.__qualname__.rpartition(".")[0]
+    return bool(outer) and not outer.endswith("<locals>")
+
+
+def _checked(name: str) -> str:
+    if name and re.fullmatch(_NAME, name) is None:
+        raise ValueError(f"a tool cannot be named {name!r}: up to 128 letters, digits, '_', '-' and '.' are allowed")
+    return name
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:

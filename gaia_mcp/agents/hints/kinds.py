@@ -1,0 +1,246 @@
+"""Kinds of values: what JSON itself has, lists, maps, choices and unions.
+
+A kind writes the schema of its values, and converts a JSON value into one. Converting validates as far as the types go;
+limits such as `minimum` are for who validates against the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.jsontext import is_same
+from gaia_mcp.jsonvalues import as_json_value, at
+
+if TYPE_CHECKING:
+    from gaia_mcp.agents.hints.definitions import Definitions
+
+Wire = dict[str, Any]
+
+TYPE_NAMES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+class ConversionError(ValueError):
+    """A JSON value that its hint does not allow. `where` is its place (`a.b[0]`)."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+        self.problem = problem
+
+
+class Kind:
+    """Any JSON value, unchanged."""
+
+    def schema(self, definitions: Definitions) -> Wire:  # noqa: ARG002 (others need them)
+        """Its JSON Schema, new each time."""
+        return {}
+
+    def convert(self, value: Any, where: str) -> Any:  # noqa: ARG002
+        """The value that the JSON value at the place `where` stands for. Raises `ConversionError`."""
+        return value
+
+    def distance(self, value: Any) -> int:  # noqa: ARG002
+        """How much is lost when `value` is converted: of the parts of a union the nearest one is chosen."""
+        return 0
+
+
+class Scalar(Kind):
+    """A string, an integer, a number, a boolean or null: `of` is the Python type."""
+
+    def __init__(self, of: type) -> None:
+        self.of = of
+
+    def schema(self, definitions: Definitions) -> Wire:  # noqa: ARG002
+        return {"type": TYPE_NAMES[self.of]}
+
+    def convert(self, value: Any, where: str) -> Any:
+        if type(value) is self.of:
+            return value
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # JSON has one type for both: 2.0 is an integer, and 2 a number.
+        if is_number and (self.of is float or (self.of is int and float(value).is_integer())):
+            return self.of(value)
+        raise ConversionError(where, f"{shown(value)} is not of type {TYPE_NAMES[self.of]!r}")
+
+    def distance(self, value: Any) -> int:
+        return int(self.of is float and isinstance(value, int))
+
+
+class Choice(Kind):
+    """One of some values, of an enumeration or a `Literal`. `name` is that of the enumeration."""
+
+    def __init__(self, values: Sequence[Any], name: str = "", description: str = "") -> None:
+        self._choices = [(as_json_value(value), value) for value in values]
+        self._name = name
+        self._description = description
+
+    def schema(self, definitions: Definitions) -> Wire:
+        if self._name:
+            return definitions.reference(self, self._name, self._written)
+        return self._written()
+
+    def convert(self, value: Any, where: str) -> Any:
+        for plain, choice in self._choices:
+            if is_same(plain, value):
+                return choice
+        raise ConversionError(where, f"{shown(value)} is not one of {[plain for plain, _ in self._choices]}")
+
+    def _written(self) -> Wire:
+        plain = [plain for plain, _ in self._choices]
+        types = {TYPE_NAMES.get(type(value)) for value in plain}
+        written: Wire = {"enum": plain}
+        if len(types) == 1 and None not in types:
+            written["type"] = types.pop()
+        if self._description:
+            written["description"] = self._description
+        return written
+
+
+class Items(Kind):
+    """A list of any length; `make` turns it into a list, set, frozenset or tuple."""
+
+    def __init__(self, item: Kind, make: Callable[[Any], Any]) -> None:
+        self._item = item
+        self._make = make
+
+    def schema(self, definitions: Definitions) -> Wire:
+        written: Wire = {"type": "array", "items": self._item.schema(definitions)}
+        if self._make in (set, frozenset):
+            written["uniqueItems"] = True
+        return written
+
+    def convert(self, value: Any, where: str) -> Any:
+        items = [self._item.convert(item, at(where, number)) for number, item in enumerate(a_list(value, where))]
+        try:
+            return self._make(items)
+        except TypeError as cause:  # An item that cannot be in a set.
+            raise ConversionError(where, str(cause)) from cause
+
+    def distance(self, value: Any) -> int:
+        return sum(map(self._item.distance, value)) if isinstance(value, list) else 0
+
+
+class Row(Kind):
+    """A list with an item of its own kind at each place: a tuple, or a named tuple with `names` of which the last
+    `optional` have defaults. `make` is called with the items.
+    """
+
+    def __init__(
+        self, items: Sequence[Kind], make: Callable[..., Any], names: Sequence[str] = (), optional: int = 0
+    ) -> None:
+        self._items = items
+        self._make = make
+        self._names = names
+        self._least = len(items) - optional
+
+    def schema(self, definitions: Definitions) -> Wire:
+        rows = [item.schema(definitions) for item in self._items]
+        for name, row in zip(self._names, rows, strict=False):
+            row["title"] = name
+        size = {"minItems": self._least, "maxItems": len(rows)}
+        return {"type": "array", **({"prefixItems": rows} if rows else {}), **size}
+
+    def convert(self, value: Any, where: str) -> Any:
+        items = a_list(value, where)
+        if not self._least <= len(items) <= len(self._items):
+            raise ConversionError(where, f"{shown(value)} does not have {len(self._items)} items")
+        pairs = zip(self._items, items, strict=False)
+        return self._make(*(kind.convert(item, at(where, number)) for number, (kind, item) in enumerate(pairs)))
+
+
+class Map(Kind):
+    """An object whose members are all of one kind, as are their names."""
+
+    def __init__(self, key: Kind, value: Kind) -> None:
+        self._key = key
+        self._value = value
+
+    def schema(self, definitions: Definitions) -> Wire:
+        written: Wire = {"type": "object", "additionalProperties": self._value.schema(definitions) or True}
+        key = self._key.schema(definitions)
+        if key not in ({}, {"type": "string"}) and ("$ref" in key or key.get("type") == "string"):
+            written["propertyNames"] = key
+        return written
+
+    def convert(self, value: Any, where: str) -> Any:
+        return {
+            self._key_of(key, where): self._value.convert(item, at(where, key))
+            for key, item in an_object(value, where).items()
+        }
+
+    def _key_of(self, key: str, where: str) -> Any:
+        if isinstance(self._key, Scalar) and self._key.of in (int, float):
+            try:
+                return self._key.of(key)
+            except ValueError as cause:
+                raise ConversionError(where, f"the key {key!r} is not a number") from cause
+        return self._key.convert(key, at(where, key))
+
+
+class Union(Kind):
+    """One of several kinds: the nearest that the value can be converted to, of equally near ones the first."""
+
+    def __init__(self, members: Sequence[Kind]) -> None:
+        self._members = members
+
+    def schema(self, definitions: Definitions) -> Wire:
+        return {"anyOf": [member.schema(definitions) for member in self._members]}
+
+    def convert(self, value: Any, where: str) -> Any:
+        problems = []
+        for member in sorted(self._members, key=lambda member: member.distance(value)):
+            try:
+                return member.convert(value, where)
+            except ConversionError as problem:
+                problems.append(problem)
+        # The one that got farthest knows best what is wrong.
+        raise max(problems, key=lambda problem: len(problem.where))
+
+    def distance(self, value: Any) -> int:
+        return min(member.distance(value) for member in self._members)
+
+
+# What the keywords `min…` and `max…` count, in values that are not strings.
+_UNITS: dict[Any, str] = {"array": "Items", "object": "Properties"}
+
+
+class Described(Kind):
+    """Another kind whose schema has more members: a description, limits, a default. The limits `min_length` and
+    `max_length` are written as its type demands.
+    """
+
+    def __init__(self, kind: Kind, more: Wire) -> None:
+        self._kind = kind
+        self._more = more
+
+    def schema(self, definitions: Definitions) -> Wire:
+        schema = self._kind.schema(definitions)
+        unit = _UNITS.get(schema.get("type"), "Length")
+        return {**schema, **{key.replace("_length", unit): value for key, value in self._more.items()}}
+
+    def convert(self, value: Any, where: str) -> Any:
+        return self._kind.convert(value, where)
+
+    def distance(self, value: Any) -> int:
+        return self._kind.distance(value)
+
+
+def a_list(value: Any, where: str) -> list[Any]:
+    """`value`. Raises `ConversionError` if it is not a list."""
+    if not isinstance(value, list):
+        raise ConversionError(where, f"{shown(value)} is not of type 'array'")
+    return value
+
+
+def an_object(value: Any, where: str) -> dict[str, Any]:
+    """`value`. Raises `ConversionError` if it is not an object."""
+    if not isinstance(value, dict):
+        raise ConversionError(where, f"{shown(value)} is not of type 'object'")
+    return value
+
+
+def shown(value: Any) -> str:
+    """`value` as it stands in a message, shortened."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,0 +1,94 @@
+"""Converting JSON values: what is taken, and what is reported with which place."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import typing
+from typing import Any, Literal
+
+import pytest
+
+from gaia_mcp.agents.hints.kinds import ConversionError
+from tests.agents.hints.hinted import Circle, Colour, Pair, Point, Square, converted
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "found"),
+    [
+        (int, 2.0, 2),
+        (float, 2, 2.0),
+        (int | float, 2, 2),
+        (float | int, 2, 2),
+        (float | int, 2.5, 2.5),
+        (list[float] | list[int], [2], [2]),
+        (str | datetime.date, "2026-01-02", "2026-01-02"),
+        (datetime.date | str, "2026-01-02", datetime.date(2026, 1, 2)),
+        (datetime.date | str, "soon", "soon"),
+        (bool | int, 1, 1),
+        (Colour | None, None, None),
+        (Literal["a", 1], 1, 1),
+        (dict[int, datetime.date], {"1": "2026-01-02"}, {1: datetime.date(2026, 1, 2)}),
+        (dict[float, int], {"1.5": 2}, {1.5: 2}),
+        (dict[Colour, int], {"red": 2}, {Colour.RED: 2}),
+        (Any, {"a": [1]}, {"a": [1]}),
+        (frozenset[int], [1, 1], frozenset({1})),
+    ],
+)
+def test_a_value_is_converted_to_the_nearest(hint: Any, value: Any, found: Any) -> None:
+    """Ours: as exactly as the hint allows, else by the order of a union."""
+    assert converted(hint, value) == found
+    assert type(converted(hint, value)) is type(found)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "problem"),
+    [
+        (int, True, "value: True is not of type 'integer'"),
+        (int, 2.5, "value: 2.5 is not of type 'integer'"),
+        (int, float("inf"), "value: inf is not of type 'integer'"),
+        (float, "2", "value: '2' is not of type 'number'"),
+        (bool, 1, "value: 1 is not of type 'boolean'"),
+        (None, 0, "value: 0 is not of type 'null'"),
+        (str, None, "value: None is not of type 'string'"),
+        (list[int], "x", "value: 'x' is not of type 'array'"),
+        (list[int], [1, "x"], "value[1]: 'x' is not of type 'integer'"),
+        (set[Any], [[1]], "value: unhashable type: 'list'"),
+        (tuple[int, int], [1], "value: [1] does not have 2 items"),
+        (Pair, [], "value: [] does not have 2 items"),
+        (dict[str, int], [], "value: [] is not of type 'object'"),
+        (dict[str, int], {"a": {}}, "value.a: {} is not of type 'integer'"),
+        (dict[int, int], {"a": 1}, "value: the key 'a' is not a number"),
+        (dict[Colour, int], {"a": 1}, "value.a: 'a' is not one of ['red', 'blue']"),
+        (Colour, "green", "value: 'green' is not one of ['red', 'blue']"),
+        (Point, {"y": 1}, "value: 'x' is missing"),
+        (list[Point], [{"x": "a"}], "value[0].x: 'a' is not of type 'integer'"),
+        (Point | None, {"x": "a"}, "value.x: 'a' is not of type 'integer'"),
+        (Circle | Square, {"kind": "square", "side": "a"}, "value.side: 'a' is not of type 'number'"),
+        (str, [" " * 100], f"value: {repr([' ' * 100])[:79]}… is not of type 'string'"),
+    ],
+)
+def test_what_cannot_be_converted_is_reported_with_its_place(hint: Any, value: Any, problem: str) -> None:
+    """Ours: in the words of the validator where it would say the same."""
+    with pytest.raises(ConversionError) as caught:
+        converted(hint, value)
+    assert str(caught.value) == problem
+
+
+def test_of_equally_near_parts_of_a_union_the_first_that_fits_is_taken() -> None:
+    """Ours: a member that no part but one knows decides; else the order does."""
+
+    @dataclasses.dataclass
+    class Short:
+        a: int
+
+    @dataclasses.dataclass
+    class Long:
+        a: int
+        b: int = 0
+
+    for union in (Short | Long, Long | Short):
+        assert converted(union, {"a": 1, "b": 2}) == Long(1, 2)
+    assert converted(Short | Long, {"a": 1}) == Short(1)
+    assert converted(Long | Short, {"a": 1}) == Long(1)
+    assert converted(typing.Optional[Short | Long], {"a": 1, "b": 2}) == Long(1, 2)  # noqa: UP045

@@ -1,0 +1,497 @@
+"""Type hints and their schemas, with those that the official SDK makes as an independent witness."""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import decimal
+import enum
+import pathlib
+import re
+import socket
+import typing
+import uuid
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Literal, NewType, Optional, TypedDict, TypeVar
+
+import annotated_types
+import pytest
+import typing_extensions
+from mcp.server.mcpserver import MCPServer
+from pydantic import AfterValidator, BaseModel, Field
+
+from gaia_mcp.agents.hints.reading import ABSENT, REQUIRED, HintError, Reader, member
+from tests.agents.hints.hinted import (
+    Circle,
+    Colour,
+    Level,
+    Mixed,
+    Movie,
+    Node,
+    Page,
+    Pair,
+    Partial,
+    Point,
+    Positive,
+    Square,
+    converted,
+    schema_of,
+)
+
+Wire = dict[str, Any]
+
+UserId = NewType("UserId", int)
+Bound = TypeVar("Bound", bound=str)
+Either = TypeVar("Either", int, str)
+Free = TypeVar("Free")
+
+
+class Address(BaseModel):
+    """Where somebody lives."""
+
+    street: str = Field(description="With the number.")
+    zip: str | None = None
+
+
+class Person(BaseModel):
+    name: str = Field(min_length=1)
+    addresses: list[Address] = []
+    friends: list[Person] = []
+
+
+class Film(typing_extensions.TypedDict):
+    title: str
+    year: typing_extensions.NotRequired[int]
+
+
+POINT = {
+    "type": "object",
+    "description": "A place.",
+    "properties": {
+        "x": {"type": "integer", "description": "To the right."},
+        "y": {"type": "integer", "description": "Downwards.", "default": 0},
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "Words."},
+    },
+    "required": ["x"],
+}
+NODE = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+    "required": ["name"],
+}
+# Hint, its schema here, and whether the official SDK's means the same.
+HINTS: list[tuple[Any, Wire, bool]] = [
+    (str, {"type": "string"}, True),
+    (int, {"type": "integer"}, True),
+    (float, {"type": "number"}, True),
+    (bool, {"type": "boolean"}, True),
+    (None, {"type": "null"}, True),
+    (Any, {}, True),
+    (object, {}, True),
+    (list, {"type": "array", "items": {}}, True),
+    (list[int], {"type": "array", "items": {"type": "integer"}}, True),
+    (collections.abc.Sequence[str], {"type": "array", "items": {"type": "string"}}, True),
+    (typing.List[str], {"type": "array", "items": {"type": "string"}}, True),  # noqa: UP006
+    (set[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, True),
+    (frozenset[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, True),
+    (tuple, {"type": "array", "items": {}}, True),
+    (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, True),
+    (
+        tuple[int, str],
+        {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2},
+        True,
+    ),
+    (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}, False),  # pydantic leaves minItems out
+    (dict, {"type": "object", "additionalProperties": True}, True),
+    (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, True),
+    (dict[int, str], {"type": "object", "additionalProperties": {"type": "string"}}, True),
+    (collections.abc.Mapping[str, Any], {"type": "object", "additionalProperties": True}, True),
+    (
+        dict[Literal["a", "b"], int],
+        {
+            "type": "object",
+            "additionalProperties": {"type": "integer"},
+            "propertyNames": {"enum": ["a", "b"], "type": "string"},
+        },
+        True,
+    ),
+    (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),
+    (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}, True),  # noqa: UP045
+    (int | str, {"anyOf": [{"type": "integer"}, {"type": "string"}]}, True),
+    (Literal["a", "b"], {"enum": ["a", "b"], "type": "string"}, True),
+    (Literal["a"], {"enum": ["a"], "type": "string"}, True),
+    (Literal["a", 1], {"enum": ["a", 1]}, True),
+    (Literal["a", None], {"enum": ["a", None]}, True),
+    (Colour, {"enum": ["red", "blue"], "type": "string", "description": "What it looks like."}, True),
+    (Level, {"enum": [1, 2], "type": "integer"}, True),
+    (Mixed, {"enum": ["a", 1]}, True),
+    (datetime.datetime, {"type": "string", "format": "date-time"}, True),
+    (datetime.date, {"type": "string", "format": "date"}, True),
+    (datetime.time, {"type": "string", "format": "time"}, True),
+    (datetime.timedelta, {"type": "string", "format": "duration"}, True),
+    (uuid.UUID, {"type": "string", "format": "uuid"}, True),
+    (pathlib.Path, {"type": "string", "format": "path"}, True),
+    (
+        decimal.Decimal,
+        {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[+-]?(\d+\.?\d*|\.\d+)$"}]},
+        True,
+    ),
+    (bytes, {"type": "string", "contentEncoding": "base64"}, False),  # pydantic takes the UTF-8 of the text
+    (Point, POINT, True),
+    (Node, {**NODE, "$defs": {"Node": NODE}}, True),
+    (
+        Page[int],
+        {
+            "type": "object",
+            "properties": {
+                "items": {"type": "array", "items": {"type": "integer"}},
+                "next": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            },
+            "required": ["items"],
+        },
+        True,
+    ),
+    (
+        Partial,
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "born": {"type": "string", "format": "date"}},
+            "required": ["name"],
+        },
+        False,  # pydantic reads typing.TypedDict only from Python 3.12 on
+    ),
+    (
+        Movie,
+        {
+            "type": "object",
+            "description": "A film.",
+            "properties": {"title": {"type": "string"}, "year": {"type": "integer"}},
+            "required": ["title"],
+        },
+        False,
+    ),
+    (
+        Film,
+        {
+            "type": "object",
+            "properties": {"title": {"type": "string"}, "year": {"type": "integer"}},
+            "required": ["title"],
+        },
+        True,
+    ),
+    (
+        Pair,
+        {
+            "type": "array",
+            "prefixItems": [
+                {"type": "integer", "title": "left"},
+                {"enum": ["red", "blue"], "type": "string", "description": "What it looks like.", "title": "right",
+                 "default": "red"},
+            ],
+            "minItems": 1,
+            "maxItems": 2,
+        },
+        True,
+    ),
+    (Annotated[int, "How many."],
+         {"type": "integer", "description": "How many."}, False),  # a bare text says nothing there
+    (Annotated[int, {"minimum": 1}], {"type": "integer", "minimum": 1}, False),  # nor does a dict
+    (Annotated[int, Field(ge=1, lt=9, description="n")],
+         {"type": "integer", "minimum": 1, "exclusiveMaximum": 9, "description": "n"}, True),
+    (Annotated[str, Field(pattern="^a", min_length=1)], {"type": "string", "pattern": "^a", "minLength": 1}, True),
+    (Annotated[list[int], Field(max_length=3, examples=[[1]])],
+         {"type": "array", "items": {"type": "integer"}, "maxItems": 3, "examples": [[1]]}, True),
+    (Annotated[float, annotated_types.Interval(gt=0, le=1)],
+         {"type": "number", "exclusiveMinimum": 0, "maximum": 1}, True),
+    (Annotated[dict[str, int], annotated_types.Len(1, 2)],
+         {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 1, "maxProperties": 2}, True),
+    (Annotated[int, annotated_types.MultipleOf(5)], {"type": "integer", "multipleOf": 5}, True),
+    (UserId, {"type": "integer"}, True),
+    (Bound, {"type": "string"}, True),
+    (Either, {"anyOf": [{"type": "integer"}, {"type": "string"}]}, True),
+    (Free, {}, True),
+    (Circle | Square, {"anyOf": [schema_of(Circle), schema_of(Square)]}, True),
+    (
+        Address,
+        {
+            "type": "object",
+            "title": "Address",
+            "description": "Where somebody lives.",
+            "properties": {
+                "street": {"type": "string", "description": "With the number.", "title": "Street"},
+                "zip": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None, "title": "Zip"},
+            },
+            "required": ["street"],
+        },
+        True,
+    ),
+    (Annotated[int, AfterValidator(lambda value: value)], {"type": "integer"}, True),
+]  # fmt: skip
+
+
+def label(hint: Any) -> str:
+    """The same in every process."""
+    return re.sub(r" at 0x\w+", "", str(hint))
+
+
+def same_meaning(schema: Wire) -> Any:
+    """A schema without titles and patterns, references followed, one choice as several, in one order."""
+    return _reduced(schema, schema, ())
+
+
+def _reduced(part: Any, root: Wire, within: tuple[str, ...]) -> Any:
+    if isinstance(part, list):
+        return [_reduced(item, root, within) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if (reference := part.get("$ref")) is not None:
+        name = reference.rpartition("/")[2]
+        if name in within:
+            return {"again": name}
+        beside = {key: value for key, value in part.items() if key != "$ref"}
+        return _reduced({**root["$defs"][name], **beside}, root, (*within, name))
+    found = {
+        key: {name: _reduced(inner, root, within) for name, inner in value.items()}
+        if key == "properties"
+        else _reduced(value, root, within)
+        for key, value in part.items()
+        if key not in ("title", "$defs", "pattern") or (key == "pattern" and "minLength" in part)
+    }
+    if "const" in found:
+        found["enum"] = [found.pop("const")]
+    if "enum" in found:
+        found.pop("type", None)
+    if found.get("items") == {}:
+        del found["items"]
+    return found
+
+
+def schema_of_sdk(hint: Any) -> Wire:
+    """What the official SDK makes of a parameter with this hint."""
+    server: Any = MCPServer("witness")
+
+    def tool(value):  # type: ignore[no-untyped-def]
+        return None
+
+    tool.__annotations__ = {"value": hint}
+    schema = server._tool_manager.add_tool(tool).parameters
+    return {**schema["properties"]["value"], "$defs": schema.get("$defs", {})}
+
+
+@pytest.mark.parametrize(("hint", "schema", "_"), HINTS, ids=[label(row[0]) for row in HINTS])
+def test_a_hint_has_a_schema(hint: Any, schema: Wire, _: bool) -> None:
+    """Ours."""
+    assert schema_of(hint) == schema
+
+
+@pytest.mark.parametrize("hint", [row[0] for row in HINTS if row[2]], ids=label)
+def test_the_schema_means_what_the_official_sdk_makes_of_the_hint(hint: Any) -> None:
+    """An independent witness: tools move here unchanged."""
+    ours, theirs = same_meaning(schema_of(hint)), same_meaning(schema_of_sdk(hint))
+    if hint is Node:
+        # Where a type that contains itself is written out is left to the writer.
+        assert ours["properties"]["name"] == theirs["properties"]["name"]
+        assert ours["required"] == theirs["required"]
+    elif hint is Point:
+        # Only we read what a docstring says of members.
+        assert _without(ours, "description") == _without(theirs, "description")
+    else:
+        assert ours == theirs
+
+
+def _without(part: Any, keyword: str) -> Any:
+    if isinstance(part, dict):
+        return {key: _without(value, keyword) for key, value in part.items() if key != keyword}
+    return part
+
+
+class Weird(enum.Enum):
+    SOCKET = object()
+
+
+@dataclass
+class Holder:
+    inner: socket.socket
+
+
+@dataclass
+class Unresolved:
+    inner: "Nowhere"  # type: ignore[name-defined]  # noqa: F821, UP037
+
+
+class Arbitrary(BaseModel):
+    model_config = {"arbitrary_types_allowed": True}
+    socket: list[Any]
+
+
+@pytest.mark.parametrize(
+    ("hint", "problem"),
+    [
+        (socket.socket, "socket is not a type that has a JSON Schema"),
+        (type[int], "type[int] is not a type that has a JSON Schema"),
+        (collections.abc.Callable[[], int], "collections.abc.Callable[[], int] is not a type that has a JSON Schema"),
+        (list[socket.socket], "socket is not a type that has a JSON Schema"),
+        (Holder, "Holder.inner: socket is not a type that has a JSON Schema"),
+        (dict[str, list[Holder]], "Holder.inner: socket is not a type that has a JSON Schema"),
+        (Unresolved, "Unresolved: name 'Nowhere' is not defined"),
+        (Weird, "Weird has a value that is not JSON: it is of type object"),
+        (3, "3 is not a type that has a JSON Schema"),
+    ],
+)
+def test_a_hint_that_cannot_be_a_schema_is_named(hint: Any, problem: str) -> None:
+    """Ours: the author has to find it."""
+    with pytest.raises(HintError) as caught:
+        Reader().read(hint)
+    assert str(caught.value) == problem
+
+
+def test_a_type_of_pydantic_that_cannot_be_a_schema_is_named() -> None:
+    """Ours: pydantic has many exceptions; each becomes one that names the hint."""
+
+    class Strange:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+            raise RuntimeError("no schema today")
+
+    with pytest.raises(HintError, match="Strange: no schema today"):
+        Reader().read(Strange)
+
+
+def test_a_type_that_is_used_twice_is_defined_once() -> None:
+    """Ours: definitions of tools cost a model's context."""
+    schema = schema_of(tuple[Colour, Colour, Point])
+
+    assert schema["prefixItems"][:2] == [{"$ref": "#/$defs/Colour"}] * 2
+    assert schema["prefixItems"][2] == POINT
+    assert list(schema["$defs"]) == ["Colour"]
+
+
+def test_two_types_of_one_name_are_two_definitions() -> None:
+    """Ours, also between a dataclass and a model of pydantic."""
+
+    @dataclass
+    class Address:
+        planet: str
+
+    schema = schema_of(tuple[Address, Address, Person, globals()["Address"]])
+
+    first, _, person, last = schema["prefixItems"]
+    assert schema["$defs"][first["$ref"].rpartition("/")[2]]["properties"] == {"planet": {"type": "string"}}
+    street = {"type": "string", "description": "With the number.", "title": "Street"}
+    assert last["properties"]["street"] == street
+    known = schema["$defs"][person["$ref"].rpartition("/")[2]]["properties"]["addresses"]["items"]
+    assert known["properties"]["street"] == street
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "found"),
+    [
+        (Page[datetime.date], {"items": ["2026-01-02"]}, Page([datetime.date(2026, 1, 2)])),
+        (Node, {"name": "a", "children": [{"name": "b"}]}, Node("a", [Node("b")])),
+        (Movie, {"title": "t", "other": 1}, {"title": "t"}),
+        (Partial, {"name": "n", "born": "2026-01-02"}, {"name": "n", "born": datetime.date(2026, 1, 2)}),
+        (Pair, [1], Pair(1)),
+        (Pair, [1, "blue"], Pair(1, Colour.BLUE)),
+        (tuple[int, Colour], [1, "red"], (1, Colour.RED)),
+        (tuple[int, ...], [1, 2], (1, 2)),
+        (set[Level], [1, 2], {Level.LOW, Level.HIGH}),
+        (Circle | Square, {"kind": "square", "side": 2}, Square("square", 2.0)),
+        (Person, {"name": "n", "addresses": [{"street": "s"}]}, Person(name="n", addresses=[Address(street="s")])),
+        (UserId, 5, 5),
+        (Final[int], 5, 5),
+        (Annotated[Point | None, "p"], None, None),
+    ],
+)
+def test_a_json_value_is_converted(hint: Any, value: Any, found: Any) -> None:
+    """Ours: a tool gets what its hints say."""
+    assert converted(hint, value) == found
+    assert type(converted(hint, value)) is type(found)
+
+
+def test_the_default_none_allows_null() -> None:
+    """Ours: `limit: int = None` is often written, and models often send null."""
+    of_int = member(Reader().read(int), None, {"description": "d"})
+    of_optional = member(Reader().read(int | None), None, {})
+
+    assert schema_of_kind(of_int.kind) == {
+        "anyOf": [{"type": "integer"}, {"type": "null"}], "description": "d", "default": None
+    }  # fmt: skip
+    assert schema_of_kind(of_optional.kind) == {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}
+    assert not of_int.is_required
+
+
+def test_a_default_is_shown_as_json_where_that_is_possible() -> None:
+    """Ours: what cannot be shown is used all the same."""
+    when = Reader().read(datetime.date)
+
+    assert schema_of_kind(member(when, datetime.date(2026, 1, 2), {}).kind)["default"] == "2026-01-02"
+    for default in (object(), ABSENT):
+        optional = member(when, default, {})
+        assert "default" not in schema_of_kind(optional.kind)
+        assert not optional.is_required
+    assert member(when, REQUIRED, {}).is_required
+
+
+def schema_of_kind(kind: Any) -> Wire:
+    from gaia_mcp.agents.hints.definitions import Definitions
+
+    definitions = Definitions()
+    return definitions.complete(kind.schema(definitions))
+
+
+def test_the_schema_of_a_result_is_what_pydantic_writes() -> None:
+    """Ours: a model may be written in another form than it is read."""
+
+    class Renamed(BaseModel):
+        value: int = Field(validation_alias="in", serialization_alias="out")
+
+    assert list(schema_of(Renamed)["properties"]) == ["in"]
+    assert list(schema_of(Renamed, for_output=True)["properties"]) == ["out"]
+
+
+class Cyclic(TypedDict):
+    me: "Cyclic"  # noqa: UP037
+
+
+def test_a_typed_dictionary_may_contain_itself() -> None:
+    """Ours."""
+    assert schema_of(Cyclic)["$defs"]["Cyclic"]["properties"] == {"me": {"$ref": "#/$defs/Cyclic"}}
+
+
+def test_an_alias_is_what_it_stands_for() -> None:
+    """Python 3.12: `type Name = …`; typing_extensions has it for 3.11."""
+    names = typing_extensions.TypeAliasType("Names", list[str])
+    of_many = typing_extensions.TypeAliasType("Many", list[Free], type_params=(Free,))
+    endless = typing_extensions.TypeAliasType("Endless", "list[Endless]")  # noqa: F821
+
+    assert schema_of(names) == {"type": "array", "items": {"type": "string"}}
+    assert schema_of(of_many[int]) == {"type": "array", "items": {"type": "integer"}}
+    with pytest.raises(HintError):
+        Reader().read(endless)
+
+
+def test_a_dataclass_may_refuse_its_values() -> None:
+    """Ours: with the place."""
+    with pytest.raises(ValueError, match=r"value\[1\]: -1 is not positive"):
+        converted(list[Positive], [{"number": 1}, {"number": -1}])
+
+
+def test_a_field_that_is_made_by_the_class_itself_is_no_member() -> None:
+    """Ours: it cannot be given."""
+
+    @dataclass
+    class Hashed:
+        text: str
+        hash: int = field(init=False, default=0)
+
+    assert list(schema_of(Hashed)["properties"]) == ["text"]
+
+
+def test_a_docstring_that_python_made_is_not_shown() -> None:
+    """Ours: `Holder(inner: …)` is not what the author wrote."""
+
+    @dataclass
+    class Plain:
+        a: int = field(default=1)
+
+    assert "description" not in schema_of(Plain)

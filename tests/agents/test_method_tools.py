@@ -1,0 +1,397 @@
+"""Marked methods as tools: their definitions, calls, and problems."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import socket
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from gaia_mcp import Audio, File, Image, MCPAgent, tool
+from gaia_mcp.agents.base import _TOOL_REGISTRY
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+
+
+@dataclass
+class Note:
+    text: str
+    due: date | None = None
+
+
+class Notes(MCPAgent):
+    """Keeps notes."""
+
+    class Filter(dict[str, Any]):
+        """Nested, and found by its name alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.kept: list[Note] = []
+
+    @tool
+    def add(self, note: Note, tags: list[str] = [], *, pinned: bool = False) -> int:  # noqa: B006
+        """Add a note.
+
+        Args:
+            note: What to keep.
+            tags: Words to find it by.
+        """
+        self.kept.append(note)
+        return len(self.kept)
+
+    @tool(name="find.all", title="Find notes", read_only=True, open_world=False)
+    def find(self, words: Annotated[str, "What to look for."], /, limit: int = 10) -> list[Note]:
+        """Find notes."""
+        return [note for note in self.kept if words in note.text][:limit]
+
+    @tool(description="How late it is.", idempotent=True, destructive=False)
+    async def clock(self) -> str:
+        """Not this."""
+        await asyncio.sleep(0)
+        return "late"
+
+    @tool
+    @staticmethod
+    def double(number: float) -> float:
+        """Twice as much."""
+        return 2 * number
+
+    @staticmethod
+    @tool
+    def half(number: float) -> float:
+        """Half as much."""
+        return number / 2
+
+    @tool
+    @classmethod
+    def kind(cls) -> str:
+        """What this is."""
+        return cls.__name__
+
+    @tool
+    def label(self, **labels: int) -> dict[str, int]:
+        """Whatever is given."""
+        return labels
+
+    @tool
+    def free(self, value, other=None):  # type: ignore[no-untyped-def]
+        """Anything."""
+        return value
+
+    def hidden(self) -> None:
+        """Not marked, so not a tool."""
+
+
+def definition(kind: type[MCPAgent], name: str) -> dict[str, Any]:
+    """One of the definitions of a class's tools."""
+    return next(one for one in kind().get_mcp_tool_definitions() if one["name"] == name)
+
+
+def test_marked_methods_are_the_tools_in_their_order() -> None:
+    """Ours: nothing else has to be written."""
+    names = [one["name"] for one in Notes().get_mcp_tool_definitions()]
+
+    assert names == ["add", "find.all", "clock", "double", "half", "kind", "label", "free"]
+    assert Notes().get_mcp_tool_problems() == []
+
+
+def test_a_definition_comes_from_hints_and_docstring() -> None:
+    """Ours."""
+    assert definition(Notes, "add") == {
+        "name": "add",
+        "description": "Add a note.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "note": {
+                    "type": "object",
+                    "description": "What to keep.",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "due": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}], "default": None},
+                    },
+                    "required": ["text"],
+                },
+                "tags": {
+                    "type": "array", "items": {"type": "string"}, "description": "Words to find it by.", "default": []
+                },
+                "pinned": {"type": "boolean", "default": False},
+            },
+            "required": ["note"],
+            "additionalProperties": False,
+        },
+        "outputSchema": {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]},
+    }  # fmt: skip
+
+
+def test_the_decorator_names_and_marks_the_tool() -> None:
+    """Spec, ToolAnnotations: only what was said is sent."""
+    found, clock = definition(Notes, "find.all"), definition(Notes, "clock")
+
+    assert (found["title"], found["annotations"]) == ("Find notes", {"readOnlyHint": True, "openWorldHint": False})
+    assert found["inputSchema"]["properties"]["words"]["description"] == "What to look for."
+    assert (clock["description"], clock["annotations"]) == (
+        "How late it is.", {"destructiveHint": False, "idempotentHint": True}
+    )  # fmt: skip
+
+
+def test_other_arguments_are_refused_unless_the_method_takes_them() -> None:
+    """Ours: a model's slip is reported, not ignored."""
+    assert definition(Notes, "kind")["inputSchema"] == {
+        "type": "object", "properties": {}, "additionalProperties": False
+    }  # fmt: skip
+    assert definition(Notes, "label")["inputSchema"]["additionalProperties"] == {"type": "integer"}
+    assert definition(Notes, "free")["inputSchema"]["properties"] == {"value": {}, "other": {"default": None}}
+
+
+def test_a_method_is_called_with_converted_arguments() -> None:
+    """Ours: what the hints say is what the method gets."""
+    agent = Notes()
+
+    assert agent.execute_mcp_tool("add", {"note": {"text": "buy milk", "due": "2026-01-02"}}) == 1
+    assert agent.kept == [Note("buy milk", date(2026, 1, 2))]
+    assert agent.execute_mcp_tool("find.all", {"words": "milk", "limit": 1}) == agent.kept
+    assert agent.execute_mcp_tool("double", {"number": 2}) == 4.0
+    assert agent.execute_mcp_tool("half", {"number": 2}) == 1.0
+    assert agent.execute_mcp_tool("kind", {}) == "Notes"
+    assert agent.execute_mcp_tool("label", {"a": 1}) == {"a": 1}
+    assert agent.execute_mcp_tool("free", {"value": [1]}) == [1]
+    assert asyncio.run(agent.execute_mcp_tool("clock", {})) == "late"
+    assert agent.double(1) == 2
+
+
+def test_a_marked_method_is_not_registered_for_models() -> None:
+    """Ours: a model of this process could not call it without its object."""
+    assert not {"add", "find", "half"} & set(_TOOL_REGISTRY)
+
+
+def test_all_invalid_arguments_are_reported_with_their_places() -> None:
+    """Ours."""
+    with pytest.raises(InvalidArgumentsError) as caught:
+        Notes().execute_mcp_tool("add", {"tags": ["a", 1], "pinned": "yes", "colour": "red"})
+
+    assert caught.value.problems == (
+        "tags[1]: 1 is not of type 'string'",
+        "pinned: 'yes' is not of type 'boolean'",
+        "there is no 'colour'",
+        "'note' is missing",
+    )
+    with pytest.raises(ValueError, match="a: 'x' is not"):
+        Notes().execute_mcp_tool("label", {"a": "x"})
+    with pytest.raises(ValueError, match="Unknown tool: nothing"):
+        Notes().execute_mcp_tool("nothing", {})
+
+
+def test_an_argument_that_fits_the_schema_and_is_no_date_is_an_invalid_argument() -> None:
+    """Ours: a tool error in the words of every invalid argument, through the server."""
+    arguments = {"note": {"text": "x", "due": "tomorrow"}}
+
+    result = AgentProvider(Notes()).answer("tools/call", {"name": "add", "arguments": arguments}, ToolCall())
+
+    assert result["isError"] is True
+    assert "- note.due: 'tomorrow' is not a date" in result["content"][0]["text"]
+    assert "Your arguments:" in result["content"][0]["text"]
+
+
+class Derived(Notes):
+    def double(self, number: int) -> int:  # type: ignore[override]
+        """Overridden."""
+        return number * 20
+
+    @tool
+    def own(self) -> None:
+        """Its own."""
+
+    clock = None  # type: ignore[assignment]
+
+
+def test_a_subclass_has_the_tools_of_its_bases() -> None:
+    """Ours: an overriding method has the mark of the one that it overrides; None removes it."""
+    names = [one["name"] for one in Derived().get_mcp_tool_definitions()]
+
+    assert names == ["add", "find.all", "double", "half", "kind", "label", "free", "own"]
+    assert definition(Derived, "double")["description"] == "Overridden."
+    assert definition(Derived, "double")["inputSchema"]["properties"] == {"number": {"type": "integer"}}
+    assert Derived().execute_mcp_tool("double", {"number": 2}) == 40
+    assert "outputSchema" not in definition(Derived, "own")
+    assert len(Notes().get_mcp_tool_definitions()) == 8
+
+
+class Written(Notes):
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        return [{"name": "extra"}, *super().get_mcp_tool_definitions()]
+
+    def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+        if tool_name == "extra":
+            return "more"
+        return super().execute_mcp_tool(tool_name, arguments)
+
+
+def test_the_two_methods_win_where_they_are_written() -> None:
+    """GAIA's documents: they describe and run the tools; here they may use the marked methods."""
+    agent = Written()
+
+    assert [one["name"] for one in agent.get_mcp_tool_definitions()][:2] == ["extra", "add"]
+    assert agent.execute_mcp_tool("extra", {}) == "more"
+    assert agent.execute_mcp_tool("kind", {}) == "Written"
+
+
+def test_definitions_are_copies() -> None:
+    """Ours: who changes one does not change the agent."""
+    Notes().get_mcp_tool_definitions()[0]["inputSchema"].clear()
+
+    assert definition(Notes, "add")["inputSchema"]
+
+
+class Broken(MCPAgent):
+    @tool
+    def fine(self) -> str:
+        return "fine"
+
+    @tool
+    def odd(self, connection: socket.socket, other: Nowhere, *rest: int) -> str:  # type: ignore[name-defined]  # noqa: F821
+        return ""
+
+    @tool
+    def stream(self) -> Any:
+        yield 1
+
+    @tool
+    def opened(self) -> socket.socket:
+        return socket.socket()
+
+    @tool(name="fine")
+    def again(self) -> str:
+        return ""
+
+
+def test_hints_that_cannot_be_schemas_are_named_with_their_place() -> None:
+    """Ours: class, method and parameter; only their tools are missing."""
+    agent = Broken()
+
+    assert [one["name"] for one in agent.get_mcp_tool_definitions()] == ["fine", "opened"]
+    assert agent.get_mcp_tool_problems() == [
+        "Broken.odd(other): name 'Nowhere' is not defined",
+        "Broken.odd(connection): socket is not a type that has a JSON Schema",
+        "Broken.odd(rest): arguments have names; take a list instead of *rest",
+        "Broken.stream: a tool returns one value, and cannot be a generator",
+        "Broken.opened(return): socket is not a type that has a JSON Schema; the tool has no output schema",
+        "Broken.again: there is another tool 'fine'",
+    ]
+
+
+class Returning(MCPAgent):
+    @tool
+    def nothing(self): ...  # type: ignore[no-untyped-def]
+    @tool
+    def anything(self) -> Any: ...
+    @tool
+    def image(self) -> Image: ...  # type: ignore[empty-body]
+    @tool
+    def mixed(self) -> list[str | Audio] | None: ...
+    @tool
+    def described(self) -> Annotated[File, "a file"]: ...  # type: ignore[empty-body]
+    @tool
+    def data(self) -> bytes: ...  # type: ignore[empty-body]
+    @tool
+    def awaited(self) -> asyncio.Future[int]: ...  # type: ignore[empty-body]
+    @tool
+    def record(self) -> Note: ...  # type: ignore[empty-body]
+    @tool
+    def table(self) -> dict[str, int]: ...  # type: ignore[empty-body]
+    @tool
+    def maybe(self) -> Note | None: ...
+    @tool
+    def literal(self) -> None: ...
+
+
+def test_an_output_schema_comes_from_the_return_type() -> None:
+    """Spec: of an object; as with the official SDK, what is none is the member `result` of one."""
+    schemas = {one["name"]: one.get("outputSchema") for one in Returning().get_mcp_tool_definitions()}
+    note = schemas["record"]
+
+    assert [name for name, schema in schemas.items() if schema is None] == [
+        "nothing", "anything", "image", "mixed", "described", "data", "awaited", "literal"
+    ]  # fmt: skip
+    assert (note["type"], list(note["properties"])) == ("object", ["text", "due"])
+    assert schemas["table"] == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert schemas["maybe"]["properties"] == {"result": {"anyOf": [note, {"type": "null"}]}}
+    (problem,) = Returning().get_mcp_tool_problems()
+    assert problem.startswith("Returning.awaited(return): ")
+    assert problem.endswith("Future[int] is not a type that has a JSON Schema; the tool has no output schema")
+
+
+class Fields(MCPAgent):
+    @tool
+    def search(
+        self,
+        words: str = Field(description="What for.", min_length=1),
+        limit: int = Field(5, ge=1),
+        tags: list[str] = Field(default_factory=list),  # noqa: B008
+    ) -> list[Any]:
+        """Search.
+
+        Args:
+            limit: At most.
+        """
+        return [words, limit, tags]
+
+
+def test_pydantics_fields_may_be_defaults() -> None:
+    """The official SDK's way: the limits and the default stand in `Field(…)`."""
+    schema = definition(Fields, "search")["inputSchema"]
+
+    assert schema["properties"] == {
+        "words": {"type": "string", "description": "What for.", "minLength": 1},
+        "limit": {"type": "integer", "description": "At most.", "minimum": 1, "default": 5},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    }
+    assert schema["required"] == ["words"]
+    assert Fields().execute_mcp_tool("search", {"words": "a"}) == ["a", 5, []]
+    assert Fields().execute_mcp_tool("search", {"words": "a", "limit": 2, "tags": ["b"]}) == ["a", 2, ["b"]]
+
+
+def test_a_type_of_the_class_itself_is_found() -> None:
+    """Ours: as it would be without `from __future__ import annotations`."""
+
+    class Agent(MCPAgent):
+        @dataclass
+        class Inner:
+            number: int
+
+        @tool
+        def run(self, inner: Inner) -> Inner:
+            return inner
+
+    assert Agent().get_mcp_tool_problems() == []
+    assert Agent().execute_mcp_tool("run", {"inner": {"number": 1}}) == Agent.Inner(1)
+
+
+def test_what_is_no_function_cannot_be_a_tool() -> None:
+    """Ours: at once, where it is written."""
+    with pytest.raises(TypeError, match="write @tool\\(name=…\\) to name a tool"):
+        tool("name")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="is for methods and functions"):
+        tool(property(lambda self: 1))  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="a tool cannot be named 'two words'"):
+
+        class Named(MCPAgent):
+            @tool(name="two words")
+            def run(self) -> None: ...
+
+
+def test_a_type_checker_sees_an_ordinary_class() -> None:
+    """Ours: an agent with marked methods is complete, one with neither is not."""
+    assert not inspect.isabstract(Notes)
+
+    class Nothing(MCPAgent):
+        pass
+
+    assert inspect.isabstract(Nothing)
