@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable
 
 # Names that every shell takes without quoting, and that leave room inside a tool's name.
 _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
@@ -15,6 +12,14 @@ _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
 def is_server_name(name: str) -> bool:
     """Whether a new server may have this name."""
     return bool(re.fullmatch(_SERVER_NAME, name))
+
+
+def tidy_name(name: str) -> str:
+    """`name` as a server's name may be here; empty if nothing of it can be."""
+    if is_server_name(name):
+        return name
+    tidied = re.sub(r"[^A-Za-z0-9_.@-]+", "-", name).strip("-.@")[:64]
+    return tidied if is_server_name(tidied) else ""
 
 
 def typeable(word: str) -> str:

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from gaia_mcp.names import did_you_mean, is_server_name, near_misses, split_tool_name, typeable
+from gaia_mcp.names import did_you_mean, is_server_name, near_misses, split_tool_name, tidy_name, typeable
 
 
 @pytest.mark.parametrize("name", ["a", "fs", "_x", "9lives", "my-server", "a.b", "mail@work", "A" * 64])
@@ -21,6 +21,23 @@ def test_a_name_that_every_shell_takes_is_allowed(name: str) -> None:
 def test_a_name_that_needs_quoting_or_leads_elsewhere_is_not(name: str) -> None:
     """Ours: `-x` would be an option, `../x` a path, and a line's end is not part of a name."""
     assert not is_server_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "tidied"),
+    [
+        ("time", "time"),
+        ("My Server", "My-Server"),
+        ("a/b (c)", "a-b-c"),
+        (" -x- ", "x"),
+        ("é", ""),
+        ("", ""),
+        ("x" * 80, "x" * 64),
+    ],
+)
+def test_a_name_is_made_one_that_can_be_typed(name: str, tidied: str) -> None:
+    """Ours."""
+    assert tidy_name(name) == tidied
 
 
 @pytest.mark.parametrize(

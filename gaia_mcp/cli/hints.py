@@ -108,6 +108,8 @@ def _install(error: SpawnError) -> str:
     command = error.command
     if re.match(r"[A-Za-z_]\w*=", command):
         variable = command.partition("=")[0]
+        if _unsaved():
+            return f"a variable is an option: put --env {variable}=VALUE before the command, and leave {variable} out"
         return f"a variable belongs into its env: {to_type('edit', error.server, more=f'--env {variable}=…')}"
     known = _INSTALL.get(command.removesuffix(".exe").removesuffix(".cmd"))
     if known is None and command.startswith("python"):
@@ -163,6 +165,12 @@ def _unsaved() -> str:
     return ""
 
 
+def _unreachable(error: EntryError) -> str:
+    if Typed.command in ("add", "edit"):
+        return "keep it with --no-check, for a version that can use it"
+    return f"it stays saved for a version that can; see its entry with: {to_type('show', error.server)}"
+
+
 HINTS: dict[type, Callable[[Any], str]] = {
     ConfigFileError: lambda _: "mend or move the file; it was left as it is",
     ServerUnknownError: _unknown,
@@ -203,5 +211,5 @@ CASES: dict[str, Callable[[Any], str]] = {
     "recording-busy": lambda _: "wait for its end, or choose another file with --to",
     "recording-file": lambda _: "choose another file with --to",
     "shell-syntax": lambda e: "if you want a shell, name it: " + to_type("add", e.server, more="-- sh -c '…'"),
-    "transport-unknown": lambda _: "keep it with --no-check, for a version that can use it",
+    "transport-unknown": _unreachable,
 }

@@ -25,6 +25,13 @@ def command_path_of(error: Any) -> str | None:
     return context.command_path if context is not None else None
 
 
+def wrong_line(message: str, context: Any) -> Exception:
+    """An error about the line of the command that `context` is of, which may be about no parameter in particular."""
+    usage_error: Any = typer.BadParameter.__mro__[1]
+    error: Exception = usage_error(message, context)
+    return error
+
+
 def is_closed_pipe(ended: SystemExit) -> bool:
     """Whether Typer ends the program because the reader of stdout has gone while it printed a help page."""
     return isinstance(ended.__context__, BrokenPipeError)

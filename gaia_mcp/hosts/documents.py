@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 def read_servers(text: str, layout: Layout) -> dict[str, Any]:
     """The entries in `text`, by name, as the host writes them. Raises `TextProblemError` with line and column."""
     try:
-        return _servers_in(_parsed(text, layout.format), layout)
+        return servers_in(_parsed(text, layout.format), layout)
     except TextProblemError as problem:
         raise problem.placed(text) from problem.__cause__
 
@@ -36,7 +36,7 @@ def with_server(text: str, layout: Layout, name: str, entry: Mapping[str, Any]) 
     """
     try:
         before = _parsed(text, layout.format)
-        _servers_in(before, layout)
+        servers_in(before, layout)
         new = _spliced(text, layout, name, dict(entry))
         # A text may have forms that we do not know how to change, so each result is read again.
         try:
@@ -93,7 +93,8 @@ def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str
     return yaml_text.with_item(text, layout.root[0], name, entry, listed=layout.listed)
 
 
-def _servers_in(document: Any, layout: Layout) -> dict[str, Any]:
+def servers_in(document: Any, layout: Layout) -> dict[str, Any]:
+    """The entries in the value of a text, by name. Raises `TextProblemError`."""
     held = document
     for depth, key in enumerate(layout.root):
         held = _object(held, layout.root[:depth]).get(key)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.names import is_server_name
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from gaia_mcp.hosts.places import Place
@@ -100,14 +97,6 @@ def differences(one: Any, other: Any, which: Callable[[str], str | None] = lambd
         names = [name for name in {**one[key], **other[key]} if one[key].get(name) != other[key].get(name)]
         differs += [f"{key} {name}" for name in names]
     return differs
-
-
-def tidy_name(name: str) -> str:
-    """`name` as a server's name may be here; empty if nothing of it can be."""
-    if is_server_name(name):
-        return name
-    tidied = re.sub(r"[^A-Za-z0-9_.@-]+", "-", name).strip("-.@")[:64]
-    return tidied if is_server_name(tidied) else ""
 
 
 def _first(one: Found, ours: Mapping[str, Any], path: Path, differs: list[str], *, force: bool) -> Step:

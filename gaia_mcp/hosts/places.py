@@ -110,18 +110,28 @@ def place_of(path: Path, document: Any, environ: Mapping[str, str], home: Path) 
     for host in HOSTS.values():
         if host.project is not None and whole.parts[-len(Path(host.project).parts) :] == Path(host.project).parts:
             return Place(host, path, host.layout, "project")
+    host, layout = layout_of(document, format_of(path))
+    return Place(host, path, layout, "file")
+
+
+def layout_of(document: Any, kind: str) -> tuple[HostProgram, Layout]:
+    """The host in whose form `document`, which is written in `kind`, probably is, and where the servers are in it."""
     keys = document if isinstance(document, dict) else {}
-    key = next((key for key in BY_KEY if key in keys), None)
-    if key is None and any(
-        isinstance(held, dict) and not held.keys().isdisjoint(COMMAND_KEYS + URL_KEYS) for held in keys.values()
-    ):
-        return Place(HOSTS["mcpm"], path, Layout("json", ()), "file")
-    kind = format_of(path)
+    key = next((key for key in BY_KEY if key in keys and not is_entry(keys[key])), None)
+    if key is None and any(map(is_entry, keys.values())):
+        return HOSTS["mcpm"], HOSTS["mcpm"].layout
+    if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), dict):
+        return HOSTS["vscode"], Layout(kind, ("mcp", "servers"))  # Its settings, where it kept them formerly.
     usual = {"toml": "codex", "yaml": "goose"}.get(kind, "claude-code")
     host = HOSTS[BY_KEY[key] if key is not None else usual]
     if isinstance(keys.get("mcpServers"), list):
         host = HOSTS["continue"]
-    return Place(host, path, host.layout._replace(format=kind), "file")
+    return host, host.layout._replace(format=kind)
+
+
+def is_entry(value: Any) -> bool:
+    """Whether a value is the entry of a server, by the names of its members."""
+    return isinstance(value, dict) and not value.keys().isdisjoint(COMMAND_KEYS + URL_KEYS)
 
 
 def format_of(path: Path) -> str:

@@ -119,7 +119,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (
         EntryError("fs", "cannot be reached", case="transport-unknown"),
-        "keep it with --no-check, for a version that can use it",
+        "it stays saved for a version that can; see its entry with: gaia mcp show fs",
     ),
 ]
 
@@ -199,6 +199,9 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
     ):
         assert hint_for(error) == UNSAVED
     assert hint_for(ServerExitedError("fs", "x", 1, "a\nb")) == "read all that it wrote with: gaia mcp logs fs"
+    unreachable = EntryError("fs", "cannot be reached", case="transport-unknown")
+    assert hint_for(unreachable) == "keep it with --no-check, for a version that can use it"
+    assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))
 
 
 def test_test_client_does_not_send_to_itself() -> None:

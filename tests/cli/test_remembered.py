@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,3 +120,27 @@ def test_a_mistaken_name_shows_all_tools_and_remembers_them(gaia: Gaia, cache: P
     assert gaia("call", "good-handshake", "ecoh").code == 7
 
     assert (cache / "tools" / "good-handshake.json").exists()
+
+
+def test_what_is_saved_without_connecting_names_the_command_that_makes_it_known(gaia: Gaia) -> None:
+    """Ours: TAB and `search` never connect, and no server is started unasked."""
+    known = "note: TAB and search know its tools after: gaia mcp tools {}\n"
+    entry = entry_of("good-handshake")
+    command = [entry["command"], *entry["args"]]
+
+    assert gaia("add", "a", "--no-check", "--", *command).stderr == known.format("a")
+    assert gaia("import", "-", stdin=json.dumps({"b": entry})).stderr == known.format("b")
+    gaia("disable", "a", "b")
+    both = gaia("enable", "a", "b")
+    assert both.stderr == "note: TAB and search know their tools after: gaia mcp tools a b\n"
+    assert gaia("tools", "a", "b").code == 0
+    assert gaia("enable", "a", "b").stderr == ""
+    assert gaia("add", "c", "--", *command).stderr == ""
+
+
+def test_many_servers_that_are_not_known_yet_are_not_listed(gaia: Gaia) -> None:
+    """Ours: nor are those that a command about all servers leaves out, or that cannot be connected to."""
+    many = {f"s{number}": {"command": "x"} for number in range(30)}
+    assert gaia("import", "-", stdin=json.dumps(many)).stderr.endswith("their tools after: gaia mcp tools\n")
+    others = {"url": {"url": "https://host"}, "off": {"command": "x", "disabled": True}}
+    assert "TAB" not in gaia("import", "-", stdin=json.dumps(others)).stderr

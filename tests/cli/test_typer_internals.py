@@ -94,3 +94,13 @@ def test_a_help_page_without_a_reader_ends_the_program_for_its_broken_pipe(monke
 
     assert internals.is_closed_pipe(caught.value)
     assert not internals.is_closed_pipe(SystemExit(1))
+
+
+def test_a_line_may_be_wrong_in_no_parameter_of_its_own() -> None:
+    """Ours: the message is printed as it is, and the command is known."""
+    context = typer.Context(typer.main.get_command(program), info_name="tool")
+    error = internals.wrong_line("No such option here: -e", context)
+
+    assert isinstance(error, internals.CommandLineError)
+    assert error.format_message() == "No such option here: -e"  # type: ignore[attr-defined]
+    assert internals.command_path_of(error) == "tool"

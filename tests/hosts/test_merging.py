@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.hosts.known import HOSTS
-from gaia_mcp.hosts.merging import Found, Step, differences, plan, tidy_name
+from gaia_mcp.hosts.merging import Found, Step, differences, plan
 from gaia_mcp.hosts.places import Place
 
 OURS = Path("/home/ada/.gaia/mcp_servers.json")
@@ -122,20 +122,3 @@ def test_only_what_makes_another_server_is_a_difference(one: Any, other: Any, di
     which = {"npx": "/usr/bin/npx", "/usr/bin/npx": "/usr/bin/npx"}.get
     assert differences(one, other, which) == differs
     assert sorted(differences(other, one, which)) == sorted(differs)
-
-
-@pytest.mark.parametrize(
-    ("name", "tidied"),
-    [
-        ("time", "time"),
-        ("My Server", "My-Server"),
-        ("a/b (c)", "a-b-c"),
-        (" -x- ", "x"),
-        ("é", ""),
-        ("", ""),
-        ("x" * 80, "x" * 64),
-    ],
-)
-def test_a_name_is_made_one_that_can_be_typed(name: str, tidied: str) -> None:
-    """Ours."""
-    assert tidy_name(name) == tidied

@@ -1,8 +1,8 @@
-"""`gaia mcp add`: save a server, after connecting to it once."""
+"""`gaia mcp add`: save servers, after connecting to each once."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -16,35 +16,63 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     UrlOption,
 )
+from gaia_mcp.cli.entries.habits import own_words
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import done, remark
+from gaia_mcp.cli.typer_internals import wrong_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_mcp.cli.entries.given import Given
+    from gaia_mcp.cli.entries.saving import Tried
+    from gaia_mcp.config.entries import ServerEntry
+
+# Options that the command of a server often has too.
+_SHORT = ("-e", "-H", "-t", "-s")
 
 
 class AddCommand(TyperCommand):
-    """`--json` is the form of the answer in every command, and here also takes the entry itself: `--json '{…}'`."""
+    """`--json` is the form of the answer in every command, and here also takes the entry itself: `--json '{…}'`. What
+    follows two dashes is a command, also without a name before them.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        words: list[str] = []
-        rest = iter(args)
-        for word in rest:
-            if word == "--":
-                words += [word, *rest]
-            elif word.startswith("--json=") or (words and words[-1] == "--json" and word.lstrip().startswith("{")):
-                words = words[:-1] if words and words[-1] == "--json" else words
-                words += ["--entry", word.removeprefix("--json=")]
+        args = own_words(args)
+        end = args.index("--") if "--" in args else len(args)
+        before: list[str] = []
+        for word in args[:end]:
+            if word.startswith("--json=") or (before[-1:] == ["--json"] and word.lstrip().startswith("{")):
+                before = before[:-1] if before[-1:] == ["--json"] else before
+                before += ["--entry", word.removeprefix("--json=")]
             else:
-                words.append(word)
-        return super().parse_args(ctx, words)
+                before.append(word)
+        unparsed = super().parse_args(ctx, [*before])
+        name, words, command = ctx.params["name"], list(ctx.params["words"] or ()), args[end + 1 :]
+        if len(words) > 1:
+            behind = before[before.index(words[0]) :]
+            if short := next((word for word in behind if word.startswith(_SHORT)), None):
+                raise wrong_line(f"No such option among the words of a command: {short}", ctx)
+        if command and name is None:
+            from gaia_mcp.cli.entries.given import starts_program
+
+            if not starts_program(command):
+                name, *command = command
+        ctx.params.update(name=name, words=[*words, *command])
+        return unparsed
 
 
 SETTINGS = {"cls": AddCommand}
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the new server.")]
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Name of the new server. Default: made of what follows.", show_default=False),
+]
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar='{"COMMAND LINE" | -- COMMAND [ARG...]}',
-        help="Command that starts it. No shell is involved.",
+        metavar='{"COMMAND LINE" | -- COMMAND [ARG...] | URL | JSON | @FILE | -}',
+        help="What starts it, without a shell, or reaches it; or its entry, as READMEs show it; - is stdin.",
         show_default=False,
     ),
 ]
@@ -54,6 +82,14 @@ EntryOption = Annotated[
         "--entry", metavar="JSON", help="Take the whole entry as JSON; also: --json '{…}'.", show_default=False
     ),
 ]
+TransportOption = Annotated[
+    str | None,
+    typer.Option(
+        "--transport", "-t", metavar="{stdio|http|sse}", help="Reach it this way. Default for a URL: http.",
+        show_default=False,
+    ),
+]  # fmt: skip
+ScopeOption = Annotated[str | None, typer.Option("--scope", "-s", hidden=True)]
 DisabledOption = Annotated[bool, typer.Option("--disabled", help="Save it as disabled.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a server of the same name.")]
 
@@ -62,15 +98,17 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 
 def add(
     invocation: Invocation,
-    name: Name,
+    name: Name = None,
     words: Words = None,
     url: UrlOption = None,
     entry: EntryOption = None,
     env: EnvOption = None,
     inherit_env: InheritOption = None,
     header: HeaderOption = None,
+    transport: TransportOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
+    scope: ScopeOption = None,
     disabled: DisabledOption = False,
     no_check: NoCheckOption = False,
     force: ForceOption = False,
@@ -81,33 +119,59 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
-    from gaia_mcp.cli.entries.building import anchor, fill_in, new_entry
-    from gaia_mcp.cli.entries.saving import tried, warn_of_files, warn_of_secrets
+    from gaia_mcp.cli.entries.building import anchor, fill_in, set_transport
+    from gaia_mcp.cli.entries.given import check_options, given_servers
+    from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.config.entries import read_entry
-    from gaia_mcp.config.store import check_server_name
     from gaia_mcp.errors import ServerExistsError
+
+    servers = given_servers(name, words or [], url, entry)
+    check_options(servers, env=env, header=header, transport=transport, cwd=cwd)
+    for server in servers:
+        fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
+        set_transport(server.entry, transport)
+        if disabled:
+            server.entry["disabled"] = True
+        if server.words and anchor(server.entry):
+            server.remarks.append(f"the program is saved as {server.entry['command']!r}")
+    store = invocation.open_store(may_be_new=True)
+    entries = [read_entry(server.name, server.entry, store.path) for server in servers]
+    known = store.names() if not force else ()
+    for taken in entries:
+        if taken.name in known and store.source_of(taken.name) == store.path:
+            raise ServerExistsError(taken.name, store.path)
+    tried = [UNTRIED] * len(entries) if no_check else tried_all(servers, entries, invocation.deadline())
+    store.add(*entries, replace=[each.name for each in entries] if force else [])
+    if scope not in (None, "user"):
+        remark("there are no scopes here: it is saved for all folders; --config .mcp.json saves it for this project")
+    _remark(servers, entries)
+    _print(store.path, [each.name for each in entries], tried)
+
+
+def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
+    """What is worth knowing about servers that are saved now."""
+    from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_placeholders, warn_of_secrets
+    from gaia_mcp.cli.entries.unseen import remark_on_unseen
+
+    for server, entry in zip(servers, entries, strict=True):
+        for text in server.remarks:
+            remark(text)
+        if server.words and "cwd" not in server.entry:
+            warn_of_files(server.name, server.entry.get("args", []))
+        warn_of_placeholders(server.name, server.entry)
+        warn_of_secrets(server.entry)
+        if entry.transport in ("http", "sse"):
+            remark(f"this version cannot connect to {server.name!r} yet, since it is reached by a URL")
+    remark_on_unseen(entries)
+
+
+def _print(path: Path, names: list[str], tried: list[Tried]) -> None:
+    """What was added, in words or as JSON."""
     from gaia_mcp.paths import shown
 
-    check_server_name(name)
-    new = new_entry(name, words or [], url, entry)
-    if entry is not None:
-        read_entry(name, new)  # An option must not hide what is wrong with the JSON.
-    fill_in(new, env or [], header or [], cwd, request_timeout, inherit_env)
-    if disabled:
-        new["disabled"] = True
-    is_anchored = bool(words) and anchor(new)
-    store = invocation.open_store(may_be_new=True)
-    read = read_entry(name, new, store.path)
-    if not force and name in store.names() and store.source_of(name) == store.path:
-        raise ServerExistsError(name, store.path)
-    facts: dict[str, Any] = {}
-    presented = ""
-    if not no_check:
-        facts, presented = tried(read, invocation.deadline())
-    store.add(read, replace=[name] if force else [])
-    if is_anchored:
-        remark(f"the program is saved as {new['command']!r}")
-    if words and "cwd" not in new:
-        warn_of_files(name, new.get("args", []))
-    warn_of_secrets(new)
-    done(f"added {name!r} to {shown(store.path)}{presented}", added=name, path=str(store.path), **facts)
+    lines = [f"added {name!r} to {shown(path)}{one.presented}" for name, one in zip(names, tried, strict=True)]
+    facts = {name: one.facts for name, one in zip(names, tried, strict=True)}
+    if len(names) == 1:
+        done(lines[0], added=names[0], path=str(path), **facts[names[0]])
+    else:
+        done("\n".join(lines), added=names, path=str(path), servers=facts)

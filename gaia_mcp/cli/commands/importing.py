@@ -14,7 +14,8 @@ from gaia_mcp.cli.status import UsageError
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[{HOST | FILE}...]", help="Hosts such as cursor, or their files.", autocompletion=host_names,
+        metavar="[{HOST | FILE | -}...]", help="Hosts such as cursor, or their files; - is stdin.",
+        autocompletion=host_names,
         show_default=False,
     ),
 ]  # fmt: skip
@@ -48,6 +49,8 @@ def import_servers(
 
     Example: gaia mcp import cursor --dry-run
     """
+    from gaia_mcp.cli.entries.pasting import pasted_entries, pasted_text
+    from gaia_mcp.cli.entries.unseen import remark_on_unseen
     from gaia_mcp.cli.transfer.host_files import places_here
     from gaia_mcp.cli.transfer.host_list import show_hosts
     from gaia_mcp.cli.transfer.import_plan import found_entries, meant_places, planned
@@ -63,15 +66,18 @@ def import_servers(
             raise UsageError("import from where?", hint="name a host or a file, or write --all")
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []
-    places = places_here(project=project) if everything else meant_places(words or [], errors, project=project)
+    pasted = pasted_entries(pasted_text("-")) if "-" in (words or []) else []
+    named = [word for word in words or [] if word != "-"]
+    places = places_here(project=project) if everything else meant_places(named, errors, project=project)
     # Without the entries of a project, which take the place of those in the file that is written to.
     store = ConfigStore(invocation.open_store(may_be_new=True).path)
-    found, before = found_entries(places, server or [], errors), store.servers()
+    found, before = found_entries(places, server or [], errors, pasted), store.servers()
     steps = planned(found, before, store.path, force=force)
     saved = {step.name: step.entry for step in steps if step.is_saved}
-    if saved and not dry_run:
-        entries = [read_entry(name, raw) for name, raw in saved.items()]
+    entries = [read_entry(name, raw) for name, raw in saved.items()] if not dry_run else []
+    if entries:
         store.add(*entries, replace=[step.name for step in steps if step.outcome == "replaced"])
     print_import(steps, store.path, before, saved, errors, dry_run=dry_run)
+    remark_on_unseen(entries)
     conflicts = [conflict_error(step) for step in steps if step.outcome == "conflict"]
     fail_with([*errors, *conflicts])

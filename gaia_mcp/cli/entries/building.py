@@ -7,30 +7,15 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import split_command_line
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_object
+from gaia_mcp.hosts.dialects import TYPES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # What can be referred to as ${NAME}.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def new_entry(name: str, words: list[str], url: str | None, entry: str | None) -> dict[str, Any]:
-    """The entry of a new server from one of its command, its URL and its JSON. Raises `UsageError`, `EntryError`."""
-    given = [what for what, value in (("a command", words), ("--url", url), ("--json", entry)) if value]
-    if len(given) != 1:
-        problem = f"{' and '.join(given)} exclude each other" if given else f"how is {name!r} started?"
-        way = to_type("add", name, more="-- COMMAND [ARG...]")
-        raise UsageError(problem, hint=f"{way}, or --url URL, or --json '{{…}}'")
-    if entry is not None:
-        return _from_json(name, entry)
-    if url is not None:
-        return {"url": url}
-    return command_of(name, words)
 
 
 def command_of(name: str, words: list[str]) -> dict[str, Any]:
@@ -51,7 +36,7 @@ def fill_in(
     if "url" in entry and (env or inherits_all or cwd is not None):
         option = "--env" if env else "--inherit-env" if inherits_all else "--cwd"
         hint = "send a value to a URL with --header 'Name: value'"
-        raise UsageError(f"{option} is for a command, and this server is reached by --url", hint=hint)
+        raise UsageError(f"{option} is for a command, and this server is reached by a URL", hint=hint)
     for item in env:
         key, equals, value = item.partition("=")
         if not key or not (equals or _VARIABLE.fullmatch(key)):
@@ -60,7 +45,7 @@ def fill_in(
     for item in headers:
         key, colon, value = item.partition(":")
         if not colon or not key.strip() or "url" not in entry:
-            raise UsageError(f"--header {key!r} needs --url, and a colon", hint="write --header 'Name: value'")
+            raise UsageError(f"--header {key!r} needs a URL, and a colon", hint="write --header 'Name: value'")
         entry["headers"] = {**_object(entry.get("headers")), key.strip(): value.strip()}
     if inherits_all:
         entry["inherit"] = True
@@ -70,6 +55,23 @@ def fill_in(
         entry["cwd"] = str(cwd.expanduser().absolute())
     if request_timeout is not None:
         entry["timeout"] = int(request_timeout) if request_timeout == int(request_timeout) else request_timeout
+
+
+def set_transport(entry: dict[str, Any], transport: str | None) -> None:
+    """Save that the server is reached by `transport`. Raises `UsageError` for one that it cannot be reached by."""
+    if transport is None:
+        return
+    kind = TYPES.get(transport)
+    if kind is None:
+        raise UsageError(f"there is no transport {transport!r}", hint="use one of: stdio, http, sse")
+    if (kind == "stdio") is ("url" in entry):
+        other = "--transport http, or sse" if kind == "stdio" else "--transport stdio, or give a URL"
+        reached = "a URL" if kind == "stdio" else "a command"
+        raise UsageError(f"--transport {transport} is not for {reached}", hint=f"use {other}")
+    if kind == "sse":
+        entry["type"] = "sse"
+    elif entry.get("type") == "sse":
+        del entry["type"]
 
 
 def anchor(entry: dict[str, Any]) -> bool:
@@ -84,23 +86,6 @@ def anchor(entry: dict[str, Any]) -> bool:
 def is_relative(command: str) -> bool:
     """Whether the path of a program depends on the working folder."""
     return bool(os.path.dirname(command)) and not os.path.isabs(command) and not command.startswith(("~", "${"))  # noqa: PTH117, PTH120
-
-
-def _from_json(name: str, text: str) -> dict[str, Any]:
-    try:
-        value = read_object(text, "--json")
-    except ArgumentSyntaxError as problem:
-        raise UsageError(
-            str(problem), hint='an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
-        ) from None
-    wrapped = value.get("mcpServers", value.get("servers"))
-    if isinstance(wrapped, dict):
-        # A whole file, as the READMEs of servers show it.
-        if name not in wrapped and len(wrapped) != 1:
-            hint = "add them one by one, each by its name"
-            raise UsageError(f"--json holds {len(wrapped)} servers, and none is {name!r}", hint=hint)
-        value = wrapped[name] if name in wrapped else next(iter(wrapped.values()))
-    return value
 
 
 def _object(held: Any) -> dict[str, Any]:

@@ -16,7 +16,9 @@ UrlOption = Annotated[
 ]
 EnvOption = Annotated[
     list[str] | None,
-    typer.Option("--env", metavar="K[=V]", help="Set a variable for the server; K alone stores the reference ${K}."),
+    typer.Option(
+        "--env", "-e", metavar="K[=V]", help="Set a variable for the server; K alone stores the reference ${K}."
+    ),
 ]
 InheritOption = Annotated[
     bool | None,
@@ -27,7 +29,7 @@ InheritOption = Annotated[
     ),
 ]
 HeaderOption = Annotated[
-    list[str] | None, typer.Option("--header", metavar="K:V", help="Send this header, with --url.")
+    list[str] | None, typer.Option("--header", "-H", metavar="K:V", help="Send this header to a URL.")
 ]
 CwdOption = Annotated[
     Path | None,

@@ -3,39 +3,111 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.entries.naming import LAUNCHERS, suggested_name
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import counted, remark
+from gaia_mcp.cli.screen.output import counted, remark, report
 from gaia_mcp.cli.screen.session_view import SessionView
+from gaia_mcp.errors import DeadlineError, MCPError, ServerExitedError, SpawnError
 from gaia_mcp.hosts.masking import plain_secrets
+from gaia_mcp.hosts.placeholders import placeholders
+from gaia_mcp.names import typeable
+from gaia_mcp.redaction import masked_arguments
+from gaia_mcp.session.parallel import ask_all
 from gaia_mcp.session.session import connected
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.entries.given import Given
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.protocol.events import Peer
 
 
-def tried(entry: ServerEntry, deadline: Deadline | None) -> tuple[dict[str, Any], str]:
-    """Connect to a server once. Its name, version and number of tools, for JSON and as the end of a sentence.
+class Tried(NamedTuple):
+    """A server that was connected to: its name, version and number of tools, for JSON and as the end of a sentence."""
 
-    Raises as `connected` does.
-    """
+    facts: dict[str, Any]
+    presented: str
+
+
+# One that was saved without connecting.
+UNTRIED = Tried({}, "")
+
+
+def tried(entry: ServerEntry, deadline: Deadline | None) -> Tried:
+    """Connect to a server once. Raises as `connected` does."""
     with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
         peer = session.peer
         found = session.tools()
+    return _presented(peer, len(found))
+
+
+def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline: Deadline | None) -> list[Tried]:
+    """Connect to each of the new servers once. Raises the last error, once the others are reported."""
+    if len(entries) == 1:
+        try:
+            return [tried(entries[0], deadline)]
+        except MCPError as error:
+            error.hint = _hint_for(servers[0], error) or error.hint
+            raise
+    with SessionView(f"starting {len(entries)} servers") as view:
+        results = ask_all(entries, lambda session: len(session.tools()), view, deadline)
+    problems = []
+    for server, result in zip(servers, results, strict=True):
+        if result.error is not None:
+            result.error.hint = _hint_for(server, result.error) or result.error.hint
+            problems.append(result.error)
+    for problem in problems[:-1]:
+        report(problem)
+    if problems:
+        remark("nothing was saved, since all of them are or none")
+        raise problems[-1]
+    return [_presented(result.peer, result.value) for result in results]
+
+
+def _presented(peer: Peer | None, tools: int) -> Tried:
     info = peer.info if peer else {}
-    facts = {"server": info, "version": peer.version if peer else "", "tools": len(found)}
-    return (
-        facts,
-        f": {info.get('name', 'unnamed')} {info.get('version', '')}".rstrip() + f", {counted(len(found), 'tool')}",
-    )
+    named = f": {info.get('name', 'unnamed')} {info.get('version', '')}".rstrip()
+    facts = {"server": info, "version": peer.version if peer else "", "tools": tools}
+    return Tried(facts, f"{named}, {counted(tools, 'tool')}")
+
+
+def _hint_for(server: Given, error: MCPError) -> str:
+    """What to do about a new server that does not work, if that can be seen from how it was given; else empty."""
+    variables = [place.removeprefix("env ") for place in placeholders(server.entry) if place.startswith("env ")]
+    if variables and isinstance(error, (ServerExitedError, DeadlineError)):
+        options = " ".join(f"--env {typeable(name)}=VALUE" for name in variables)
+        return f"its variables hold placeholders; nothing was saved; again with: {options}"
+    if isinstance(error, SpawnError) and error.case == "not-on-path" and server.words and server.name in LAUNCHERS:
+        words = [server.name, *server.words]
+        name = suggested_name({"command": words[0], "args": words[1:]}) or "NAME"
+        return f"the name of the server is missing: {to_type('add', name, more=f'-- {shlex.join(words)}')}"
+    return ""
+
+
+def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
+    """Remark on each value of an entry that only stands for a value."""
+    for place in placeholders(entry):
+        kind, _, which = place.partition(" ")
+        if kind == "env":
+            told, change = f"{which} is a placeholder", to_type("edit", name, more=f"--env {typeable(which)}=VALUE")
+        elif kind == "header":
+            header = shlex.quote(f"{which}: VALUE")
+            told, change = f"the header {which} is a placeholder", to_type("edit", name, more=f"--header {header}")
+        else:
+            value = "the URL" if kind == "url" else repr(masked_arguments(entry["args"])[int(which)])
+            told, change = f"{value} contains a placeholder", to_type("edit", name)
+        remark(f"{told}; set it with: {change}")
 
 
 def warn_of_secrets(entry: Mapping[str, Any]) -> None:
     """Remark on each secret that an entry holds in plain text."""
     for place in plain_secrets(entry):
+        if place in placeholders(entry):
+            continue  # It is not one yet.
         kind, _, name = place.partition(" ")
         if kind == "env":
             instead = f"--env {name} alone would store a reference to the variable instead"

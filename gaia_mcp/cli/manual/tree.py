@@ -81,7 +81,7 @@ def _option(parameter: Any, context: typer.Context) -> Option:
     if parameter.show_default and parameter.default and not parameter.is_flag:
         help_text += f" Default: {parameter.default}."
     value = "" if parameter.is_flag else parameter.make_metavar(context).strip("<>")
-    names = [*parameter.opts, *parameter.secondary_opts]
+    names = sorted([*parameter.opts, *parameter.secondary_opts], key=lambda name: name.startswith("--"))
     return Option(", ".join(names), value, parameter.multiple, help_text)
 
 

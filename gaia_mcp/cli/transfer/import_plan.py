@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gaia_mcp.cli.entries.building import is_relative
+from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError, EntryError, MCPError
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import servers_of
-from gaia_mcp.hosts.merging import Found, Step, plan, tidy_name
+from gaia_mcp.hosts.merging import Found, Step, plan
+from gaia_mcp.hosts.pasted import Pasted
 from gaia_mcp.hosts.places import Place, folder_of, is_there
 from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.hosts.switches import switched_off
-from gaia_mcp.names import did_you_mean
+from gaia_mcp.names import did_you_mean, tidy_name
+
+# How standard input is named on a command line.
+STDIN = Path("-")
 
 
 def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> list[Place]:
@@ -38,8 +44,11 @@ def meant_places(words: list[str], errors: list[MCPError], *, project: bool) -> 
     return found
 
 
-def found_entries(places: list[Place], names: list[str], errors: list[MCPError]) -> list[Found]:
-    """The entries in `places` in our format, or with the reason why they cannot be; with `names`, only those.
+def found_entries(
+    places: list[Place], names: list[str], errors: list[MCPError], pasted: Sequence[Pasted] = ()
+) -> list[Found]:
+    """The entries in `places`, and those that were `pasted`, in our format, or with the reason why they cannot be; with
+    `names`, only those.
 
     An error about one file or name is added to `errors`, and the others are read all the same.
     """
@@ -54,25 +63,34 @@ def found_entries(places: list[Place], names: list[str], errors: list[MCPError])
         folder = folder_of(place, here)
         off = switched_off(place, folder, os.environ, home_folder())
         for theirs, raw in servers.items():
-            name = tidy_name(theirs)
-            try:
-                entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
-                if not name:
-                    raise NotCarriedError("its name cannot be one here")
-                read_entry(name, entry)
-            except NotCarriedError as problem:
-                found.append(Found(theirs, theirs, place, {}, reason=str(problem)))
-            except EntryError as problem:
-                found.append(Found(theirs, theirs, place, {}, reason=problem.message.partition(": ")[2]))
-            else:
-                if folder is not None:
-                    remarks += _settled(entry, folder)
-                if theirs in off:
-                    entry["disabled"] = True
-                if name != theirs:
-                    remarks = [f"is called {theirs!r} there", *remarks]
-                found.append(Found(name, theirs, place, entry, tuple(remarks)))
+            one = _found(place, theirs, raw, folder)
+            if theirs in off and not one.reason:
+                one.entry["disabled"] = True
+            found.append(one)
+    for each in pasted:
+        place = Place(each.host, STDIN, each.host.layout, "stdin")
+        raw = each.raw if isinstance(each.raw, dict) else {}
+        found.append(_found(place, each.name or suggested_name(raw), each.raw, None))
     return _chosen(found, names, errors) if names else found
+
+
+def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
+    """The entry called `theirs` in our format. `folder` is that of the project whose file `place` is."""
+    name = tidy_name(theirs)
+    try:
+        entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
+        if not name:
+            raise NotCarriedError("its name cannot be one here")
+        read_entry(name, entry)
+    except NotCarriedError as problem:
+        return Found(theirs, theirs, place, {}, reason=str(problem))
+    except EntryError as problem:
+        return Found(theirs, theirs, place, {}, reason=problem.message.partition(": ")[2])
+    if folder is not None:
+        remarks += _settled(entry, folder)
+    if name != theirs:
+        remarks = [f"is called {theirs!r} there", *remarks]
+    return Found(name, theirs, place, entry, tuple(remarks))
 
 
 def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool) -> list[Step]:

@@ -63,7 +63,7 @@ def print_import(
 
 
 def _about(step: Step) -> str:
-    hosts = ", ".join(dict.fromkeys(f"{one.place.host.title} ({shown(one.place.path)})" for one in step.sources))
+    hosts = ", ".join(dict.fromkeys(_where(one.place) for one in step.sources))
     if step.reason:
         return f"{hosts}: {one_line(step.reason)}"
     if step.differs:
@@ -110,17 +110,25 @@ def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
 def conflict_error(step: Step) -> MCPError:
     """The error about a server that another file holds in another form; its hint imports it all the same."""
     one = step.sources[0]
-    host = one.place.host
     against = shown(step.against) if step.against is not None else "?"
     again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
     return ConfigError(
-        f"{step.name!r} of {host.title} ({shown(one.place.path)}) is not the one of {against}: "
-        f"it differs in {', '.join(step.differs)}",
-        hint=f"take that of {host.title} with: {again}",
+        f"{step.name!r} of {_where(one.place)} is not the one of {against}: it differs in {', '.join(step.differs)}",
+        hint=f"take that of {_title(one.place)} with: {again}",
     )
 
 
+def _title(place: Place) -> str:
+    return "standard input" if place.scope == "stdin" else place.host.title
+
+
+def _where(place: Place) -> str:
+    return _title(place) if place.scope == "stdin" else f"{place.host.title} ({shown(place.path)})"
+
+
 def _words_for(place: Place) -> str:
+    if place.scope == "stdin":
+        return "-"
     if place.scope == "user":
         return place.host.key
     return f"{place.host.key} --project" if place.scope == "local" else typeable(str(place.path))

@@ -189,7 +189,7 @@ def test_of_several_servers_the_one_that_is_named_is_taken(gaia: Gaia) -> None:
 
     assert gaia("add", "b", "--no-check", "--json", two).code == 0
     assert saved(gaia) == {"b": {"command": "y"}}
-    for entry, told in ((two, "holds 2 servers"), ('{"mcpServers": {}}', "holds 0 servers")):
+    for entry, told in ((two, "holds 2 servers"), ('{"mcpServers": {}}', "holds no server")):
         ran = gaia("add", "c", "--no-check", "--json", entry)
         assert (ran.code, len(ran.errors)) == (2, 2), ran
         assert told in ran.errors[0]
@@ -206,10 +206,10 @@ def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
     gaia("add", "b", "--no-check", "./run.sh x")
     for name, command in (("c", "prog"), ("d", "~/run.sh"), ("e", "${HOME}/run.sh"), ("f", "/opt/../run")):
         kept = gaia("add", name, "--no-check", "--", command)
-        assert kept.stderr == ""
+        assert "is saved as" not in kept.stderr
     gaia("add", "g", "--no-check", "--cwd", "sub", "--", "./run.sh")
 
-    assert ran.stderr == f"note: the program is saved as {str(gaia.cwd / 'sub/run.sh')!r}\n"
+    assert f"note: the program is saved as {str(gaia.cwd / 'sub/run.sh')!r}\n" in ran.stderr
     assert {name: entry["command"] for name, entry in saved(gaia).items()} == {
         "a": str(gaia.cwd / "sub/run.sh"),
         "b": str(gaia.cwd / "run.sh"),

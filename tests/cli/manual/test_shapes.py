@@ -37,7 +37,7 @@ class Agent:
 # What is run for each command, one after the other in one home; together they show every member that is documented.
 # Other commands among them only set the scene.
 RUNS: dict[str, list[str]] = {
-    "add": ["add one --no-check -- x", "add two -- {gaia} mcp serve demo"],
+    "add": ["add one --no-check -- x", "add two -- {gaia} mcp serve demo", "add pair.json --no-check"],
     "list": ["list", "list --check"],
     "show": ["show demo --check", "show full", "show far"],
     "enable": ["enable demo"],
@@ -84,6 +84,7 @@ def known(gaia: Gaia) -> Gaia:
         (gaia.home / path).parent.mkdir()
         (gaia.home / path).write_text(text)
     (gaia.cwd / "agent.py").write_text(AGENT)
+    (gaia.cwd / "pair.json").write_text('{"x": {"command": "x"}, "y": {"command": "y"}}')
     (gaia.cwd / ".mcp.json").write_text('{"mcpServers": {"p": {"command": "x", "disabled": true}}}')
     assert gaia("tools", "demo").code == 0
     return gaia

@@ -51,5 +51,5 @@ def test_options_say_what_they_take() -> None:
     options = {option.name: option for option in FOUND["add"].options}
 
     assert options["--force"] == Option("--force", "", False, "Replace a server of the same name.")
-    assert (options["--env"].value, options["--env"].is_repeatable) == ("K[=V]", True)
+    assert (options["-e, --env"].value, options["-e, --env"].is_repeatable) == ("K[=V]", True)
     assert options["--request-timeout"].help.endswith("From 0.01 to 600.")

@@ -1,0 +1,136 @@
+"""The servers that the words after `add` give: by a command, a URL, or a pasted entry, with a name or without one."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.entries.building import command_of
+from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, pasted_entries, pasted_text
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.config.store import check_server_name
+from gaia_mcp.config.targets import URL_SCHEMES
+from gaia_mcp.hosts.pasted import looks_pasted
+from gaia_mcp.names import is_server_name, tidy_name, typeable
+
+if TYPE_CHECKING:
+    from gaia_mcp.hosts.pasted import Pasted
+
+
+class Given(NamedTuple):
+    """A server to be added: its name, which a new server may have, and its entry, with remarks on how it was read.
+    `words` are those of its command, if it was given by one.
+    """
+
+    name: str
+    entry: dict[str, Any]
+    remarks: list[str]
+    words: Sequence[str] = ()
+
+
+def given_servers(name: str | None, words: Sequence[str], url: str | None, entry: str | None) -> list[Given]:
+    """The servers that were given, at least one; several only if they were pasted without a name.
+
+    Raises `UsageError`, `EntryError`, and `ConfigFileError` for a file that cannot be read.
+    """
+    if name is not None and not words and url is None and entry is None and _is_content(name):
+        words, name = [name], None
+    ways = [what for what, value in (("a command", words), ("--url", url), ("--json", entry)) if value]
+    if len(ways) > 1:
+        raise UsageError(f"{' and '.join(ways)} exclude each other", hint="give one of them")
+    if name is not None and words and (_is_url(name) or looks_pasted(name)):
+        turned = to_type("add", words[0], more=shlex.quote(name))
+        raise UsageError("the name of a server stands before what it is", hint=f"turn them around: {turned}")
+    if name is not None:
+        check_server_name(name)
+    if entry is not None:
+        is_elsewhere = entry == "-" or entry.startswith("@")
+        return _pasted(name, pasted_text(entry) if is_elsewhere else Text(entry, "--json"))
+    if url is not None:
+        return [_named(name, {"url": url})]
+    if not words:
+        raise _incomplete(name)
+    if looks_pasted(words[0]):
+        return _pasted(name, Text(" ".join(words), "the pasted text"))  # Without quotes a shell has split it.
+    if len(words) == 1 and is_pasted(words[0]):
+        return _pasted(name, pasted_text(words[0]))
+    if _is_url(words[0]):
+        if len(words) > 1:
+            raise UsageError(f"a URL takes no arguments, such as {words[1]!r}", hint="leave out what follows the URL")
+        return [_named(name, {"url": words[0]})]
+    return [_named(name, command_of(name or "", list(words)), words)]
+
+
+def check_options(servers: Sequence[Given], **options: Any) -> None:
+    """Raise `UsageError` for an option that describes one server where several are given."""
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None and len(servers) > 1:
+        hint = f"put the name of one of them first: {', '.join(server.name for server in servers)}"
+        raise UsageError(f"--{given} is for one server, and {len(servers)} are given", hint=hint)
+
+
+def starts_program(words: Sequence[str]) -> bool:
+    """Whether words that follow two dashes, with no name before these, are a command rather than a name and its command
+    line.
+    """
+    return shutil.which(words[0]) is not None or (len(words) > 1 and words[1].startswith("-"))
+
+
+def _is_content(word: str) -> bool:
+    """Whether a word that stands alone is what to add, rather than its name."""
+    return _is_url(word) or is_pasted(word) or bool(word.split()[1:])
+
+
+def _is_url(word: str) -> bool:
+    return word.lower().startswith(URL_SCHEMES)
+
+
+def _incomplete(name: str | None) -> UsageError:
+    """The error about a name alone, or nothing at all."""
+    if name is not None and shutil.which(name):
+        own = suggested_name({"command": name}) or "NAME"
+        hint = f"if that is the command: {to_type('add', own, more=f'-- {typeable(name)}')}"
+    else:
+        begun = to_type("add", name or "NAME", more="-- COMMAND [ARG...]")
+        hint = f"{begun}, or a URL, or the entry as JSON in its place"
+    return UsageError("what is to be added?" if name is None else f"how is {name!r} started?", hint=hint)
+
+
+def _named(name: str | None, entry: dict[str, Any], words: Sequence[str] = ()) -> Given:
+    name = name or suggested_name(entry)
+    if not name:
+        how = f"-- {shlex.join(words)}" if words else "…"
+        raise UsageError(
+            "what shall the server be called?", hint=f"give it a name: {to_type('add', more=f'NAME {how}')}"
+        )
+    return Given(name, entry, [], words)
+
+
+def _pasted(name: str | None, text: Text) -> list[Given]:
+    found = pasted_entries(text)
+    if name is not None and len(found) > 1:
+        meant = [one for one in found if one.name == name]
+        if len(meant) != 1:
+            listed = ", ".join(repr(one.name) for one in found)
+            problem = f"{text.where} holds {len(found)} servers, and none is {name!r}: {listed}"
+            raise UsageError(problem, hint="give one of these names, or no name to add them all")
+        found = meant
+    servers = [_one(name, one) for one in found]
+    names = [one.name for one in servers]
+    for twice in names:
+        if names.count(twice) > 1:
+            raise UsageError(f"{text.where} holds two servers called {twice!r}", hint="rename one of them there")
+    return servers
+
+
+def _one(name: str | None, pasted: Pasted) -> Given:
+    theirs = pasted.name or ""
+    entry, remarks = in_our_format(name or theirs or "pasted", pasted)
+    tidy = name or tidy_name(theirs)
+    if theirs and not name and not is_server_name(theirs):
+        remarks = [*remarks, f"is called {theirs!r} there"]
+    return Given(tidy or _named(None, entry).name, entry, [f"{tidy or typeable(theirs)}: {told}" for told in remarks])

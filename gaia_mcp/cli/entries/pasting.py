@@ -1,0 +1,109 @@
+"""Pasted entries as they reach a command: from an argument, a file or standard input, and in our own format."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.errors import ConfigFileError, EntryError
+from gaia_mcp.hosts.dialects import NotCarriedError
+from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
+from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.storage.atomic import read_bytes
+
+if TYPE_CHECKING:
+    from gaia_mcp.hosts.pasted import Pasted
+
+# Far beyond what is ever pasted.
+MAX_BYTES = 4 << 20
+# A file with one of these is never a program.
+_SUFFIXES = frozenset((".json", ".jsonc", ".toml", ".yaml", ".yml", ".md"))
+_EXAMPLE = 'an entry looks like {"command": "uvx", "args": ["mcp-server-time"]}'
+
+
+class Text(NamedTuple):
+    """What was pasted; the `path` of the file that it is from; `where` it is from, as an error says it."""
+
+    text: str
+    where: str
+    path: Path | None = None
+
+
+def is_pasted(word: str) -> bool:
+    """Whether a word of the command line is an entry, or where one is: `-`, `@FILE`, or a file such as `x.json`."""
+    if word == "-" or (word.startswith("@") and len(word) > 1) or looks_pasted(word):
+        return True
+    try:
+        return Path(word).suffix.lower() in _SUFFIXES and Path(word).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):  # It cannot be the name of a file.
+        return False
+
+
+def pasted_text(word: str) -> Text:
+    """The text that `word` is, or leads to. Raises `ConfigFileError`, and `UsageError` for standard input."""
+    if word == "-":
+        if on_terminal(sys.stdin):
+            remark("paste the entry here, and end it with Ctrl-D")
+        return Text(_decoded(sys.stdin.buffer.read(MAX_BYTES + 1)), "standard input")
+    if looks_pasted(word):
+        return Text(word, "the pasted text")
+    path = Path(word.removeprefix("@")).expanduser()
+    data = read_bytes(path, MAX_BYTES)
+    if data is None:
+        hint = ""
+        if word.startswith("@") and "/" in word:
+            hint = f"a package of npm is a command: {to_type('add', more=f'-- npx -y {word}')}"
+        raise ConfigFileError(path, "is not there", hint=hint or "check its path")
+    try:
+        return Text(data.decode("utf-8-sig"), str(path), path)
+    except UnicodeDecodeError as cause:
+        raise ConfigFileError(path, "is not UTF-8", hint="save it as UTF-8") from cause
+
+
+def pasted_entries(text: Text) -> list[Pasted]:
+    """The entries that were pasted, at least one. Raises `UsageError`, and `ConfigFileError` for a file."""
+    try:
+        found = read_pasted(text.text)
+        if not found:
+            raise TextProblemError("holds no server")
+    except TextProblemError as problem:
+        # A shell that is given JSON without quotes around it removes all double quotes.
+        is_stripped = text.where == "the pasted text" and '"' not in text.text
+        hint = f"paste it as it is into: {to_type('add', more='-')}" if is_stripped else _EXAMPLE
+        if text.path is not None:
+            raise ConfigFileError(
+                text.path, problem.problem, line=problem.line, column=problem.column, hint=hint
+            ) from problem
+        place = f", line {problem.line}, column {problem.column}:" if problem.line else ""
+        raise UsageError(f"{text.where}{place} {problem.problem}", hint=hint) from problem
+    return found
+
+
+def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]:
+    """An entry as it is saved, with remarks: as it was pasted, unless its form is another host's, which is translated.
+
+    Raises `EntryError`.
+    """
+    if not is_foreign(pasted.raw):
+        read_entry(name, pasted.raw)
+        return {key: held for key, held in pasted.raw.items() if key != "name"}, []
+    try:
+        return entry_from(pasted.raw, pasted.host.dialect)
+    except NotCarriedError as problem:
+        raise EntryError(name, str(problem)) from problem
+
+
+def _decoded(data: bytes) -> str:
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"standard input is larger than {MAX_BYTES >> 20} MB", hint=_EXAMPLE)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not UTF-8", hint=_EXAMPLE) from None

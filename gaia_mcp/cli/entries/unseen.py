@@ -1,0 +1,36 @@
+"""A remark on servers whose tools are not known yet, and the command that shows them to TAB and `search`.
+
+No server is started for that unasked: an import may bring thirty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.config.command import Command
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.storage.server_cache import ServerCache
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+
+# More names would be longer than the command about all servers.
+MAX_NAMED = 4
+
+
+def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
+    """Remark which command shows TAB and `search` the tools of those servers that are enabled and were never asked."""
+    folder = cache_folder()
+    # A server that this version cannot connect to has nothing to show.
+    names = [
+        entry.name
+        for entry in entries
+        if isinstance(entry.target, Command) and not entry.disabled and ServerCache(folder, entry).seen() is None
+    ]
+    if names:
+        whose = "its tools" if len(names) == 1 else "their tools"
+        shown = to_type("tools", *(names if len(names) <= MAX_NAMED else ()))
+        remark(f"TAB and search know {whose} after: {shown}")

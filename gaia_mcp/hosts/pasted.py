@@ -1,0 +1,161 @@
+"""Text that a person pastes: the entries of servers, as READMEs and hosts' files show them. Pure.
+
+Accepted are whole files of every host that we know, in JSON with comments, TOML or YAML; one entry, with or without its
+name; a part without its outer braces; and any of these in a Markdown code block.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from gaia_mcp.hosts import jsonc
+from gaia_mcp.hosts.dialects import COMMAND_KEYS, MEANT, OURS, URL_KEYS
+from gaia_mcp.hosts.documents import parsed, servers_in
+from gaia_mcp.hosts.known import HOSTS, HostProgram
+from gaia_mcp.hosts.places import layout_of
+from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.hosts.variables import EDITOR
+
+_BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+# A table of TOML, as Codex has them, and a mapping of YAML, as Goose and Continue have them.
+_TOML = re.compile(r"\[+[A-Za-z_][\w.\"-]*\]+[ \t]*(?:#.*)?$", re.MULTILINE)
+_YAML = re.compile(r"[A-Za-z_]+:[ \t]*(?:#.*)?$", re.MULTILINE)
+# The host whose files are most like an entry that stands alone.
+_USUAL = HOSTS["claude-code"]
+# Whose references an entry may hold although it looks like ours.
+_EDITOR = HOSTS["cursor"]
+
+
+class Pasted(NamedTuple):
+    """An entry as it was pasted: its name, if it has one, and the host in whose form it probably is."""
+
+    name: str | None
+    raw: Any
+    host: HostProgram
+
+
+def looks_pasted(text: str) -> bool:
+    """Whether this is meant to be an entry, rather than a name or a command."""
+    start = text.lstrip("\ufeff \t\r\n")
+    return start.startswith(("{", '"', "```", "//", "/*", "[{", "[\n")) or _TOML.match(start) is not None
+
+
+def read_pasted(text: str) -> list[Pasted]:
+    """The entries in `text`, in its order; none from an object that is meant for servers and holds none.
+
+    Raises `TextProblemError` with line and column.
+    """
+    # What is copied from a web page may have no-break spaces, which no command means.
+    text = text.removeprefix("\ufeff").replace("\u00a0", " ")
+    try:
+        document, kind = _document(_without_fences(text).rstrip().removesuffix(","))
+        found = _entries(document, kind)
+        # What JSON does not have must not reach our own file: infinities, and nesting beyond its reader's limit.
+        json.dumps([one.raw for one in found], allow_nan=False, default=str)
+    except TextProblemError as problem:
+        raise problem.placed(text) from problem.__cause__
+    except (ValueError, RecursionError) as cause:
+        raise TextProblemError("holds what JSON cannot hold") from cause
+    return found
+
+
+def is_foreign(raw: Any) -> bool:
+    """Whether an entry is in a form that has to be translated: other names of members, other types, other references
+    to variables.
+    """
+    if not isinstance(raw, dict):
+        return False
+    if raw.keys() & (MEANT - frozenset((*OURS, "name", "source"))) or isinstance(raw.get("command"), (list, dict)):
+        return True
+    args, env, headers = raw.get("args"), raw.get("env"), raw.get("headers")
+    values = [*(args if isinstance(args, list) else []), *_values(env), *_values(headers), raw.get("url")]
+    pattern = EDITOR.pattern
+    return any(
+        isinstance(value, (int, float)) or (isinstance(value, str) and pattern is not None and pattern.search(value))
+        for value in values
+    )
+
+
+def _values(held: Any) -> list[Any]:
+    return list(held.values()) if isinstance(held, dict) else []
+
+
+def _without_fences(text: str) -> str:
+    """What is inside the one code block of `text`, with blanks for all else, so that every place stays the same."""
+    blocks = list(_BLOCK.finditer(text))
+    if not blocks:
+        return text
+    if len(blocks) > 1:
+        raise TextProblemError(f"has {len(blocks)} code blocks, where one is expected", at=blocks[1].start())
+    start, end = blocks[0].span("inside")
+    return re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
+
+
+def _document(text: str) -> tuple[Any, str]:
+    """The value of a text, and what it is written in."""
+    start = text.lstrip()
+    if _TOML.match(start):
+        return parsed(text, "toml"), "toml"
+    if _YAML.match(start):
+        return parsed(text, "yaml"), "yaml"
+    if not start:
+        raise TextProblemError("is empty")
+    is_inside = start.startswith('"')
+    try:
+        return jsonc.parse(f"{{{text}\n}}" if is_inside else text), "json"
+    except TextProblemError as problem:
+        at = problem.at if problem.at is None else min(max(problem.at - is_inside, 0), len(text))
+        raise TextProblemError(_explained(text, at, problem.problem), at=at) from problem.__cause__
+
+
+def _entries(document: Any, kind: str) -> list[Pasted]:
+    if isinstance(document, list):
+        return [Pasted(_name_in(item), item, _host_of(item, _USUAL)) for item in document]
+    if not isinstance(document, dict):
+        raise TextProblemError("does not hold an object", at=0)
+    if _stands_alone(document):
+        return [Pasted(_name_in(document), document, _host_of(document, _USUAL))]
+    host, layout = layout_of(document, kind)
+    if layout.root and layout.root[0] not in document:
+        raise TextProblemError("holds neither a command nor a URL")
+    host = host if layout.root else _USUAL
+    return [Pasted(name, raw, _host_of(raw, host)) for name, raw in servers_in(document, layout).items()]
+
+
+def _stands_alone(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(value.get(key), (str, list)) for key in COMMAND_KEYS + URL_KEYS)
+
+
+def _name_in(item: Any) -> str | None:
+    name = item.get("name") if isinstance(item, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _host_of(raw: Any, host: HostProgram) -> HostProgram:
+    """The host whose notation an entry is in: many READMEs give editors' references under Claude's key."""
+    return _EDITOR if host is _USUAL and is_foreign(raw) else host
+
+
+def _explained(text: str, at: int | None, problem: str) -> str:
+    """What is wrong at this place, for those mistakes that are made most often."""
+    if at is None or problem.startswith(("is nested", "a comment")):
+        return problem
+    rest = text[at : at + 12]
+    if not rest.strip():
+        return "ends too early: a closing bracket or quote is missing"
+    if rest[0] in "'`\u2018\u2019\u201c\u201d\u201e\u00ab":
+        return f"{rest[0]} stands where JSON has a double quote"
+    if (left_out := re.match(r"\.\.\.|\u2026|<[^>]*>?", text[at:])) is not None:
+        return f"{left_out[0][:40]} stands for something that was left out"
+    if problem == "goes on after its end" and rest[0] in "}]":
+        return f"there is one {rest[0]} too many"
+    if (word := re.match(r"True|False|None|undefined", rest)) is not None:
+        known = {"True": "true", "False": "false"}.get(word[0], "null")
+        return f"{word[0]} is not JSON, which has {known}"
+    if "escape" in problem:
+        return "a backslash in a text is written twice in JSON"
+    if "control character" in problem and rest[0] in "\r\n":
+        return "a text must end on the line on which it begins"
+    return problem

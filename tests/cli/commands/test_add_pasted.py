@@ -1,0 +1,297 @@
+"""`gaia mcp add` of what people paste: entries, URLs, and the lines of other programs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.commands.test_add import saved
+from tests.cli.conftest import SERVERS, entry_of, run_on_terminal
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+DEMO: dict[str, Any] = {"command": "gaia", "args": ["mcp", "serve", "demo"]}
+URL = "https://mcp.deepwiki.com/mcp"
+
+
+def two() -> str:
+    """A snippet with two servers, the second of which works too."""
+    return json.dumps({"mcpServers": {"demo": DEMO, "good": entry_of("good-handshake")}})
+
+
+@pytest.mark.parametrize("words", [(), ("mine",)])
+def test_an_entry_is_pasted_as_an_argument(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: with its own name, or with the one that is given."""
+    ran = gaia("add", *words, f'"demo": {json.dumps(DEMO)},')
+
+    name = words[0] if words else "demo"
+    assert ran.stdout == f"added '{name}' to ~/.gaia/mcp_servers.json: demo 0.1.0, 7 tools\n"
+    assert saved(gaia) == {name: DEMO}
+
+
+def test_an_entry_comes_from_standard_input(gaia: Gaia) -> None:
+    """Ours: `-` as in other commands; also a part of a README, with what stands around the code."""
+    text = f'Add this:\n\n```json\n{{\n  // our server\n  "demo": {json.dumps(DEMO)},\n}}\n```\n'
+
+    assert gaia("add", "-", "--no-check", stdin=text).code == 0
+    assert gaia("add", "other", "-", "--no-check", stdin=text).code == 0
+    assert gaia("add", "third", "--entry", "-", "--no-check", stdin=text).code == 0
+    assert saved(gaia) == {"demo": DEMO, "other": DEMO, "third": DEMO}
+
+
+def test_standard_input_that_is_a_terminal_is_asked_for(gaia: Gaia) -> None:
+    """Ours: a person who types `add -` sees what is waited for."""
+    typed = f"{json.dumps(DEMO)}\n".encode() + b"\x04"
+    shown, code = run_on_terminal(gaia, "add", "-", "--no-check", typed=typed, after=b"Ctrl-D")
+    assert code == 0, shown
+    assert saved(gaia) == {"demo": DEMO}
+
+
+@pytest.mark.parametrize("word", ["@snippet", "@~/snippet.md", "snippet.json", "./snippet.json"])
+def test_an_entry_comes_from_a_file(gaia: Gaia, word: str) -> None:
+    """Ours: `@FILE` as in other commands, and a file that no program can be."""
+    text = json.dumps({"mcpServers": {"demo": DEMO}})
+    for path in (gaia.cwd / "snippet", gaia.home / "snippet.md", gaia.cwd / "snippet.json"):
+        path.write_text(text)
+
+    assert gaia("add", word, "--no-check").code == 0
+    assert gaia("add", "other", word, "--no-check").code == 0
+    assert saved(gaia) == {"demo": DEMO, "other": DEMO}
+
+
+def test_several_servers_are_added_all_or_none(gaia: Gaia) -> None:
+    """Ours: they were pasted together. Each is connected to."""
+    ran = gaia("add", two(), "--json")
+    assert (ran.code, ran.json["added"]) == (0, ["demo", "good"])
+    assert {name: facts["tools"] for name, facts in ran.json["servers"].items()} == {"demo": 7, "good": 10}
+
+    broken = {"a": DEMO, "b": {"command": "no-such-program", "args": []}, "c": entry_of("exits-at-once")}
+    ran = gaia("add", json.dumps(broken))
+    assert (ran.code, len(ran.errors), ran.stdout) == (4, 4, "")
+    assert "server 'b' could not be started" in ran.errors[0]
+    assert "server 'c' exited" in ran.errors[2]
+    assert "note: nothing was saved" in ran.stderr
+    taken = gaia("add", json.dumps({"x": DEMO, "demo": DEMO}))
+    assert taken.code == 3
+    assert list(saved(gaia)) == ["demo", "good"]
+
+
+def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
+    """Ours: and a name that is not among them is told, with those that are."""
+    assert gaia("add", "good", two()).code == 0
+    assert list(saved(gaia)) == ["good"]
+
+    ran = gaia("add", "other", two())
+    assert (ran.code, len(ran.errors)) == (2, 2)
+    assert "holds 2 servers, and none is 'other': 'demo', 'good'" in ran.errors[0]
+    for option in (("--env", "A=1"), ("--cwd", "."), ("--header", "A: b"), ("--transport", "sse")):
+        ran = gaia("add", two(), "--no-check", *option)
+        assert (ran.code, len(ran.errors)) == (2, 2)
+        assert f"{option[0]} is for one server" in ran.errors[0]
+    same = gaia("add", json.dumps([{"name": "a", **DEMO}, {"name": "a", **DEMO}]), "--no-check")
+    assert (same.code, "two servers called 'a'" in same.errors[0]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"demo": {"command": "gaia" "args": []}}', "the pasted text, line 1, column 29: "),
+        ("{'demo': {'command': 'gaia'}}", "line 1, column 2: ' stands where JSON has a double quote"),
+        ('{\n  "command": "gaia",\n  "args": ["mcp", ...]\n}', "line 3, column 19: ... stands for"),
+        ('{"command": "gaia"', "line 1, column 19: ends too early"),
+        ("{}", "the pasted text holds neither a command nor a URL"),
+        ('{"mcpServers": {}}', "the pasted text holds no server"),
+        ('{"command": "\0"}', None),
+        ("{" * 50_000, "nested too deeply"),
+    ],
+)
+def test_text_that_is_nearly_json_is_told_in_two_lines(gaia: Gaia, text: str, told: str | None) -> None:
+    """Ours: with the line and the column in what was pasted, wherever that is from."""
+    if told is not None and "nested" not in told:
+        ran = gaia("add", text)
+        assert (ran.code, len(ran.errors)) == (2, 2)
+        assert told in ran.errors[0]
+    ran = gaia("add", "x", "-", stdin=text)
+    assert (ran.code, len(ran.errors)) == (2, 2)
+    assert ran.errors[0].startswith("error: standard input")
+    (gaia.cwd / "it.json").write_text(text)
+    ran = gaia("add", "x", "@it.json")
+    assert (ran.code, len(ran.errors)) == (3, 2)
+    assert ran.errors[0].startswith("error: it.json")
+    assert not gaia.config.exists()
+
+
+def test_text_whose_quotes_the_shell_has_removed_leads_to_standard_input(gaia: Gaia) -> None:
+    """Ours: people forget the quotes around JSON, and braces are words to a shell."""
+    for words in (("{command:gaia}",), ("demo", "{command:", "gaia}")):
+        ran = gaia("add", *words)
+        assert (ran.code, ran.errors[1]) == (2, "hint: paste it as it is into: gaia mcp add -")
+
+
+def test_what_cannot_be_read_is_told(gaia: Gaia) -> None:
+    """Ours: a file that is not there, bytes that are no text, far too much of it, half a surrogate pair."""
+    (gaia.cwd / "bytes.json").write_bytes(b'{"command": "\xff"}')
+    missing = gaia("add", "x", "@nowhere.json")
+    assert (missing.code, missing.errors[0]) == (3, "error: nowhere.json: is not there")
+    package = gaia("add", "@modelcontextprotocol/server-everything")
+    assert package.errors[1].endswith("gaia mcp add -- npx -y @modelcontextprotocol/server-everything")
+    assert "is not UTF-8" in gaia("add", "bytes.json").errors[0]
+    process = gaia.popen("add", "-")
+    _, stderr = process.communicate(b'{"command": "\xff"}')
+    assert (process.returncode, b"standard input is not UTF-8" in stderr) == (2, True)
+    process = gaia.popen("add", "-")
+    _, stderr = process.communicate(b" " * (5 << 20))
+    assert (process.returncode, b"is larger than 4 MB" in stderr) == (2, True)
+    half = gaia("add", "x", "-", "--no-check", stdin='{"command": "\\ud800"}')
+    assert (half.code, len(half.errors)) == (3, 2)
+    assert not gaia.config.exists()
+
+
+def test_the_forms_of_other_hosts_are_translated(gaia: Gaia) -> None:
+    """Ours: as an import does, with remarks; what is valid here is saved as it is."""
+    vscode = {
+        "inputs": [{"id": "token", "type": "promptString"}],
+        "servers": {"a": {"type": "stdio", "command": "prog", "env": {"TOKEN": "${input:token}", "PORT": 3000}}},
+    }
+    ran = gaia("add", json.dumps(vscode), "--no-check")
+    assert "${input:token} is asked for there; here it is the variable TOKEN" in ran.stderr
+    opencode = {"mcp": {"b": {"type": "local", "command": ["prog", "x"], "environment": {"A": "1"}}}}
+    assert gaia("add", json.dumps(opencode), "--no-check").code == 0
+    codex = '[mcp_servers.c]\ncommand = "prog"\n'
+    assert gaia("add", "-", "--no-check", stdin=codex).code == 0
+    assert gaia("add", json.dumps({"d d": {"command": "prog", "alwaysAllow": ["x"]}}), "--no-check").code == 0
+
+    assert saved(gaia) == {
+        "a": {"command": "prog", "args": [], "env": {"TOKEN": "${TOKEN}", "PORT": "3000"}},
+        "b": {"command": "prog", "args": ["x"], "env": {"A": "1"}},
+        "c": {"command": "prog"},
+        "d-d": {"command": "prog", "alwaysAllow": ["x"]},
+    }
+    none = gaia("add", "x", '{"type": "builtin", "cmd": "x"}', "--no-check")
+    assert (none.code, len(none.errors)) == (3, 2)
+
+
+def test_a_url_is_enough(gaia: Gaia) -> None:
+    """Ours: the name is that of its host; what cannot be used yet is refused, or saved as it was asked to be."""
+    refused = gaia("add", URL)
+    assert (refused.code, refused.errors[1]) == (3, "hint: keep it with --no-check, for a version that can use it")
+    assert not gaia.config.exists()
+    ran = gaia("add", URL, "--no-check")
+    assert ran.stdout == "added 'deepwiki' to ~/.gaia/mcp_servers.json\n"
+    assert ran.stderr == "note: this version cannot connect to 'deepwiki' yet, since it is reached by a URL\n"
+    gaia("add", "docs", URL, "--no-check", "-t", "sse", "-H", "X-Team: blue")
+    gaia("add", "more", URL, "--no-check", "--transport", "http")
+
+    assert saved(gaia) == {
+        "deepwiki": {"url": URL},
+        "docs": {"url": URL, "headers": {"X-Team": "blue"}, "type": "sse"},
+        "more": {"url": URL},
+    }
+    later = gaia("tools", "deepwiki")
+    assert (later.code, "--no-check" in later.stderr) == (3, False)
+
+
+def test_a_url_with_credentials_is_pointed_out_and_not_shown(gaia: Gaia) -> None:
+    """Ours."""
+    ran = gaia("add", "https://ada:hunter2hunter2@host.example/mcp", "--no-check")
+
+    assert "'url' holds is stored as plain text" in ran.stderr
+    assert "hunter2" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((URL, "docs"), f"gaia mcp add docs {URL}"),
+        (("docs", URL, "more"), "leave out what follows the URL"),
+        (("docs", URL, "-t", "stdio"), "--transport http"),
+        (("docs", URL, "-t", "pigeon"), "stdio, http, sse"),
+        (("docs", URL, "-e", "A=1"), "--header 'Name: value'"),
+        (("docs", "-t", "http", "--", "prog"), "--transport stdio"),
+        ((), "gaia mcp add NAME -- COMMAND"),
+        (("gaia",), "gaia mcp add NAME -- gaia"),
+        (("x", "docker", "run", "-e", "A=1", "image"), "put -- before"),
+        (("--", "./run.sh", "-x"), "gaia mcp add NAME -- ./run.sh -x"),
+    ],
+)
+def test_words_that_do_not_fit_lead_to_those_that_do(gaia: Gaia, words: tuple[str, ...], told: str) -> None:
+    """Ours: the hint is what to type instead."""
+    ran = gaia("add", "--no-check", *words)
+
+    assert (ran.code, len(ran.errors)) == (2, 2), ran
+    assert told in ran.errors[1]
+
+
+def test_a_command_without_a_name_suggests_one(gaia: Gaia) -> None:
+    """Ours: a whole command line, or a command after two dashes; where these are followed by a name and its command
+    line, as before, that is the name.
+    """
+    line = f"{sys.executable} {SERVERS / 'good_handshake.py'}"
+    assert gaia("add", line).code == 0
+    assert gaia("add", "--", "gaia", "mcp", "serve", "demo").code == 0
+    assert gaia("add", "--", "mine", "gaia mcp serve demo").code == 0
+    assert list(saved(gaia)) == ["good_handshake", "demo", "mine"]
+
+
+def test_a_launcher_in_the_place_of_the_name_is_told(gaia: Gaia) -> None:
+    """Ours: `add uvx mcp-server-foo` is a command whose name was forgotten."""
+    ran = gaia("add", "uvx", "mcp-server-foo")
+
+    assert (ran.code, ran.errors[1]) == (
+        4,
+        "hint: the name of the server is missing: gaia mcp add foo -- uvx mcp-server-foo",
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "claude mcp add demo -s user -e TOKEN=t0 -- gaia mcp serve demo",
+        "$ codex mcp add demo --env TOKEN=t0 -- gaia mcp serve demo",
+        'claude mcp add-json demo \'{"command": "gaia", "args": ["mcp", "serve", "demo"]}\' -e TOKEN=t0',
+    ],
+)
+def test_the_line_of_another_program_is_understood(gaia: Gaia, line: str) -> None:
+    """Ours: in quotes or without them, with the short options that people know."""
+    assert gaia("add", line, "--no-check").code == 0
+    before = saved(gaia)
+    assert gaia("add", "--force", *shlex.split(line.removeprefix("$ "))).code == 0
+
+    assert saved(gaia) == before == {"demo": {**DEMO, "env": {"TOKEN": "t0"}}}
+
+
+def test_a_scope_is_explained(gaia: Gaia) -> None:
+    """Ours: there is one file for the person, and `--config` for others; `user` is what happens anyway."""
+    assert "scope" not in gaia("add", "a", "-s", "user", "--no-check", "--", "prog").stderr
+    ran = gaia("add", "b", "--scope", "project", "--no-check", "--", "prog")
+    assert "there are no scopes here" in ran.stderr
+    assert list(saved(gaia)) == ["a", "b"]
+
+
+def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
+    """Ours: with the command that sets the value; they are not secrets yet."""
+    entry = {"command": "prog", "args": ["/path/to/notes"], "env": {"API_KEY": "<your-key>", "TZ": "UTC"}}
+    ran = gaia("add", "x", json.dumps(entry), "--no-check")
+    assert ran.stderr.splitlines()[:2] == [
+        "note: API_KEY is a placeholder; set it with: gaia mcp edit x --env API_KEY=VALUE",
+        "note: '/path/to/notes' contains a placeholder; set it with: gaia mcp edit x",
+    ]
+    assert "plain text" not in ran.stderr
+
+    url = gaia("add", "y", URL, "-H", "Authorization: Bearer YOUR_TOKEN", "--no-check")
+    assert "gaia mcp edit y --header 'Authorization: VALUE'" in url.stderr
+
+    dead = entry_of("exits-at-once", env={"API_KEY": "YOUR_KEY"})
+    failed = gaia("add", "z", json.dumps(dead))
+    assert (failed.code, failed.errors[1].endswith("again with: --env API_KEY=VALUE")) == (4, True)
+
+
+def test_a_variable_before_the_command_leads_to_the_option(gaia: Gaia) -> None:
+    """Ours: no shell is involved, and nothing was saved that could be edited."""
+    ran = gaia("add", "x", "TOKEN=abc prog")
+    assert (ran.code, "put --env TOKEN=VALUE before the command" in ran.errors[1]) == (4, True)

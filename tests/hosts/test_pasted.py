@@ -1,0 +1,143 @@
+"""What is read from text that a person pastes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
+from gaia_mcp.hosts.problems import TextProblemError
+
+TIME: dict[str, Any] = {"command": "uvx", "args": ["mcp-server-time"]}
+TEXT = json.dumps(TIME)
+FENCED = f'Put this into the file:\n\n```json\n{{\n  // ours\n  "time": {TEXT},\n}}\n```\nand restart.\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "host"),
+    [
+        (f'{{"mcpServers": {{"time": {TEXT}}}}}', "time", "claude-code"),
+        (f'{{"servers": {{"time": {TEXT}}}, "inputs": []}}', "time", "vscode"),
+        (f'{{"mcp": {{"servers": {{"time": {TEXT}}}}}}}', "time", "vscode"),
+        (f'{{"context_servers": {{"time": {TEXT}}}}}', "time", "zed"),
+        (f'{{"mcpServers": [{{"name": "time", {TEXT[1:]}]}}', "time", "continue"),
+        (f'[{{"name": "time", {TEXT[1:]}]', "time", "claude-code"),
+        (f'{{"time": {TEXT}}}', "time", "claude-code"),
+        (f'{{"mcp": {TEXT}}}', "mcp", "claude-code"),
+        (f'{{"name": "time", {TEXT[1:]}', "time", "claude-code"),
+        (TEXT, None, "claude-code"),
+        (f'"time": {TEXT}', "time", "claude-code"),
+        (f'  "time": {TEXT},\n', "time", "claude-code"),
+        (f'"mcpServers": {{"time": {TEXT}}}', "time", "claude-code"),
+        (TEXT[1:-1], None, "claude-code"),
+        (f"\ufeff{TEXT},", None, "claude-code"),
+        (TEXT.replace(" ", "\u00a0"), None, "claude-code"),
+        (TEXT.replace("]}", ", /* one */ ], // two\n}"), None, "claude-code"),
+        (FENCED, "time", "claude-code"),
+        (f"```\n{TEXT}", None, "claude-code"),
+        ('[mcp_servers.time]\ncommand = "uvx"\nargs = ["mcp-server-time"]\n', "time", "codex"),
+        ("mcpServers:\n  - name: time\n    command: uvx\n    args: [mcp-server-time]\n", "time", "continue"),
+    ],
+)
+def test_an_entry_is_read_from_whatever_is_around_it(text: str, name: str | None, host: str) -> None:
+    """Ours: the forms in which READMEs and hosts' files give one."""
+    (found,) = read_pasted(text)
+    assert (found.name, found.host.key) == (name, host)
+    assert {key: held for key, held in found.raw.items() if key != "name"} == TIME
+
+
+def test_several_entries_are_read_in_their_order() -> None:
+    """Ours."""
+    text = '"b": {"command": "x"}, "a": {"url": "https://host"},'
+    assert [(one.name, list(one.raw)) for one in read_pasted(text)] == [("b", ["command"]), ("a", ["url"])]
+    assert read_pasted('{"mcpServers": {}}') == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "told"),
+    [
+        ("", 0, 0, "is empty"),
+        ('{\n  "time": {"command": "uvx" "args": []}\n}', 2, 29, "a comma"),
+        ("{'command': 'x'}", 1, 2, "' stands where JSON has a double quote"),
+        ("{\u201ccommand\u201d: 1}", 1, 2, "double quote"),
+        ('{"command": "x", "args": [...]}', 1, 27, "... stands for something"),
+        ('{"command": "x", "args": <your args>}', 1, 26, "<your args> stands for something"),
+        ('{"command": "x", "disabled": False}', 1, 30, "False is not JSON, which has false"),
+        ('{"command": "x", "env": None}', 1, 25, "null"),
+        ('{"command": "C:\\Users"}', 1, 16, "a backslash in a text is written twice"),
+        ('{"command": "x\ny"}', 1, 15, "must end on the line"),
+        ('{"command": "x\0y"}', 1, 15, "control character"),
+        ('{"command": "x"', 1, 16, "ends too early"),
+        ('"time": {"command": "x"', 1, 24, "ends too early"),
+        ('{"command": "x"}}', 1, 17, "there is one } too many"),
+        ('{"command": "x"} {}', 1, 18, "goes on after its end"),
+        ("{command: 1}", 1, 2, "a name in double quotes"),
+        ("/* x", 1, 1, "comment has no end"),
+        ("```json\n{\n  x\n}\n```", 3, 3, "a name in double quotes"),
+        ("```\n{}\n```\n\n```\n{}\n```", 5, 1, "has 2 code blocks"),
+        ("{}", 0, 0, "neither a command nor a URL"),
+        ('{"a": {"b": 1}}', 0, 0, "neither a command nor a URL"),
+        ("[mcp_servers.time]\ncommand = uvx", 2, 11, "not TOML"),
+        ('{"mcpServers": 5}', 0, 0, "'mcpServers' is not an object"),
+        ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', 0, 0, "the key 'a' twice"),
+        ('{"command": "x", "n": 1e999}', 0, 0, "what JSON cannot hold"),
+        ('{"command": "x", "n": NaN}', 0, 0, "what JSON cannot hold"),
+        ("7", 1, 1, "does not hold an object"),
+        ("{" * 100_000, 1, 2, "a name in double quotes"),
+        ('{"a":' * 100_000, 1, 1006, "nested too deeply"),
+    ],
+)
+def test_what_is_nearly_an_entry_is_told_with_its_place(text: str, line: int, column: int, told: str) -> None:
+    """Ours: what is wrong, and where it stands in the text as it was pasted."""
+    with pytest.raises(TextProblemError) as caught:
+        read_pasted(text)
+
+    assert told in caught.value.problem
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@given(st.text() | st.text(alphabet='{}[]":,\\/*`\n abc-_10', max_size=60))
+def test_no_text_breaks_the_reader(text: str) -> None:
+    """Ours: entries, or the one error; and what was read can be written as JSON."""
+    try:
+        found = read_pasted(text)
+    except TextProblemError:
+        return
+    json.dumps([one.raw for one in found], allow_nan=False, default=str)
+
+
+@pytest.mark.parametrize(
+    "text", [TEXT, f'"time": {TEXT}', "```json\n{}", "// c\n{}", "[mcp_servers.a]\n", "{command:x}"]
+)
+def test_an_entry_is_told_from_a_name_and_a_command(text: str) -> None:
+    """Ours: no name and no program begins so."""
+    assert looks_pasted(text)
+    assert not any(
+        map(looks_pasted, ("time", "uvx mcp-server-time", "./run.sh", "https://host/mcp", "-", "[ -f x ]", ""))
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "foreign"),
+    [
+        (TIME, False),
+        ({"command": "x", "env": {"A": "${B}"}, "alwaysAllow": []}, False),
+        ({"url": "https://host", "type": "http"}, False),
+        ({"serverUrl": "https://host"}, True),
+        ({"type": "local", "command": ["x"]}, True),
+        ({"command": "x", "enabled": True}, True),
+        ({"command": "x", "args": [3000]}, True),
+        ({"command": "x", "env": {"PORT": 3000}}, True),
+        ({"command": "x", "env": {"A": "${env:B}"}}, True),
+        ({"url": "https://host", "headers": {"Authorization": "Bearer ${input:token}"}}, True),
+        ({"command": "x", "env": 5}, False),
+        (5, False),
+    ],
+)
+def test_only_a_form_that_is_not_ours_is_translated(raw: Any, foreign: bool) -> None:
+    """Ours: all else is saved as it was pasted, and an invalid entry is told as that."""
+    assert is_foreign(raw) is foreign
