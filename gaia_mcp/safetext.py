@@ -49,6 +49,12 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def cut_middle(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters, with `…` for its middle: the end of a problem is what is wrong."""
+    begin = limit // 3
+    return text if len(text) <= limit else f"{text[:begin]}…{text[len(text) - (limit - begin - 1) :]}"
+
+
 def encodable(text: str) -> str:
     """`text` without lone surrogates, which no encoding can carry."""
     return text if text.isprintable() else re.sub(_SURROGATE, "\ufffd", text)

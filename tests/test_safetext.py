@@ -12,7 +12,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp import safetext
-from gaia_mcp.safetext import LINE_BYTES, MASK, RedactedLines, clean, clean_json, encodable, one_line, redacted
+from gaia_mcp.safetext import (
+    LINE_BYTES,
+    MASK,
+    RedactedLines,
+    clean,
+    clean_json,
+    cut_middle,
+    encodable,
+    one_line,
+    redacted,
+)
 from tests.protocol_support import steady
 
 # Written with in several scripts and in emoji: the two joiners; signs of Arabic, Syriac and others that are visible.
@@ -174,6 +184,12 @@ class TestRedactedLines:
         data = b"\x80" * (LINE_BYTES + 1)
 
         assert lines.feed(data) + lines.rest() == data
+
+
+def test_the_middle_of_a_long_text_goes() -> None:
+    """Ours: a problem ends with what is wrong."""
+    assert cut_middle("0123456789", 10) == "0123456789"
+    assert cut_middle("0123456789x", 10) == "012…56789x"
 
 
 def test_what_is_printable_needs_no_cleaning() -> None:

@@ -123,8 +123,15 @@ def _in_words(schema: Any, root: Any, allowance: Iterator[int]) -> str:
     return "object" if "properties" in schema else "any"
 
 
-def signature(name: str, schema: Any) -> str:
-    """`name(path: string, [limit: integer = 10])`: required parameters first, the others in brackets."""
+# Of a signature without room for all, the longest that a parameter may be.
+PARAMETER_CHARS = 40
+
+
+def signature(name: str, schema: Any, room: int | None = None) -> str:
+    """`name(path: string, [limit: integer = 10])`: required parameters first, the others in brackets.
+
+    If that has more than `room` characters, long types are left out, and `…` stands for the last parameters.
+    """
     required = required_of(schema)
     known = properties_of(schema)
     parts = [f"{key}: {type_in_words(known.get(key), schema)}" for key in required]
@@ -133,7 +140,17 @@ def signature(name: str, schema: Any) -> str:
             default = default_of(described, schema)
             shown = "" if default is None else f" = {json.dumps(default, ensure_ascii=False)}"
             parts.append(f"[{key}: {type_in_words(described, schema)}{shown}]")
-    return f"{name}({', '.join(parts)})"
+    whole = f"{name}({', '.join(parts)})"
+    if room is None or len(whole) <= room:
+        return whole
+    kept: list[str] = []
+    keys = [*required, *(f"[{key}" for key in known if key not in required)]
+    for key, part in zip(keys, parts, strict=True):
+        short = part if len(part) <= PARAMETER_CHARS else key + ("]" if key.startswith("[") else "")
+        if len(f"{name}({', '.join([*kept, short])}, …)") > room:
+            return f"{name}({', '.join([*kept, '…'])})"
+        kept.append(short)
+    return f"{name}({', '.join(kept)})"
 
 
 def _pointed(root: Any, reference: str) -> Any:

@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from gaia_mcp.safetext import cut
+from gaia_mcp.safetext import cut_middle
 from gaia_mcp.toolspec.schema import MAX_PARTS
 
 # How the validator says that a value has the wrong type.
@@ -145,7 +145,7 @@ def _message(error: Any) -> str:
         return f"{kind.property!r} is missing"
     if name in ("additionalProperties", "unevaluatedProperties"):
         return f"there is no {' or '.join(repr(key) for key in kind.unexpected)}"
-    return cut(str(error.message), 300)
+    return cut_middle(str(error.message), 300)
 
 
 def _dotted(path: Any) -> str:

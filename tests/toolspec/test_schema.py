@@ -193,11 +193,28 @@ class TestSignature:
         """Ours: there is nothing to give."""
         assert signature("now", schema) == "now()"
 
+    @pytest.mark.parametrize(
+        ("room", "expected"),
+        [
+            (80, "book(hotel: string, kind, [nights: integer = 1], [meals])"),
+            (48, "book(hotel: string, kind, …)"),
+            (20, "book(…)"),
+        ],
+    )
+    def test_what_has_no_room_is_left_out(self, room: int, expected: str) -> None:
+        """Ours: long types first, which are enumerations, and then the last parameters."""
+        many = {"enum": [f"choice {number}" for number in range(20)]}
+        known = {"hotel": {"type": "string"}, "kind": many, "nights": {"type": "integer", "default": 1}, "meals": many}
+        schema = {"properties": known, "required": ["hotel", "kind"]}
+
+        assert signature("book", schema, room) == expected
+
     @steady
     @given(ANY_SCHEMA)
     def test_any_schema_can_be_shown(self, schema: Any) -> None:
         """Ours: a careless server's tools are listed all the same."""
         assert signature("tool", schema).startswith("tool(")
+        assert signature("tool", schema, 20) == signature("tool", schema) or len(signature("tool", schema, 20)) <= 20
 
 
 @pytest.mark.parametrize(

@@ -151,11 +151,11 @@ class TestValidationErrors:
             "there is no 'a'"
         ]
 
-    def test_a_long_message_is_cut(self) -> None:
-        """Ours: a megabyte that does not fit need not be read again."""
+    def test_a_long_message_loses_its_middle(self) -> None:
+        """Ours: a megabyte that does not fit need not be read again, but why it does not."""
         (problem,) = validation_errors({"type": "integer"}, "x" * 1000)
         assert len(problem.what) == 300
-        assert problem.what.endswith("…")
+        assert problem.what.endswith('xxx" is not of type "integer"')
 
     def test_a_reference_to_itself_is_followed_as_deep_as_the_value(self) -> None:
         """JSON Schema 2020-12: trees."""

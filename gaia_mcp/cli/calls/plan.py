@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """A call of a configured server. `base` is the object of `--args`; the arguments in `words` replace its members."""
+    """A call of a configured server. `base` is the object of `--args`; the arguments in `words` replace its members.
+    `is_base_read`: it was read from a file, or from standard input.
+    """
 
     entry: ServerEntry
     tool: str
     words: list[str]
     base: dict[str, Any]
+    is_base_read: bool = False
 
 
 def planned(store: ConfigStore, target: str, words: list[str], args: str | None) -> Plan:
@@ -39,7 +42,7 @@ def planned(store: ConfigStore, target: str, words: list[str], args: str | None)
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
         raise UsageError("--args and a JSON object exclude each other", hint="leave --args out")
-    return Plan(entry, tool, given, base_arguments(args))
+    return Plan(entry, tool, given, base_arguments(args), args is not None and args.startswith(("@", "-")))
 
 
 def assignment(word: str) -> Assignment:

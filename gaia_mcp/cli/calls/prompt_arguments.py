@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ArgumentsError, OfferUnknownError
 from gaia_mcp.names import did_you_mean
 
@@ -23,6 +22,12 @@ def arguments_of(prompt: dict[str, Any]) -> list[tuple[str, bool]]:
     return sorted(found, key=lambda argument: not argument[1])
 
 
+def signature_of(prompt: dict[str, Any]) -> str:
+    """`name(required, [optional])`."""
+    shown = [name if is_required else f"[{name}]" for name, is_required in arguments_of(prompt)]
+    return f"{prompt['name']}({', '.join(shown)})"
+
+
 def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
     """Check that a prompt exists and takes these arguments. Raises `OfferUnknownError` and `ArgumentsError`."""
     known = {prompt["name"]: prompt for prompt in session.prompts()}
@@ -36,5 +41,4 @@ def check_arguments(session: Session, name: str, given: dict[str, Any]) -> None:
         f"{argument!r} is missing" for argument, is_required in arguments if is_required and argument not in given
     ]
     if problems:
-        hint = f"see its arguments with: {to_type('prompts', server)}"
-        raise ArgumentsError(server, name, problems, hint=hint, offer="prompt")
+        raise ArgumentsError(server, name, problems, hint=f"it takes {signature_of(known[name])}", offer="prompt")

@@ -46,7 +46,7 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, An
     given = read_words(session.entry.name, tool.name, plan.words, schema)
     arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
     try:
-        check_arguments(session.entry.name, tool.name, schema, arguments)
+        check_arguments(session.entry.name, tool.name, schema, arguments, shows_given=plan.is_base_read)
     except SchemaError as problem:
         remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
         return arguments

@@ -1,33 +1,62 @@
-"""Arguments that do not fit a tool's schema: one error with everything in it, before anything is sent."""
+"""Arguments that do not fit a tool's schema: one error with what is wrong and what the tool takes, before anything is
+sent. It fits three lines of a terminal; `--json` has all of it, with the schema.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ArgumentsError
-from gaia_mcp.toolspec.invalid_arguments import EXPECTED_SCHEMA, YOUR_ARGUMENTS, problems_in
+from gaia_mcp.safetext import cut, cut_middle
+from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in
 from gaia_mcp.toolspec.schema import signature
 
-# A schema longer than this would bury the rest; its signature says the same.
-SCHEMA_CHARS = 700
-GIVEN_CHARS = 300
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The error and its hint together, as a usual terminal breaks them.
+LINES, LINE_CHARS = 3, 100
+# A single problem, which may quote a value, and arguments that were not typed.
+PROBLEM_CHARS, GIVEN_CHARS = 80, 60
 
 
-def check_arguments(server: str, tool: str, schema: Any, arguments: dict[str, Any]) -> None:
-    """Raises `ArgumentsError` with every problem, the arguments and the schema; `SchemaError` if that is unusable."""
+def check_arguments(server: str, tool: str, schema: Any, arguments: dict[str, Any], *, shows_given: bool) -> None:
+    """Check `arguments`, which the error shows as well with `shows_given`: where the person has not typed them.
+
+    Raises `ArgumentsError` with the problems, and `SchemaError` if the schema is unusable.
+    """
     problems = problems_in(schema, arguments)
     if not problems:
         return
-    given = json.dumps(arguments, ensure_ascii=False)
-    shown = given if len(given) <= GIVEN_CHARS else given[: GIVEN_CHARS - 1] + "…"
-    expected = json.dumps(schema, ensure_ascii=False)
-    hint = f"it takes {signature(tool, schema)}; "
-    if len(expected) <= SCHEMA_CHARS:
-        hint += f"{EXPECTED_SCHEMA} {expected}"
-    else:
-        hint += f"all of it: {to_type('call', server, tool, more='--help')}"
-    error = ArgumentsError(server, tool, [*problems, f"{YOUR_ARGUMENTS} {shown}"], hint=hint)
+    given = [f"{YOUR_ARGUMENTS} {cut(json.dumps(arguments, ensure_ascii=False), GIVEN_CHARS)}"] if shows_given else []
+    problems_shown = [cut_middle(problem, PROBLEM_CHARS) for problem in problems]
+    whole = f"error: {ArgumentsError(server, tool, [*problems_shown, *given]).message}"
+    # The signature has as many lines as the problems leave.
+    hint = _signature_hint(server, tool, schema, 1 if len(whole) > LINE_CHARS else LINES - 1)
+    left = LINES - max(1, -(-len(f"hint: {hint}") // LINE_CHARS))
+    excess = len(whole) - max(1, left) * LINE_CHARS
+    shown = _without(problems_shown, excess)
+    error = ArgumentsError(server, tool, [*shown, *given], hint=hint)
     error.facts = {"tool": tool, "problems": problems, "schema": schema, "arguments": arguments}
     raise error
+
+
+def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
+    """What the tool takes, in so many lines; what does not fit is on the tool's help page."""
+    begun = "it takes "
+    room = lines * LINE_CHARS - len("hint: ") - len(begun)
+    if len(whole := signature(tool, schema)) <= room:
+        return begun + whole
+    see = f"; see: {to_type('call', server, tool, more='--help')}"
+    return begun + signature(tool, schema, room - len(see)) + see
+
+
+def _without(problems: Sequence[str], excess: int) -> list[str]:
+    """`problems` without the last ones, which are counted, so that `excess` characters go; the first one stays."""
+    kept = list(problems)
+    while excess > 0 and len(kept) > 1:
+        # What takes its place counts.
+        excess -= len(f"; {kept.pop()}") - (len("; 10 more") if len(kept) == len(problems) - 1 else 0)
+    return [*kept, f"{len(problems) - len(kept)} more"] if len(kept) < len(problems) else kept

@@ -206,7 +206,7 @@ class _Checker:
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
         # A schema that cannot be used fails its own check; as with `call`, the tool is called all the same.
         with suppress(SchemaError):
-            check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments)
+            check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments, shows_given=False)
         result = self.session.call(tool.name, arguments)
         blocks = result.get("content")
         texts = (

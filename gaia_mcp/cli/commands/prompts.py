@@ -23,9 +23,7 @@ def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:
-    from gaia_mcp.cli.calls.prompt_arguments import arguments_of
+    from gaia_mcp.cli.calls.prompt_arguments import signature_of
     from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
 
-    shown = [name if is_required else f"[{name}]" for name, is_required in arguments_of(prompt)]
-    lines = signature_lines(f"{prompt['name']}({', '.join(shown)})")
-    return lines + description_lines(prompt.get("description"))
+    return signature_lines(signature_of(prompt)) + description_lines(prompt.get("description"))

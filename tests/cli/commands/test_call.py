@@ -274,7 +274,11 @@ def test_a_configuration_may_come_from_a_pipe(demo: Gaia) -> None:
 
 
 def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gaia) -> None:
-    """Ours: all problems at once, with the arguments and the schema."""
+    """Ours: all problems at once, beside what the tool takes; only a program gets the schema."""
+    assert demo("call", "demo", "add", "a=x", "c=3").errors == [
+        """error: tool 'add' of 'demo': 'b' is missing; there is no 'c'; a: "x" is not of type "number\"""",
+        "hint: it takes add(a: number, b: number)",
+    ]
     ran = demo("call", "demo", "add", "a=x", "c=3", "--json")
 
     assert ran.code == 7
@@ -283,9 +287,41 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_is_sent(demo: Gai
     assert len(error["problems"]) == 3
     assert error["arguments"] == {"a": "x", "c": "3"}
     assert error["schema"]["required"] == ["a", "b"]
-    assert "Your arguments:" in error["message"]
-    assert "Expected tool schema:" in error["hint"]
     assert len(ran.errors) == 2
+
+
+@pytest.mark.parametrize("args", ["-", "@/dev/stdin"])
+def test_arguments_that_were_not_typed_are_shown(demo: Gaia, args: str) -> None:
+    """Ours: what was typed stands on the screen."""
+    (error, _) = demo("call", "demo", "greet", "--args", args, stdin='{"nmae": "Ada"}').errors
+    assert error.endswith("""'name' is missing; Your arguments: {"nmae": "Ada"}""")
+    for words in (("nmae=Ada",), ("--args", '{"nmae": "Ada"}'), ('{"nmae": "Ada"}',)):
+        assert "Your arguments" not in demo("call", "demo", "greet", *words).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("demo", "add", "a=x", "b=y", "c=z"),
+        ("demo", "add", f"a={'x' * 5000}", "b=1"),
+        ("asks-much", "book", "hotle=Ritz"),
+        ("asks-much", "book", *(f"wish{number}:=1" for number in range(30))),
+        ("asks-much", "book", "--args", "-"),
+    ],
+)
+def test_an_error_about_arguments_fits_three_lines(demo: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: of 100 columns each; it begins with what is missing, and says what the tool takes."""
+    demo.write({**json.loads(demo.config.read_text())["mcpServers"], "asks-much": entry_of("asks-much")})
+
+    given = json.dumps({f"wish{number}": number for number in range(30)})
+    ran = demo("call", *words, stdin=given)
+
+    assert ran.code == 7
+    lines = [line[at : at + 100] for line in ran.errors for at in range(0, len(line), 100)]
+    assert len(lines) <= 3, lines
+    error, hint = ran.errors
+    assert hint.startswith(f"hint: it takes {words[1]}(")
+    assert "is missing" in error or "is not of type" in error
 
 
 def test_unknown_names_get_a_suggestion(demo: Gaia) -> None:
