@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.terminals import Person
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -178,3 +180,12 @@ def demo(gaia: Gaia) -> Gaia:
     """The program, with the server `demo` configured."""
     gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
     return gaia
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[Person, int]]:
+    """A person at a terminal, and the program's end of it."""
+    ours, theirs = pty.openpty()
+    yield Person(ours), theirs
+    os.close(ours)
+    os.close(theirs)

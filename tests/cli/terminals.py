@@ -1,4 +1,4 @@
-"""Real interactive shells in a pseudo-terminal, whose TAB is pressed and whose line is read back."""
+"""Pseudo-terminals: a person at one, and real interactive shells, whose TAB is pressed and whose line is read back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pty
 import select
 import time
 from typing import TYPE_CHECKING
+
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -106,3 +108,31 @@ class Terminal:
                     self._seen += os.read(self._terminal, 4096)
                 except OSError:  # it has left
                     continue
+
+
+class Person:
+    """Sits at a terminal."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._read = b""
+
+    def waits_for(self, words: str) -> None:
+        """Until these words have appeared, once more if they had been waited for before."""
+        while words.encode() not in self._read:
+            assert select.select([self._terminal], [], [], PATIENCE_SECONDS)[0], self._read
+            self._read += os.read(self._terminal, 4096)
+        self._read = self._read.partition(words.encode())[2]
+
+    def has_read(self) -> str:
+        """What has appeared since."""
+        while select.select([self._terminal], [], [], 0)[0]:
+            try:
+                self._read += os.read(self._terminal, 4096)
+            except OSError:  # The other side has been closed.
+                break
+        return self._read.decode()
+
+    def types(self, keys: bytes) -> None:
+        """Press keys."""
+        os.write(self._terminal, keys)

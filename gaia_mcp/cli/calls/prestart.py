@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.entries import ServerEntry
 
-# With other parameters, Typer reads the line first: `--debug`; and `--locked` and `--lock-file`, because a server whose
-# tools are not approved is not even started.
+# With other parameters, Typer reads the line first: `--debug`; `--interactive`, which needs a terminal; and `--locked`
+# and `--lock-file`, because a server whose tools are not approved is not even started.
 _PARAMETERS = frozenset(
     {"target", "words", "args", "output", "output_dir", "raw", "read_only", "config", "as_json", "timeout", "quiet"}
 )

@@ -31,6 +31,9 @@ ArgsOption = Annotated[
         autocompletion=object_files,
     ),
 ]
+InteractiveOption = Annotated[
+    bool, typer.Option("--interactive", "-i", help="Ask for the arguments that are not given, on a terminal.")
+]
 LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this tool matches the lock file.")]
 ReadOnlyOption = Annotated[
     bool, typer.Option("--read-only", help="Refuse unless the tool declares that it only reads.")
@@ -69,6 +72,7 @@ def call(
     target: Target,
     words: Words = None,
     args: ArgsOption = None,
+    interactive: InteractiveOption = False,
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     read_only: ReadOnlyOption = False,
@@ -101,6 +105,11 @@ def call(
     if locked_tools is not None:
         locked_tools.contract(server)
 
+    if interactive:
+        from gaia_mcp.cli.calls.interactive import ask_arguments, check_terminal
+
+        check_terminal()
+
     # Everything above needs nothing but files: a mistake there must not cost a start.
     if plan.words or plan.base:
         load_validator()
@@ -116,6 +125,8 @@ def call(
     ):
         tool = find_tool(session, tool_name)
         check_allowed(server, tool, locked_tools, read_only=read_only)
+        if interactive:
+            plan = ask_arguments(plan, tool, view)
         arguments = typed_arguments(session, tool, plan)
         if invocation.debug:
             session.set_log_level("debug")

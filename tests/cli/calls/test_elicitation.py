@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import select
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import BIN, SERVERS
-from tests.waiting import PATIENCE_SECONDS
+from tests.cli.terminals import Person
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.cli.conftest import Gaia
 
 END_OF_INPUT = b"\x04"
@@ -34,43 +31,6 @@ for message in _wire.messages():
         _wire.send(answer)
 """
 Steps = list[tuple[str, bytes]]
-
-
-class Person:
-    """Sits at a terminal."""
-
-    def __init__(self, terminal: int) -> None:
-        self._terminal = terminal
-        self._read = b""
-
-    def waits_for(self, words: str) -> None:
-        """Until these words have appeared, once more if they had been waited for before."""
-        while words.encode() not in self._read:
-            assert select.select([self._terminal], [], [], PATIENCE_SECONDS)[0], self._read
-            self._read += os.read(self._terminal, 4096)
-        self._read = self._read.partition(words.encode())[2]
-
-    def has_read(self) -> str:
-        """What has appeared since."""
-        while select.select([self._terminal], [], [], 0)[0]:
-            try:
-                self._read += os.read(self._terminal, 4096)
-            except OSError:  # The other side has been closed.
-                break
-        return self._read.decode()
-
-    def types(self, keys: bytes) -> None:
-        """Press keys."""
-        os.write(self._terminal, keys)
-
-
-@pytest.fixture
-def terminal() -> Iterator[tuple[Person, int]]:
-    """A person at a terminal, and the program's end of it."""
-    ours, theirs = pty.openpty()
-    yield Person(ours), theirs
-    os.close(ours)
-    os.close(theirs)
 
 
 def asking(params: dict[str, Any]) -> dict[str, Any]:

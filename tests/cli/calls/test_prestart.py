@@ -187,7 +187,7 @@ WORDS = (
 )
 OPTIONS = {name: each for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names}
 # With these Typer comes first, though it accepts them.
-TYPER_FIRST = {"help", "debug", "locked", "lock_file"}
+TYPER_FIRST = {"help", "debug", "interactive", "locked", "lock_file"}
 
 
 def parsed_by_typer(words: list[str]) -> dict[str, Any] | None:

@@ -1,0 +1,102 @@
+"""A form on the terminal: a question for each property of a schema, asked again until its value fits."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.safetext import one_line
+from gaia_mcp.toolspec.arguments import typed_value
+from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of, type_in_words
+from gaia_mcp.toolspec.validation import SchemaError, validation_errors
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.screen.progress import Waiting
+
+TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
+# How soon a question notices that its answer is no longer wanted.
+LOOK_SECONDS = 0.1
+
+# Shows a question and returns what is typed.
+Ask = Callable[[str], str]
+
+
+def can_ask() -> bool:
+    """Whether there is a terminal to ask on, and to answer from."""
+    return on_terminal(sys.stdin) and on_terminal(sys.stderr)
+
+
+def asked_while(waiting: Waiting) -> Ask:
+    """The function that asks on the terminal until the command ends."""
+
+    def ask(question: str) -> str:
+        """Raises `EOFError` at Ctrl-D, and once the command is ending: what is typed then is for the shell."""
+        typer.echo(f"{question}: ", nl=False, err=True)
+        # Only Windows cannot wait for a terminal. We may be in a thread, which no signal reaches.
+        while os.name != "nt" and not select.select([sys.stdin], [], [], LOOK_SECONDS)[0] and not waiting.is_leaving:
+            continue
+        line = "" if waiting.is_leaving else sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\r\n")
+
+    return ask
+
+
+def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, takes_default: bool = True) -> Any:
+    """The value of a property whose schema is `field`, part of `root`; None for one that is left empty.
+
+    An empty line takes the default, of a property that is not required only if `takes_default`.
+    """
+    field = resolved(field, root)
+    default = default_of(field, root)
+    # As text, which is then read as if it had been typed.
+    held = default if default is None or isinstance(default, str) else json.dumps(default, ensure_ascii=False)
+    label = one_line(str(field.get("title") or name), 80)
+    if text := description_of(field, root):
+        label += f" ({one_line(text, 200)})"
+    label += f" [{one_line(_choices(field, root), 200)}]"
+    if held:
+        label += f" [{one_line(held, 200)}]"
+    while True:
+        text = ask(label) or (held or "" if is_required or takes_default else "")
+        if text == "":
+            if not is_required:
+                return None
+            if held is None:
+                typer.echo("  an answer is required", err=True)
+                continue
+        value = _read(text, field, root)
+        try:
+            problems = validation_errors({**_definitions(root), **field}, value)
+        except SchemaError:
+            return value
+        if not problems:
+            return value
+        typer.echo(f"  {one_line(str(problems[0]), 300)}", err=True)
+
+
+def _choices(field: dict[str, Any], root: Any) -> str:
+    titled = [f"{value}: {title}" for value, title in titled_choices_of(field)]
+    return ", ".join(titled) or type_in_words(field, root)
+
+
+def _read(text: str, field: dict[str, Any], root: Any) -> Any:
+    if field.get("type") == "array" and not text.lstrip().startswith("["):
+        items = field.get("items")
+        return [typed_value(part.strip(), items, root) for part in text.split(",") if part.strip()]
+    if field.get("type") == "boolean" and text.strip().casefold() in TRUTHS:
+        return TRUTHS[text.strip().casefold()]
+    return typed_value(text, field, root)
+
+
+def _definitions(root: Any) -> dict[str, Any]:
+    """What the schema of a property may refer to."""
+    return {key: root[key] for key in ("$defs", "definitions") if isinstance(root, dict) and key in root}

@@ -1,0 +1,65 @@
+"""`call -i`: the arguments that are not on the command line, asked for on the terminal before the call."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
+from gaia_mcp.cli.calls.words import read_words
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.safetext import one_line
+from gaia_mcp.toolspec.schema import properties_of, required_of, signature
+
+if TYPE_CHECKING:
+    from gaia_mcp.cli.calls.plan import Plan
+    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.client.tool import MCPTool
+
+
+def check_terminal() -> None:
+    """Raises `UsageError` where there is no terminal to ask on."""
+    if not can_ask():
+        raise UsageError("--interactive needs a terminal", hint="write the arguments on the command line: key=value")
+
+
+def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
+    """`plan` with the arguments that a person has typed, required ones first; an empty line leaves out the others.
+
+    Raises `UsageError` as `read_words` does, and `Abort` at Ctrl-D.
+    """
+    server, schema = plan.entry.name, tool.input_schema
+    known, required = properties_of(schema), required_of(schema)
+    given = read_words(server, tool.name, plan.words, schema)
+    taken = {*plan.base, *(given.base or ()), *(key for key, _, _ in given.assignments)}
+    asked: dict[str, Any] = {}
+    waiting.hide()
+    ask = asked_while(waiting)
+    typer.echo(one_line(signature(tool.name, schema), 1000), err=True)
+    try:
+        for key in [*required, *(key for key in known if key not in required)]:
+            if key not in taken:
+                value = ask_value(
+                    key, known.get(key), schema, ask, is_required=key in required, takes_default=key in required
+                )
+                if value is not None:
+                    asked[key] = value
+    except EOFError:
+        # The cursor is still in the line of the question.
+        typer.echo(err=True)
+        remark(f"{tool.name!r} was not called")
+        raise typer.Abort from None
+    if asked:
+        words = [*plan.words, *(_as_word(key, value) for key, value in asked.items())]
+        remark(f"the same without questions: {to_type('call', server, tool.name, *words)}")
+    return plan._replace(base={**plan.base, **asked})
+
+
+def _as_word(key: str, value: Any) -> str:
+    if isinstance(value, str) and not value.startswith("@"):
+        return f"{key}={value}"
+    return f"{key}:={json.dumps(value, ensure_ascii=False)}"
