@@ -39,7 +39,7 @@ def completion(
 
     Example: gaia mcp completion --install
     """
-    from gaia_mcp.cli.completion.scripts import script
+    from gaia_mcp.cli.completion.scripts import SCRIPTS
     from gaia_mcp.cli.status import UsageError
 
     if install and uninstall:
@@ -47,9 +47,9 @@ def completion(
     chosen = _chosen(shell)
     if not install and not uninstall:
         if invocation.as_json:
-            done("", shell=chosen, script=script(chosen))
+            done("", shell=chosen, script=SCRIPTS[chosen])
         else:
-            write_text(script(chosen))
+            write_text(SCRIPTS[chosen])
         return
     from gaia_mcp.cli.completion import installing as shellfiles
     from gaia_mcp.paths import shown
@@ -70,10 +70,10 @@ def completion(
 
 def _chosen(shell: str | None) -> str:
     """The shell that is named, or that runs this. Raises `UsageError` for an unknown one."""
-    from gaia_mcp.cli.completion.scripts import SHELLS
+    from gaia_mcp.cli.completion.scripts import SCRIPTS
     from gaia_mcp.cli.status import UsageError
 
-    hint = f"name one of: {', '.join(SHELLS)}"
+    hint = f"name one of: {', '.join(SCRIPTS)}"
     if shell is None:
         import shellingham  # type: ignore[import-untyped]
 
@@ -84,6 +84,6 @@ def _chosen(shell: str | None) -> str:
             if not shell:
                 raise UsageError("this shell could not be detected", hint=hint) from None
     shell = "powershell" if shell == "pwsh" else shell
-    if shell not in SHELLS:
+    if shell not in SCRIPTS:
         raise UsageError(f"there is no completion for {shell!r}", hint=hint)
     return shell

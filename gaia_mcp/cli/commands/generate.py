@@ -51,14 +51,14 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
 
 def generated() -> dict[str, str]:
     """What each file should hold, by its path within a checkout."""
-    from gaia_mcp.cli.completion.scripts import FILES, script
+    from gaia_mcp.cli.completion.scripts import FILES, SCRIPTS
     from gaia_mcp.cli.grammar.generating import table_text
     from gaia_mcp.cli.manual.pages import pages
 
     return {
         "gaia_mcp/cli/grammar/table.json": table_text(),
         **{f"man/{name}": text for name, text in pages().items()},
-        **{f"completions/{name}": script(shell) for name, shell in FILES.items()},
+        **{f"completions/{name}": SCRIPTS[shell] for name, shell in FILES.items()},
     }
 
 

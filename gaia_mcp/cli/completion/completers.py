@@ -141,9 +141,9 @@ def agent_names(ctx: CompletionContext) -> list[Candidate]:
 
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that there is a script for."""
-    from gaia_mcp.cli.completion.scripts import SHELLS
+    from gaia_mcp.cli.completion.scripts import SCRIPTS
 
-    return [Candidate(shell) for shell in SHELLS if shell.startswith(ctx.word)]
+    return [Candidate(shell) for shell in SCRIPTS if shell.startswith(ctx.word)]
 
 
 def log_levels(ctx: CompletionContext) -> list[Candidate]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gaia_mcp.cli.completion.scripts import script
+from gaia_mcp.cli.completion.scripts import SCRIPTS
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
 
@@ -79,7 +79,7 @@ def install(shell: str, there: Places) -> list[Path]:
     """Write the script, and the block where one is needed; the files that this has changed. Raises `ConfigFileError`
     for one that another program wrote, or that cannot be written.
     """
-    data = script(shell).encode()
+    data = SCRIPTS[shell].encode()
     for path in there.scripts:
         _check_ours(path)
     changed = [path for path in there.scripts if _put(path, data, new_mode=0o644)]

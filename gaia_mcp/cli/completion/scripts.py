@@ -5,7 +5,6 @@ Each runs the very program that is being typed, so that one in a virtual environ
 
 from __future__ import annotations
 
-SHELLS = ("bash", "zsh", "fish", "powershell")
 # The files in `completions/`, and the shell that each is for. Two of them look for a file of each command's name.
 FILES = {
     "gaia.bash": "bash",
@@ -111,9 +110,5 @@ Register-ArgumentCompleter -Native -CommandName @("gaia", "gmcp") -ScriptBlock {
 }
 """
 
-_SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}
-
-
-def script(shell: str) -> str:
-    """What `shell` reads to complete our commands. Raises `KeyError` for another shell."""
-    return _SCRIPTS[shell]
+# What each shell reads to complete our commands.
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}
