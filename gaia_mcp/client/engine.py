@@ -29,6 +29,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
 from gaia_mcp.protocol.pagination import Pages
+from gaia_mcp.protocol.tasks import is_task
 
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.conversation import Conversation
@@ -272,7 +273,14 @@ class ClientEngine:
         deadline = deadline or self.deadline()
         asking = params
         for attempt in range(1, MAX_ROUND_TRIPS + 1):
-            result = self._ready(deadline).request(method, asking, deadline, on_progress=on_progress)
+            conversation = self._ready(deadline)
+            result = conversation.request(method, asking, deadline, on_progress=on_progress)
+            if is_task(result):
+                # Only now: few servers have any.
+                from gaia_mcp.client.tasks import TaskOfCall
+
+                task = TaskOfCall(self.name, str((params or {}).get("name")), conversation, result)
+                return task.result(deadline, lambda requests: self._answers(requests, deadline), on_progress)
             wanted = input_required(result)
             if wanted is None:
                 return result

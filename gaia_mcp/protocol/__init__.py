@@ -17,6 +17,7 @@ How the modules build on one another:
     client, server  the two ends
     revisions       which members of a result each revision knows
     input_required  results that ask for input first
+    tasks           calls that the server goes on with as tasks
     pagination      reading a list page by page
 
 Messages. MCP is JSON-RPC 2.0. A request has an id and a method, and gets exactly one response with the same id: a

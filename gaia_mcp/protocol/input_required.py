@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from gaia_mcp.protocol.jsonrpc import as_text
 
@@ -50,7 +50,7 @@ def input_required(result: dict[str, Any]) -> InputRequired | str | None:
     if kind != "input_required":
         return _unknown_type(kind)
     requests, state = result.get("inputRequests", {}), result.get("requestState")
-    if not isinstance(requests, dict) or not all(_is_request(request) for request in requests.values()):
+    if not are_requests(requests):
         return "asked for input in an invalid form"
     if state is not None and not isinstance(state, str):
         return "sent a request state that is not a string"
@@ -74,13 +74,15 @@ def pause_before(attempt: int) -> float:
     return float(min(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_SECONDS))
 
 
-def _unknown_type(kind: object) -> str:
-    return f"answered with a result of the unknown type {as_text(kind)!r}"
-
-
-def _is_request(request: Any) -> bool:
-    return (
+def are_requests(requests: Any) -> TypeGuard[dict[str, dict[str, Any]]]:
+    """Whether this is an object of input requests, each with a `method` and perhaps `params`."""
+    return isinstance(requests, dict) and all(
         isinstance(request, dict)
         and isinstance(request.get("method"), str)
         and isinstance(request.get("params", {}), dict)
+        for request in requests.values()
     )
+
+
+def _unknown_type(kind: object) -> str:
+    return f"answered with a result of the unknown type {as_text(kind)!r}"

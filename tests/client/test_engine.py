@@ -949,6 +949,24 @@ def test_a_person_who_declines_that_a_model_is_asked_ends_the_call(start_server:
         stateless.call("sampling", {})
 
 
+def test_a_call_may_become_a_task(start_talk: StartTalk) -> None:
+    """Extension tasks: its result is that of the call."""
+    task = {"taskId": "t", "createdAt": "", "lastUpdatedAt": "", "ttlMs": None, "pollIntervalMs": 1}
+    question = {"inputRequests": {"q": {"method": "roots/list"}}}
+    states = iter(
+        [
+            {**task, "resultType": "task", "status": "working"},
+            {**task, "resultType": "complete", "status": "input_required", **question},
+            {"resultType": "complete"},
+            {**task, "resultType": "complete", "status": "completed", "result": {"content": []}},
+        ]
+    )
+    client, talk = start_talk(ERAS[0], lambda _: next(states))
+
+    assert client.call("report", {}) == {"content": []}
+    assert talk.methods() == ["tools/call", "tasks/get", "tasks/update", "tasks/get"]
+
+
 # The era that is remembered.
 
 

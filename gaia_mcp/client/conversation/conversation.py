@@ -23,6 +23,7 @@ from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Peer, Progressed
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
+from gaia_mcp.protocol.tasks import EXTENSIONS, TASK_RESULT_TYPES
 from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ class Conversation:
     ) -> None:
         self._channel = channel
         self._name = channel.name
-        capabilities = host.capabilities() if channel.listens else {}
-        self._connection = ClientConnection(self._name, info=CLIENT_INFO, capabilities=capabilities, probe=probe)
+        capabilities = {**(host.capabilities() if channel.listens else {}), "extensions": dict(EXTENSIONS)}
+        self._connection = ClientConnection(
+            self._name, info=CLIENT_INFO, capabilities=capabilities, probe=probe, result_types=TASK_RESULT_TYPES
+        )
         self._dispatcher = Dispatcher(channel, self._connection, host, on_change)
 
     @property

@@ -1,0 +1,59 @@
+"""Calls that become tasks, by the official SDK's interface for extensions."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from tests.cli.conftest import Gaia, gaia, no_orphans, run_on_terminal
+from tests.peers.conftest import PROGRAMS
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["gaia", "no_orphans"]  # Fixtures.
+
+
+def use(program: Gaia) -> Path:
+    """Configure the server; the file of what happens in it."""
+    notes = program.cwd / "notes"
+    entry = {"command": sys.executable, "args": [str(PROGRAMS / "sdk_tasks.py")], "env": {"NOTES": str(notes)}}
+    program.write({"tasks": entry})
+    return notes
+
+
+def test_the_result_of_a_task_is_printed_as_that_of_a_call(gaia: Gaia) -> None:
+    """Extension: the person answers what the task asks, and need not know that it is one."""
+    use(gaia)
+
+    shown, code = run_on_terminal(gaia, "call", "tasks", "report", typed=b"\rAda\r", after=b"Answer?")
+
+    assert "the report of Ada" in shown
+    assert code == 0
+    assert gaia("call", "tasks", "greet").stdout.strip() == "hello"
+
+
+def test_ctrl_c_cancels_the_task(gaia: Gaia) -> None:
+    """Extension: with tasks/cancel; the server would go on with it otherwise."""
+    notes = use(gaia)
+    calling = gaia.popen("call", "tasks", "endless")
+    wait_until(lambda: notes.exists() and "created" in notes.read_text())
+
+    calling.send_signal(signal.SIGINT)
+
+    calling.communicate(timeout=20)
+    assert calling.returncode == 130
+    assert notes.read_text().splitlines() == ["created endless-0", "cancelled endless-0"]
+
+
+def test_a_task_whose_time_ran_out_is_cancelled(gaia: Gaia) -> None:
+    """Ours: nothing goes on that no caller waits for."""
+    notes = use(gaia)
+
+    ran = gaia("call", "tasks", "endless", "--timeout", "3")
+
+    assert ran.code == 5
+    assert "the task of 'endless'" in ran.errors[0]
+    assert notes.read_text().splitlines()[-1] == "cancelled endless-0"
