@@ -30,9 +30,9 @@ from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, pause_before
 from gaia_mcp.protocol.pagination import MAX_PAGES
 from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import text_of
-from tests.client.eras import ERAS, URI, changed, updated
+from tests.client.eras import ERAS, URI, changed, scripted, updated
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, error, in_thread, progress_of, result
+from tests.client.transports.talk import Message, Talk, error, in_thread, progress_of, result
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
@@ -949,7 +949,7 @@ def test_a_person_who_declines_that_a_model_is_asked_ends_the_call(start_server:
         stateless.call("sampling", {})
 
 
-def test_a_call_may_become_a_task(start_talk: StartTalk) -> None:
+def test_a_call_may_become_a_task() -> None:
     """Extension tasks: its result is that of the call."""
     task = {"taskId": "t", "createdAt": "", "lastUpdatedAt": "", "ttlMs": None, "pollIntervalMs": 1}
     question = {"inputRequests": {"q": {"method": "roots/list"}}}
@@ -961,7 +961,10 @@ def test_a_call_may_become_a_task(start_talk: StartTalk) -> None:
             {**task, "resultType": "complete", "status": "completed", "result": {"content": []}},
         ]
     )
-    client, talk = start_talk(ERAS[0], lambda _: next(states))
+    talk = Talk(scripted(ERAS[0], lambda _: next(states)))
+    client = MCPClient("s", talk)
+    client.open()
+    talk.sent.clear()
 
     assert client.call("report", {}) == {"content": []}
     assert talk.methods() == ["tools/call", "tasks/get", "tasks/update", "tasks/get"]

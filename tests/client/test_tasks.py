@@ -8,11 +8,12 @@ import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.tasks import CANCEL_SECONDS
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CallCancelledError, CallLateError, OutcomeUnknownError, PeerError, RemoteProtocolError
 from tests.client.eras import CAPABILITIES, ERAS, scripted
 from tests.client.transports.talk import Message, Talk, error, in_thread
-from tests.waiting import Clock, wait_until
+from tests.waiting import PATIENCE_SECONDS, Clock, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,6 +188,20 @@ def test_a_server_that_cannot_cancel_does_not_hide_the_reason() -> None:
     with pytest.raises(PeerError, match="no task for tasks/get"):
         client.call("report", {})
     assert talk.methods()[-1] == "tasks/cancel"
+
+
+def test_a_server_that_is_silent_about_the_cancellation_is_not_waited_for() -> None:
+    """Ours: the caller has given up already."""
+
+    def answer(message: Message) -> Any:
+        return None if message["method"] == "tasks/cancel" else Tasks(described("asleep"))(message)
+
+    client, talk = client_of(answer)
+
+    with pytest.raises(RemoteProtocolError, match="asleep"):
+        client.call("report", {}, Deadline(3600))
+    assert talk.methods()[-2:] == ["tasks/cancel", "notifications/cancelled"]
+    assert CANCEL_SECONDS < PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("where", ["tools/call", "tasks/get"])

@@ -39,13 +39,13 @@ def test_ctrl_c_cancels_the_task(gaia: Gaia) -> None:
     """Extension: with tasks/cancel; the server would go on with it otherwise."""
     notes = use(gaia)
     calling = gaia.popen("call", "tasks", "endless")
-    wait_until(lambda: notes.exists() and "created" in notes.read_text())
+    wait_until(lambda: notes.exists() and "asked for" in notes.read_text())
 
     calling.send_signal(signal.SIGINT)
 
     calling.communicate(timeout=20)
     assert calling.returncode == 130
-    assert notes.read_text().splitlines() == ["created endless-0", "cancelled endless-0"]
+    assert notes.read_text().splitlines() == ["asked for endless-0", "cancelled endless-0"]
 
 
 def test_a_task_whose_time_ran_out_is_cancelled(gaia: Gaia) -> None:
@@ -57,3 +57,13 @@ def test_a_task_whose_time_ran_out_is_cancelled(gaia: Gaia) -> None:
     assert ran.code == 5
     assert "the task of 'endless'" in ran.errors[0]
     assert notes.read_text().splitlines()[-1] == "cancelled endless-0"
+
+
+def test_a_tool_that_needs_the_older_tasks_is_explained(gaia: Gaia) -> None:
+    """Ours: the experiment of 2025-11-25 is not supported, and the author can do something about that."""
+    gaia.use("needs-task")
+
+    for command in (("call", "needs-task", "report"), ("test-client", "needs-task", "--call", "report")):
+        ran = gaia(*command)
+        assert ran.code == 6
+        assert "tasks of revision 2025-11-25" in ran.errors[1]

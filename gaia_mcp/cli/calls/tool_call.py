@@ -8,15 +8,19 @@ from gaia_mcp.cli.calls.plan import Plan, typed
 from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
-from gaia_mcp.errors import ArgumentsError, ReadOnlyError, ToolUnknownError
+from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.toolspec.invalid_arguments import near_misses
 from gaia_mcp.toolspec.read_only import claims_to_only_read
 from gaia_mcp.toolspec.validation import SchemaError, validation_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.session.session import Session
 
 
@@ -57,6 +61,26 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, An
     for near_miss in near_misses(schema, arguments):
         remark(f"{tool.name!r} does not mention {near_miss}")
     return arguments
+
+
+def called(
+    session: Session, tool: MCPTool, arguments: dict[str, Any], on_progress: Callable[[Progressed], None] | None = None
+) -> dict[str, Any]:
+    """The tool's result. Raises as the session's requests do."""
+    try:
+        return session.call(tool.name, arguments, on_progress=on_progress)
+    except PeerError as error:
+        execution = tool.definition.get("execution")
+        if (
+            error.code == METHOD_NOT_FOUND
+            and isinstance(execution, dict)
+            and execution.get("taskSupport") == "required"
+        ):
+            error.hint = (
+                f"{tool.name!r} needs the experimental tasks of revision 2025-11-25, which are not supported; "
+                "ask its author for the tasks extension of 2026-07-28"
+            )
+        raise
 
 
 def check_structure(tool: MCPTool, result: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.calls.plan import typed
+from gaia_mcp.cli.calls.tool_call import called
 from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.checks.poisoning import Known, names_checked, texts_checked
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
@@ -207,7 +208,7 @@ class _Checker:
         # A schema that cannot be used fails its own check; as with `call`, the tool is called all the same.
         with suppress(SchemaError):
             check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments, shows_given=False)
-        result = self.session.call(tool.name, arguments)
+        result = called(self.session, tool, arguments)
         blocks = result.get("content")
         texts = (
             [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []

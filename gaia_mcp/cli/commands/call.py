@@ -90,7 +90,7 @@ def call(
     """
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import planned
-    from gaia_mcp.cli.calls.tool_call import check_allowed, check_structure, find_tool, typed_arguments
+    from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.screen.render import show_result
     from gaia_mcp.cli.screen.session_view import SessionView
@@ -131,7 +131,7 @@ def call(
         if invocation.debug:
             session.set_log_level("debug")
         view.rename(f"calling {server} {tool_name}")
-        result = session.call(tool_name, arguments, on_progress=view.progressed)
+        result = called(session, tool, arguments, view.progressed)
         view.hide()
         check_structure(tool, result)
         # Before the server is stopped: the answer need not wait for that.

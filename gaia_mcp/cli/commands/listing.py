@@ -103,7 +103,7 @@ def _check(
                 "summary": f"ok, {counted(count, 'tool')}, {result.seconds:.2f} s",
                 "seconds": round(result.seconds, 3),
                 "tools": count,
-                "version": peer.version if peer else "",
-                "server": peer.info if peer else {},
+                "protocolVersion": peer.version if peer else "",
+                "serverInfo": peer.info if peer else {},
             }
     return errors

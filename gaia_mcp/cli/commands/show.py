@@ -59,8 +59,8 @@ def _presented(session: Session) -> dict[str, Any]:
     peer = session.peer
     assert peer is not None  # noqa: S101 (connected)
     return {
-        "info": peer.info,
-        "version": peer.version,
+        "serverInfo": peer.info,
+        "protocolVersion": peer.version,
         "era": peer.era,
         "capabilities": peer.capabilities,
         "instructions": peer.instructions,
@@ -77,10 +77,10 @@ def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
     facts = {key: value for key, value in shown.items() if key not in ("server", "known_tools")}
     facts["tools"] = "not known yet" if shown["known_tools"] is None else shown["known_tools"]
     if server is not None:
-        info = server["info"]
+        info = server["serverInfo"]
         presented = [str(info[key]) for key in ("title", "name", "version") if info.get(key)]
         facts["server"] = " ".join(presented) or "(no name)"
-        facts["protocol"] = f"{server['version']} ({server['era']})"
+        facts["protocol"] = f"{server['protocolVersion']} ({server['era']})"
         facts["offers"] = ", ".join(server["capabilities"]) or "nothing"
         facts["instructions"] = server["instructions"] or None
     rows = []

@@ -71,7 +71,7 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
 def _presented(peer: Peer | None, tools: int) -> Tried:
     info = peer.info if peer else {}
     named = f": {info.get('name', 'unnamed')} {info.get('version', '')}".rstrip()
-    facts = {"server": info, "version": peer.version if peer else "", "tools": tools}
+    facts = {"serverInfo": info, "protocolVersion": peer.version if peer else "", "tools": tools}
     return Tried(facts, f"{named}, {counted(tools, 'tool')}")
 
 

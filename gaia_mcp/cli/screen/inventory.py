@@ -85,8 +85,8 @@ def _object(kind: Kind, result: Result) -> dict[str, Any]:
     if result.error is not None:
         return {**shown, "error": error_object(result.error)}
     peer = result.peer
-    shown["server"] = peer.info if peer else {}
-    shown["version"] = peer.version if peer else ""
+    shown["serverInfo"] = peer.info if peer else {}
+    shown["protocolVersion"] = peer.version if peer else ""
     shown[kind.plural] = [kind.as_object(item) for item in result.value.items]
     if result.value.problems:
         shown["problems"] = list(result.value.problems)

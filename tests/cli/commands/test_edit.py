@@ -64,7 +64,7 @@ def test_as_json_it_says_what_was_and_what_is(demo: Gaia) -> None:
     assert "plain text" in ran.stderr
     assert ran.json["edited"] == "demo"
     assert ran.json["changes"] == {"env.TOKEN": {"before": None, "after": "****"}}
-    assert (ran.json["path"], ran.json["tools"], ran.json["server"]["name"]) == (str(demo.config), 7, "demo")
+    assert (ran.json["path"], ran.json["tools"], ran.json["serverInfo"]["name"]) == (str(demo.config), 7, "demo")
 
 
 def test_a_command_is_replaced_as_a_whole(gaia: Gaia) -> None:

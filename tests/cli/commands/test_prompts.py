@@ -58,7 +58,7 @@ def test_prompts_as_json_are_the_servers_own(demo: Gaia) -> None:
     """Ours: `--json` changes the form, never the content."""
     (server,) = demo("prompts", "demo", "--json").json["servers"]
 
-    assert (server["name"], server["version"]) == ("demo", "2026-07-28")
+    assert (server["name"], server["protocolVersion"]) == ("demo", "2026-07-28")
     assert [prompt["name"] for prompt in server["prompts"]] == ["introduce"]
 
 

@@ -44,7 +44,7 @@ def test_with_check_the_server_says_what_it_is(demo: Gaia) -> None:
     assert shown["instructions"].startswith("Try greet")
     assert shown["tools"] == "7"
     server = demo("show", "demo", "--check", "--json").json["server"]
-    assert (server["version"], server["tools"], server["info"]["name"]) == ("2026-07-28", 7, "demo")
+    assert (server["protocolVersion"], server["tools"], server["serverInfo"]["name"]) == ("2026-07-28", 7, "demo")
 
 
 def test_what_was_seen_before_is_known(demo: Gaia) -> None:

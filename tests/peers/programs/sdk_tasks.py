@@ -45,7 +45,6 @@ class Tasks(Extension):
             return await call_next(ctx)
         task_id = f"{params.name}-{len(self.polls)}"
         self.polls[task_id] = 0
-        note(f"created {task_id}")
         return self.described(task_id, "working", resultType="task")
 
     def methods(self) -> list[MethodBinding]:
@@ -58,6 +57,8 @@ class Tasks(Extension):
     async def get(self, _ctx: Any, params: TaskParams) -> dict[str, Any]:
         task_id = params.task_id
         done = self.polls[task_id]
+        if not done:
+            note(f"asked for {task_id}")
         self.polls[task_id] += 1
         if done < len(STEPS) or task_id.startswith("endless"):
             return self.described(task_id, "working", statusMessage=STEPS[min(done, len(STEPS) - 1)])
