@@ -11,7 +11,7 @@ from gaia_mcp.redaction import looks_secret
 _ANYWHERE = re.compile(
     r"(?i)<[a-z][^<>]*>|\{\{[^{}]*\}\}|(?<![a-z])your[-_ ]?[a-z]|x{4,}|\*{3,}|\.\.\.$|\u2026$"
     r"|(?:replace|change|insert|enter|fill)[-_ ]?(?:me|this|with|in|your|here)(?![a-z])|[-_ ]here$"
-    r"|[/\\]path[/\\]to(?:[/\\]|$)|[/\\]users[/\\]+(?:user(?:name)?|you)(?:[/\\]|$)"
+    r"|(?:^|[/\\=])path[/\\]to(?:[/\\]|$)|[/\\]users[/\\]+(?:user(?:name)?|you)(?:[/\\]|$)"
 )
 _WHOLE = re.compile(
     r"(?i)x{2,}|\.{2,}|todo|tbd|placeholder|dummy|changeme"

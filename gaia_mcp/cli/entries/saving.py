@@ -77,10 +77,15 @@ def _presented(peer: Peer | None, tools: int) -> Tried:
 
 def _hint_for(server: Given, error: MCPError) -> str:
     """What to do about a new server that does not work, if that can be seen from how it was given; else empty."""
-    variables = [place.removeprefix("env ") for place in placeholders(server.entry) if place.startswith("env ")]
-    if variables and isinstance(error, (ServerExitedError, DeadlineError)):
-        options = " ".join(f"--env {typeable(name)}=VALUE" for name in variables)
-        return f"its variables hold placeholders; nothing was saved; again with: {options}"
+    if isinstance(error, (ServerExitedError, DeadlineError)):
+        places = [place.partition(" ") for place in placeholders(server.entry)]
+        if variables := [name for kind, _, name in places if kind == "env"]:
+            options = " ".join(f"--env {typeable(name)}=VALUE" for name in variables)
+            return f"its variables hold placeholders; nothing was saved; again with: {options}"
+        if arguments := [int(number) for kind, _, number in places if kind == "args"]:
+            which = masked_arguments(server.entry["args"])[arguments[0]]
+            saved = f"save it with --no-check, and then: {to_type('edit', server.name)}"
+            return f"{which!r} stands for a value of your own; nothing was saved; {saved}"
     if isinstance(error, SpawnError) and error.case == "not-on-path" and server.words and server.name in LAUNCHERS:
         words = [server.name, *server.words]
         name = suggested_name({"command": words[0], "args": words[1:]}) or "NAME"
