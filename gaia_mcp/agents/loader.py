@@ -52,8 +52,7 @@ def source_folder(target: str) -> Path | None:
     spec = importlib.util.find_spec(place.partition(".")[0])
     if spec is None or spec.origin is None:
         return None
-    origin = Path(spec.origin)
-    return origin.parent
+    return Path(spec.origin).parent
 
 
 def forget_modules(folder: Path) -> None:

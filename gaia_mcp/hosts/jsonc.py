@@ -93,22 +93,16 @@ def _with_new(text: str, braces: Braces, key: str, value: Any, unit: str, newlin
         new = f"{inside}{newline}{indent}{name}: {_lines(value, unit, indent, newline)}{newline}{outer}"
         return text[: braces.start + 1] + new + text[braces.end - 1 :]
     last = list(braces.members.values())[-1]
+    # A comma behind the last member stays one.
+    before, end, behind = ("", last.comma + 1, ",") if last.comma >= 0 else (",", last.end, "")
     if "\n" not in text[braces.start : last.at]:
         # The first member stands on the brace's own line: a compact object stays one.
-        comma = "" if last.comma >= 0 else ","
-        behind = last.end if last.comma < 0 else last.comma + 1
-        trailing = "," if last.comma >= 0 else ""
-        flat = json.dumps(value, ensure_ascii=False)
-        return f"{text[:behind]}{comma} {name}: {flat}{trailing}{text[behind:]}"
+        return f"{text[:end]}{before} {name}: {json.dumps(value, ensure_ascii=False)}{behind}{text[end:]}"
     indent = _indent_at(text, last.at)
-    new = f"{newline}{indent}{name}: {_lines(value, unit, indent, newline)}"
-    if last.comma >= 0:
-        before, behind, new = "", last.comma + 1, new + ","
-    else:
-        before, behind = ",", last.end
-    rest = _REST_OF_LINE.match(text, behind)
-    line_end = rest.end() if rest is not None and rest.end() < braces.end else behind
-    return text[:behind] + before + text[behind:line_end] + new + text[line_end:]
+    rest = _REST_OF_LINE.match(text, end)
+    line_end = rest.end() if rest is not None and rest.end() < braces.end else end
+    new = f"{newline}{indent}{name}: {_lines(value, unit, indent, newline)}{behind}"
+    return text[:end] + before + text[end:line_end] + new + text[line_end:]
 
 
 def _lines(value: Any, unit: str, indent: str, newline: str) -> str:

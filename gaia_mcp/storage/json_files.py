@@ -67,24 +67,16 @@ def write_object(path: Path, value: dict[str, Any], before: Snapshot, *, private
 
 
 def _explained(path: Path, text: str, error: JSONTextError) -> ConfigFileError:
+    problem, hint = f"not JSON: {error.problem}", ""
     if isinstance(error, RepeatedKeyError):
-        return ConfigFileError(path, error.problem, hint="remove one of them")
-    if isinstance(error, DepthError):
-        return ConfigFileError(path, error.problem)
-    if error.at < 0:
-        return ConfigFileError(path, f"not JSON: {error.problem}")
-    rest = text[error.at :].lstrip()
-    if rest.startswith(("//", "/*")):
-        return ConfigFileError(
-            path,
-            "comments are not allowed in JSON",
-            line=error.line,
-            column=error.column,
-            hint='remove the comment; a note can be a key such as "_note"',
-        )
-    if error.at >= len(text.rstrip()):
-        return ConfigFileError(path, "ends too early", line=error.line, column=error.column)
-    return ConfigFileError(path, f"not JSON: {error.problem}", line=error.line, column=error.column)
+        problem, hint = error.problem, "remove one of them"
+    elif isinstance(error, DepthError):
+        problem = error.problem
+    elif error.at >= 0 and text[error.at :].lstrip().startswith(("//", "/*")):
+        problem, hint = "comments are not allowed in JSON", 'remove the comment; a note can be a key such as "_note"'
+    elif error.at >= len(text.rstrip()):
+        problem = "ends too early"
+    return ConfigFileError(path, problem, line=error.line, column=error.column, hint=hint)
 
 
 def _indent_of(data: bytes) -> int | str:
