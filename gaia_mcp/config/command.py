@@ -68,16 +68,12 @@ class Command(NamedTuple):
 
     def summary(self) -> dict[str, Any]:
         """The members that make the server what it is, for a file that others read: of its variables only the names."""
-        from gaia_mcp.redaction import masked_arguments
-
-        shown: dict[str, Any] = {"command": self._masked_command()}
-        if self.args is not None:
-            shown["args"] = masked_arguments(self.args)
+        shown = self.masked()
+        if self.args is None:
+            del shown["args"]
         if self.env:
             shown["env"] = sorted(self.env)
-        if self.cwd:
-            shown["cwd"] = self.cwd
-        return {**shown, "inherit": True} if self.inherit else shown
+        return shown
 
     def described(self) -> str:
         """The command line, on one line and without secrets."""

@@ -115,7 +115,7 @@ class StdioChannel(Channel):
         said = last_words(self.child.stderr_tail(self.secrets()))
         return f"its log ends: {said}" if said else ""
 
-    def why_lost(self, stage: str, noise: str = "") -> MCPError:
+    def why_lost(self, stage: str, noise: str = "", closed: str = "closed its output") -> MCPError:
         from gaia_mcp.client.transports.stdio.last_words import last_words
 
         known = self._exit
@@ -124,7 +124,7 @@ class StdioChannel(Channel):
         else:
             if self.child.is_closing:
                 return NotConnectedError(self.name)
-            returncode, closed = self.child.wait(EXIT_STATUS_SECONDS), "closed its output"
+            returncode = self.child.wait(EXIT_STATUS_SECONDS)
             self.child.settle_stderr(EXIT_STATUS_SECONDS)
             tail = self.child.stderr_tail(self.secrets())
         return ServerExitedError(
@@ -186,20 +186,11 @@ class StdioChannel(Channel):
         """The error for a child that takes nothing more, and ends the channel: the next request finds another."""
         if self.child.is_closing:
             return NotConnectedError(self.name)
-        error = self.why_lost(stage)
+        error = self.why_lost(stage, closed="no longer reads its input")
         if self._reader is not threading.current_thread() and not self.child.is_running():
             assert self._reader is not None  # noqa: S101 (nothing is sent before the start)
             # What it has written before its end is still to be read, and may tell the reason.
             self._reader.join(EXIT_STATUS_SECONDS)
-        if not self._has_ended and isinstance(error, ServerExitedError) and error.returncode is None:
-            error = ServerExitedError(
-                self.name,
-                error.stage,
-                None,
-                error.stderr_tail,
-                last_words=error.last_words,
-                closed="no longer reads its input",
-            )
         self._end(error)
         return error
 
