@@ -196,6 +196,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg",
     "agent-failed": lambda _: "see the traceback with --debug",
     "agent-incomplete": lambda _: "see what makes an agent: gaia mcp serve --help",
+    "agent-problem": lambda e: f"mend it, and check again: gaia mcp serve {shlex.quote(e.target)} --check",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
     "keyring-missing": lambda _: "install it beside this one: pip install keyring",

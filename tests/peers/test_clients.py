@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -103,6 +104,57 @@ def test_the_sdk_hears_of_progress(serve_demo: list[str], mark: dict[str, str], 
     _with_client(use, serve_demo, mark, mode)
 
     assert told == [(1, 3, "2 to go"), (2, 3, "1 to go"), (3, 3, "0 to go")]
+
+
+@MODES
+def test_the_sdk_calls_methods_with_hints(mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, structured content: the SDK validates each against its output schema, and raises if it does not fit."""
+    note = {"text": "milk", "due": "2026-01-02", "colour": "blue"}
+    who = "00000000-0000-0000-0000-000000000001"
+    told: list[str | None] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def use(client: Client) -> None:
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == ("Hinted", "3.1")
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["note"].annotations is not None
+        assert tools["note"].annotations.read_only_hint is True
+        assert tools["note"].input_schema["properties"]["text"]["description"] == "What to note."
+
+        async def structured(name: str, **arguments: Any) -> Any:
+            result = await client.call_tool(name, arguments)
+            assert not result.is_error, result.content
+            return result.structured_content
+
+        assert await structured("note", **note) == note
+        assert await structured("many", notes=[note, {"text": "bread"}], kind="due") == {"result": [note]}
+        assert await structured("order", order={"number": 1, "price": 1.5, "notes": [note]}, factor=2) == {
+            "number": 1, "price": "3.0", "notes": [note]
+        }  # fmt: skip
+        assert await structured("values", span=["2026-01-02", "P1D"], where="a/b", who=who) == {
+            "span": ["2026-01-02", "P1D"], "where": "a/b", "who": who, "set": [1, 2, 3]
+        }  # fmt: skip
+        pictured = await client.call_tool("picture", {})
+        assert [block.type for block in pictured.content] == ["image", "text"]
+        later = await client.call_tool("later", {}, progress_callback=on_progress)
+        assert (later.content[0].text, later.structured_content) == ("later", {"result": "later"})
+        for name, arguments, words in (
+            ("note", {"text": "a", "due": "soon"}, "due: 'soon' is not a date"),
+            ("order", {"order": {"number": 0, "price": 1}}, "order.number"),
+            ("broken", {}, "tool 'broken' returned a value that does not fit its output schema"),
+            ("opaque", {}, "tool 'opaque' returned a value that is not JSON: it is of type hinted_agent.Hinted"),
+        ):
+            failed = await client.call_tool(name, arguments)
+            assert failed.is_error
+            assert words in failed.content[0].text
+
+    served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'hinted_agent.py'}:Hinted"]
+    _with_client(use, served, mark, mode)
+
+    assert told == ["waiting"]
 
 
 @MODES

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gaia_mcp.cli.completion.completers import agent_names, host_names
+from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
@@ -36,6 +37,9 @@ ReloadOption = Annotated[
     bool, typer.Option("--reload", help="Reload the agent when its files change; clients stay connected.")
 ]
 
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="List what would be served and every problem, and serve nothing.")
+]
 PrintConfigOption = Annotated[
     str | None,
     typer.Option(
@@ -46,17 +50,20 @@ PrintConfigOption = Annotated[
         show_default=False,
     ),
 ]
+COMMON = (JSON,)
 
 
 def serve(
     target: Target,
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
+    check: CheckOption = False,
     print_config: PrintConfigOption = None,
 ) -> None:
     """Serve an agent as an MCP server over stdin and stdout.
 
-    Any class with get_mcp_tool_definitions() and execute_mcp_tool() will do. What it prints goes to stderr.
+    Its tools are the methods of an MCPAgent that are marked with @tool; any class with get_mcp_tool_definitions() and
+    execute_mcp_tool() will do as well. What it prints goes to stderr.
 
     Example: gaia mcp serve demo
     """
@@ -75,28 +82,46 @@ def serve(
         name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])
         print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
         return
+    if check:
+        from gaia_mcp.cli.checks.serving import check_serving
+
+        check_serving(target, lambda: _load(target, keywords, lambda _: None))
+        return
     if on_terminal(sys.stdin):
         remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
 
     # The pipes are taken before any code of the agent is imported.
     from gaia_mcp.server.stdio.process import StdioServer
 
-    StdioServer(target).run(lambda: _load(target, keywords, reload))
+    def load() -> AgentProvider:
+        provider = _load(target, keywords, lambda problem: remark(f"{target}: {problem}"), list_changes=reload)
+        if reload:
+            _watch(target, keywords, provider)
+        return provider
+
+    StdioServer(target).run(load)
 
 
-def _load(target: str, keywords: dict[str, Any], reload: bool) -> AgentProvider:
-    from gaia_mcp.agents.loader import load_agent, source_folder
+def _load(
+    target: str, keywords: dict[str, Any], tell: Callable[[str], None], *, list_changes: bool = False
+) -> AgentProvider:
+    from gaia_mcp.agents.loader import load_agent
     from gaia_mcp.server.agent import AgentProvider
 
     agent = load_agent(target, keywords)
     with _describing(target):
-        provider = AgentProvider(agent, list_changes=reload, report=lambda problem: remark(f"{target}: {problem}"))
+        provider = AgentProvider(agent, list_changes=list_changes, report=tell)
         provider.describe()
-    if not reload:
-        return provider
+    return provider
+
+
+def _watch(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
+    """Replace the agent whenever its files change."""
+    from gaia_mcp.agents.loader import load_agent, source_folder
+
     if (folder := source_folder(target)) is None:
         remark(f"{target} is built in and has no files to watch")
-        return provider
+        return
 
     def load_again() -> None:
         agent = load_agent(target, keywords)
@@ -108,7 +133,6 @@ def _load(target: str, keywords: dict[str, Any], reload: bool) -> AgentProvider:
     from gaia_mcp.cli.screen.output import report
 
     watch(folder, load_again, report)
-    return provider
 
 
 @contextmanager

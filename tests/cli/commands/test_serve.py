@@ -27,11 +27,21 @@ class Agent:
 
 
 def ask(process: subprocess.Popen[bytes], method: str, number: int, **params: Any) -> Any:
+    send(process, method, number, **params)
+    return next_answer(process)
+
+
+def send(process: subprocess.Popen[bytes], method: str, number: int | None, **params: Any) -> None:
     assert process.stdin is not None
-    assert process.stdout is not None
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    if number is None:
+        del message["id"]
     process.stdin.write(json.dumps(message).encode() + b"\n")
     process.stdin.flush()
+
+
+def next_answer(process: subprocess.Popen[bytes]) -> Any:
+    assert process.stdout is not None
     while "id" not in (answer := json.loads(process.stdout.readline())):
         continue
     return answer
@@ -197,3 +207,146 @@ def test_requests_may_be_piped_in(gaia: Gaia) -> None:
     assert answers[1]["result"]["protocolVersion"] == "2025-06-18"
     assert answers[2]["result"]["content"][0]["text"] == "counted down from 5"
     assert ran.code == 0
+
+
+CHECKED = """
+print("printed at import")
+from datetime import date
+from gaia_mcp import MCPAgent, tool
+
+class Notes(MCPAgent):
+    version = "1.2"
+
+    @tool
+    def add(self, text: str, due: date | None = None) -> int:
+        \"""Add a note.\"""
+        print("printed in the tool")
+        return 1
+
+    @tool
+    def {name}(self, {parameters}) -> str:
+        return ""
+
+    def get_mcp_prompts(self):
+        return [{{"name": "plan", "description": "Plan a day."}}]
+"""
+
+
+def test_check_lists_what_would_be_served_and_leaves(gaia: Gaia) -> None:
+    """Ours: without a client; what the agent prints is not part of the answer."""
+    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="number: int"))
+
+    ran = gaia("serve", "agent.py", "--check")
+
+    assert (ran.code, ran.stderr) == (0, "printed at import\n")
+    assert ran.stdout.splitlines() == [
+        "Notes 1.2: 2 tools, 1 prompt",
+        "  add(text: string, [due: string | null])",
+        "      Add a note.",
+        "  get(number: integer)",
+        "  prompt plan",
+        "      Plan a day.",
+    ]
+
+
+def test_check_names_every_problem_and_ends_in_three(gaia: Gaia) -> None:
+    """Ours: for a build, and for an author whose tool is missing."""
+    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, *rest, when: 'Nope'"))
+
+    ran = gaia("serve", "agent.py", "--check", "--json")
+
+    problems = [
+        "Notes.get(when): name 'Nope' is not defined",
+        "Notes.get(where): type is not a type that has a JSON Schema",
+        "Notes.get(rest): arguments have names; take a list instead of *rest",
+    ]
+    assert (ran.code, ran.json["problems"]) == (3, problems)
+    assert [tool["name"] for tool in ran.json["tools"]] == ["add"]
+    assert [line for line in ran.stderr.splitlines() if line.startswith("error: ")] == [
+        f"error: agent 'agent.py' has a problem: {problem}" for problem in problems
+    ]
+    assert "hint: mend it, and check again: gaia mcp serve agent.py --check" in ran.stderr
+
+
+def test_check_finds_definitions_and_schemas_that_cannot_be_used(gaia: Gaia) -> None:
+    """Ours: of a written agent; serving would meet the schema only at a call."""
+    tools = [
+        {"name": "a", "inputSchema": {"type": "object", "properties": {"x": {"type": "nope"}}}},
+        {"name": "b", "outputSchema": {"$ref": "#/nowhere"}},
+        {"description": "nameless"},
+    ]
+    (gaia.cwd / "agent.py").write_text(
+        AGENT.format(word="hi", tool="t").replace('[{"name": "t", "inputSchema": {}}]', repr(tools))
+    )
+
+    ran = gaia("serve", "agent.py:Agent", "--check", "--json")
+
+    assert ran.code == 3
+    nameless, first, second = ran.json["problems"]
+    assert nameless == "tool 3 has no name and is left out"
+    assert first.startswith("the inputSchema of 'a' cannot be used: ")
+    assert second.startswith("the outputSchema of 'b' cannot be used: ")
+    assert gaia("serve", "nowhere.py", "--check").code == 3
+
+
+def test_a_problem_with_hints_is_reported_when_serving_begins(gaia: Gaia) -> None:
+    """Ours: the other tools are served."""
+    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type"))
+    process = gaia.popen("serve", "agent.py")
+
+    assert initialize(process)["result"]["serverInfo"] == {"name": "Notes", "version": "1.2"}
+    listed = ask(process, "tools/list", 2)["result"]["tools"]
+
+    assert [tool["name"] for tool in listed] == ["add"]
+    _, err = process.communicate(timeout=10)
+    problem = "Notes.get(where): type is not a type that has a JSON Schema"
+    assert f"note: agent.py: {problem}" in err.decode().splitlines()
+
+
+ASYNCHRONOUS = """
+import asyncio, time
+from pathlib import Path
+from gaia_mcp import MCPAgent, tool
+
+class Slow(MCPAgent):
+    @tool
+    async def wait(self) -> str:
+        try:
+            Path("waiting").touch()
+            await asyncio.Event().wait()
+        finally:
+            Path("cancelled").touch()
+
+    @tool
+    async def block(self) -> str:
+        Path("blocking").touch()
+        while not Path("unblock").exists():
+            time.sleep(0.01)
+        return "unblocked"
+
+    @tool
+    def plain(self) -> str:
+        return "plain"
+"""
+
+
+def test_a_blocked_event_loop_keeps_nothing_else_waiting(gaia: Gaia) -> None:
+    """Ours: other tools, pings and cancellations go on; a cancellation reaches the task."""
+    (gaia.cwd / "agent.py").write_text(ASYNCHRONOUS)
+    process = gaia.popen("serve", "agent.py")
+    initialize(process)
+    send(process, "tools/call", 2, name="wait")
+    wait_until((gaia.cwd / "waiting").exists)
+    send(process, "notifications/cancelled", None, requestId=2)
+    wait_until((gaia.cwd / "cancelled").exists)
+
+    send(process, "tools/call", 3, name="block")
+    wait_until((gaia.cwd / "blocking").exists)
+    assert ask(process, "ping", 4)["result"] == {}
+    assert ask(process, "tools/call", 5, name="plain")["result"]["content"][0]["text"] == "plain"
+    (gaia.cwd / "unblock").touch()
+    answer = next_answer(process)
+
+    assert (answer["id"], answer["result"]["structuredContent"]) == (3, {"result": "unblocked"})
+    assert process.communicate(timeout=10)[0] == b""
+    assert process.returncode == 0

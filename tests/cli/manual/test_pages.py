@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.agents.loader import load_agent
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.manual.markup import Place, Span, parsed
 from gaia_mcp.cli.manual.pages import PROSE, inherited_variables, pages
@@ -122,6 +124,19 @@ def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.M
 
     for path in (servers_file({}), approvals_file({}), cache_folder({}) / "tools", log_folder({})):
         assert home_shown(path) in text
+
+
+def test_the_agent_of_the_manual_is_one(tmp_path: Path) -> None:
+    """Ours: a reader who copies it has an agent."""
+    section = (PROSE / "gaia-mcp.txt").read_text("utf-8").partition("# WRITING AN AGENT\n")[2].partition("\n# ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("    ") or not line]
+    (tmp_path / "written.py").write_text(dedent("\n".join(lines)))
+
+    agent = load_agent(f"{tmp_path / 'written.py'}:Notes")
+
+    assert agent.get_mcp_tool_problems() == []
+    (tool,) = agent.get_mcp_tool_definitions()
+    assert tool["inputSchema"]["properties"]["words"] == {"type": "string", "description": "What to look for."}
 
 
 def test_there_is_no_prose_about_what_there_is_not() -> None:

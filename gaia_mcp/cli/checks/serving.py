@@ -1,0 +1,82 @@
+"""What an agent would serve, and every problem of it: `gaia mcp serve TARGET --check`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
+from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
+from gaia_mcp.errors import AgentError
+from gaia_mcp.safetext import one_line
+from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolspec.schema import signature
+from gaia_mcp.toolspec.validation import SchemaError, check_schema
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.agent import AgentProvider
+
+# The lists of an agent: the capability, the method, and the member that identifies an item.
+_LISTS = (("tools", "name"), ("prompts", "name"), ("resources", "uri"))
+
+
+def check_serving(target: str, load: Callable[[], AgentProvider]) -> None:
+    """Load an agent and print what it would serve. What the agent itself prints goes to stderr.
+
+    Raises what `load` raises, and `Exit` with the exit code of an agent that cannot be loaded if there are problems.
+    """
+    with _printing_to_stderr():
+        provider = load()
+        info = provider.describe().info
+        lists = {kind: _list(provider, kind) for kind, _ in _LISTS}
+    problems = [*provider.problems, *_schema_problems(lists["tools"])]
+    if Form.as_json:
+        print_json({"server": info, **lists, "problems": problems})
+    else:
+        _show(info, lists)
+    fail_with(AgentError(target, f"has a problem: {problem}", case="agent-problem") for problem in problems)
+
+
+def _list(provider: AgentProvider, kind: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = provider.answer(f"{kind}/list", {}, ToolCall())[kind]
+    return found
+
+
+def _schema_problems(tools: list[dict[str, Any]]) -> list[str]:
+    problems = []
+    for tool in tools:
+        for member in ("inputSchema", "outputSchema"):
+            try:
+                if member in tool:
+                    check_schema(tool[member])
+            except SchemaError as unusable:
+                problems.append(f"the {member} of {tool['name']!r} cannot be used: {unusable}")
+    return problems
+
+
+def _show(info: dict[str, Any], lists: dict[str, list[dict[str, Any]]]) -> None:
+    counts = ", ".join(counted(len(lists[kind]), kind[:-1]) for kind, _ in _LISTS if lists[kind]) or "nothing"
+    print_line(f"{one_line(' '.join(str(info[key]) for key in ('name', 'version') if info.get(key)))}: {counts}")
+    for kind, key in _LISTS:
+        for item in lists[kind]:
+            name = item[key]
+            shown = signature(name, item["inputSchema"]) if kind == "tools" else f"{kind[:-1]} {name}"
+            for line in [*signature_lines(shown), *description_lines(item.get("description"))]:
+                print_line(" " * INDENT + line)
+
+
+@contextmanager
+def _printing_to_stderr() -> Iterator[None]:
+    """Let what the agent's code and its children write to stdout go to stderr."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
