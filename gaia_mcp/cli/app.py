@@ -5,6 +5,7 @@ A command's module is imported only when that command is meant, so each starts a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -26,8 +27,6 @@ from gaia_mcp.cli.typer_internals import (
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from gaia_mcp.session.prestart import Prestarted
 
 # Command, and the module and function that it is.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gaia_mcp.client.transports.base import time_ran_out
+from gaia_mcp.client.transports.base import OnProgress, time_ran_out
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CancelledError, MCPError, PeerError, RemoteProtocolError, outcome_unknown
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.tasks import SHORTEST_POLL_SECONDS, Task, read_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.client.conversation.conversation import Conversation
-    from gaia_mcp.client.transports.base import OnProgress
 
     Answers = Callable[[dict[str, dict[str, Any]]], dict[str, Any]]
 

@@ -5,12 +5,10 @@ Pure: text in, text out. Every text that is made here has been read again, and d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from gaia_mcp.hosts.problems import Repeated, TextProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Layout(NamedTuple):

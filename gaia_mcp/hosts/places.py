@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from gaia_mcp.hosts.dialects import COMMAND_KEYS, URL_KEYS
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.known import BY_KEY, HOSTS, HostProgram
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 
 class Place(NamedTuple):

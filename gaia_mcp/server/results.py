@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
-from gaia_mcp.toolspec.validation import SchemaError
-
-if TYPE_CHECKING:
-    from gaia_mcp.toolspec.validation import Checker
+from gaia_mcp.toolspec.validation import Checker, SchemaError
 
 Wire = dict[str, Any]
 

@@ -12,9 +12,9 @@ import typing
 from collections import abc
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from gaia_mcp.agents.base.tools import marks_of
+from gaia_mcp.agents.base.tools import Mark, marks_of
 from gaia_mcp.agents.hints.definitions import Definitions
 from gaia_mcp.agents.hints.docstrings import read_docstring
 from gaia_mcp.agents.hints.kinds import ConversionError, Kind
@@ -23,9 +23,6 @@ from gaia_mcp.agents.hints.reading import ABSENT, REQUIRED, HintError, Reader, m
 from gaia_mcp.agents.hints.records import Member, object_schema
 from gaia_mcp.content import Image
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
-
-if TYPE_CHECKING:
-    from gaia_mcp.agents.base.tools import Mark
 
 Wire = dict[str, Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,8 +13,6 @@ from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.toolspec.schema import properties_of, required_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.cli.screen.progress import Waiting
 
 DECLINED = {"action": "decline"}

@@ -5,16 +5,14 @@ sent. It fits three lines of a terminal; `--json` has all of it, with the schema
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.safetext import cut, cut_middle
 from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in
 from gaia_mcp.toolspec.schema import signature
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # The error and its hint together, as a usual terminal breaks them.
 LINES, LINE_CHARS = 3, 100

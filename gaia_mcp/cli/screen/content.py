@@ -7,12 +7,10 @@ import binascii
 import json
 import mimetypes
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 from gaia_mcp.safetext import encodable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 # For types to which the platform's table gives an unusual suffix, or none.
 _SUFFIXES = {

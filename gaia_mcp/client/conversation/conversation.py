@@ -5,6 +5,7 @@ It knows no transport. What passes between the channel and the callers is the di
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from gaia_mcp._version import __version__
@@ -27,8 +28,6 @@ from gaia_mcp.protocol.tasks import EXTENSIONS, TASK_RESULT_TYPES
 from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gaia_mcp.client.host import Host
     from gaia_mcp.deadline import Deadline
 
