@@ -72,7 +72,7 @@ def test_a_tool_s_full_name_is_split_at_the_longest_known_server(text: str, spli
     ],
 )
 def test_what_was_meant_is_found(typed: str, meant: list[str]) -> None:
-    """Ours: a typing error, another spelling, or a part that somebody remembered."""
+    """Ours: a typing error, another spelling, or a part that a person remembered."""
     assert near_misses(typed, ["read_file", "get_current_time", "add"]) == meant
 
 

@@ -90,7 +90,7 @@ def test_a_call_with_an_invalid_response_is_told_to_have_perhaps_run(gaia: Gaia,
 
 
 def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
-    """Ours: so that somebody tells its author."""
+    """Ours: so that its author is told."""
     gaia.use("prints-banner")
 
     ran = gaia("call", "prints-banner", "echo")
@@ -99,7 +99,7 @@ def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:
     assert line.startswith("note: server 'prints-banner' wrote ")
 
 
-def test_a_verdict_about_the_era_is_remembered(gaia: Gaia) -> None:
+def test_the_era_of_a_server_is_remembered(gaia: Gaia) -> None:
     """Ours: a server that ends on the probe is started once, not twice, the next time."""
     notes = gaia.cwd / "notes"
     gaia.write({"x": entry_of("exits-on-probe", env={"NOTES": str(notes)})})

@@ -257,7 +257,7 @@ def test_a_server_of_the_sdk_reports_progress(sdk: MCPClient) -> None:
     assert steps[-1] == (3, 3, "step 3")
 
 
-def test_a_server_of_the_sdk_asks_the_person_in_a_second_round_trip(connect: Connect) -> None:
+def test_a_server_of_the_sdk_asks_the_person_in_a_second_round_trip_trip(connect: Connect) -> None:
     """Spec, MC-4 to MC-6: `input_required`, answered by a new request with the state that came along."""
     person = Person(action="accept", content={"colour": "blue"})
     client = connect(sys.executable, PROGRAMS / "sdk_server.py", host=Host(elicit=person))

@@ -45,7 +45,7 @@ def test_an_empty_list_says_how_to_begin(gaia: Gaia) -> None:
 
 
 def test_all_servers_are_checked_at_once(demo: Gaia) -> None:
-    """Ours: a failed one holds nobody up, and decides the exit code."""
+    """Ours: a failed one delays no other, and decides the exit code."""
     servers = json.loads(demo.config.read_text())["mcpServers"]
     demo.write({**servers, "gone": {"command": "no-such-program-anywhere"}, "hangs": entry_of("hangs-at-start")})
 

@@ -242,7 +242,7 @@ def test_followed_as_json_each_piece_is_an_object_on_a_line(noisy: Gaia) -> None
     first = json.loads(following.stdout.readline())
     assert (first["command"], first["text"]) == ("call", "up with ****\n")
     following.stdout.close()
-    assert following.wait(10) == 0  # Nobody reads it any more.
+    assert following.wait(10) == 0  # Its reader has gone.
 
 
 def test_a_folder_that_cannot_be_written_fails_no_command(noisy: Gaia) -> None:
@@ -277,7 +277,7 @@ def test_a_server_that_is_killed_is_told_by_its_signal(gaia: Gaia) -> None:
 
 
 def test_on_a_terminal_it_is_shown_without_control_characters(noisy: Gaia) -> None:
-    """Ours: also when somebody else has written to the file."""
+    """Ours: also when another program has written to the file."""
     noisy("tools", "x")
     (log,) = kept(noisy)
     log.write_text("\x1b[31mred\n")
