@@ -28,7 +28,7 @@
     │   └── PeerError               the peer answered with a JSON-RPC error
     ├── ToolError                   the call does not fit the tool
     │   ├── ToolUnknownError        no tool of that name
-    │   ├── OfferUnknownError       no prompt of that name
+    │   ├── OfferUnknownError       no prompt of that name, no resource of that URI
     │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
     └── RefusedError                not allowed by the caller's own rules
         ├── ContractError           a server's tools are not as they were locked, or were never locked
@@ -320,10 +320,11 @@ class ToolUnknownError(ToolError, kind="tool-unknown"):
 
 
 class OfferUnknownError(ToolError, kind="offer-unknown"):
-    """The server has no prompt of that name; `offer` is "prompt"."""
+    """The server has no prompt of that name, or no resource of that URI; `offer` is "prompt" or "resource"."""
 
-    def __init__(self, server: str, offer: str, name: str, *, suggestion: str = "") -> None:
-        super().__init__(f"server {server!r} has no {offer} {name!r}", hint=suggestion, server=server)
+    def __init__(self, server: str, offer: str, name: str, *, reason: str = "", suggestion: str = "") -> None:
+        more = f": {reason}" if reason else ""
+        super().__init__(f"server {server!r} has no {offer} {name!r}{more}", hint=suggestion, server=server)
         self.offer = offer
         self.name = name
 

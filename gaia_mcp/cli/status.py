@@ -32,7 +32,7 @@ MEANINGS = {
     ExitStatus.CONNECTION: "connection: the server was not started, not reached, or has gone",
     ExitStatus.TIMEOUT: "time ran out",
     ExitStatus.PROTOCOL: "protocol: the peer broke it, shares no version, or answered a JSON-RPC error",
-    ExitStatus.TOOL: "no such tool or prompt, or arguments that do not fit it",
+    ExitStatus.TOOL: "no such tool, prompt or resource, or arguments that do not fit it",
     ExitStatus.REFUSED: "refused: the tools are not as they were locked, or the tool may do more than read",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",

@@ -1,4 +1,4 @@
-"""Whether a tool only reads, as far as its definition tells."""
+"""Whether a tool only reads, as far as its definition tells, and other hints of its server."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ _WRITING_VERBS = frozenset({
 def claims_to_only_read(annotations: Mapping[str, Any]) -> bool:
     """Whether the server says so: `readOnlyHint` is literally true. A tool without the hint may do anything."""
     return annotations.get("readOnlyHint") is True
+
+
+def hints_in_words(annotations: Mapping[str, Any]) -> list[str]:
+    """`read-only` or `destructive`, if the server says so. Neither is what a tool does without the hint."""
+    if claims_to_only_read(annotations):
+        return ["read-only"]
+    return ["destructive"] if annotations.get("destructiveHint") is True else []
 
 
 def only_reads(name: str, annotations: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         (("test-client", "demo", "--call", "gret"), 7, "greet"),
         (("prompt", "demo", "introdcue"), 7, "introduce"),
         (("prompt", "demo", "introduce", "nmae=x"), 7, "name"),
-        (("read", "demo", "demo://abuot"), 6, "demo://about"),
+        (("read", "demo", "demo://abuot"), 7, "demo://about"),
         (("list", "--jsn"), 2, "--json"),
         (("import", "cursro"), 3, "cursor"),
         (("export", "demo", "--as", "cursro"), 3, "cursor"),
@@ -48,7 +48,7 @@ def test_nothing_is_suggested_that_is_far_off(demo: Gaia) -> None:
     assert demo("call", "xyz", "greet").errors[1] == "hint: see the names with: gaia mcp list"
     assert demo("call", "demo", "zzz").errors[1] == "hint: see its tools with: gaia mcp tools demo"
     assert demo("prompt", "demo", "zzz").errors[1] == "hint: see its prompts with: gaia mcp prompts demo"
-    assert demo("read", "demo", "zzz").errors[1] == "hint: see what it offers with: gaia mcp resources demo"
+    assert demo("read", "demo", "zzz").errors[1] == "hint: see its resources with: gaia mcp resources demo"
     assert demo("zzz").errors[1] == "hint: see: gaia mcp --help"
     assert demo("list", "--timeout", "soon").errors[0].endswith("'soon' is not a number")
 

@@ -12,14 +12,15 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
     """Show the prompts of servers, with their arguments.
 
-    Arguments in brackets may be left out. Without a name, asks all enabled servers at once.
+    Arguments in brackets may be left out. Without a name, asks all enabled servers at once, and shows those that have
+    some.
 
     Example: gaia mcp prompts demo
     """
     from gaia_mcp.cli.screen.inventory import Inventory, Kind, show_inventory
 
     kind = Kind("prompts", lambda session: Inventory(session.prompts(), session.problems), dict, _lines)
-    show_inventory(kind, names, invocation)
+    show_inventory(kind, names, invocation.open_store(), invocation)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
-
-if TYPE_CHECKING:
-    from gaia_mcp.config.entries import ServerEntry
 
 Uri = Annotated[
     str,
@@ -40,10 +37,10 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     Example: gaia mcp read demo demo://about
     """
     from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.reading import read_resource
     from gaia_mcp.cli.calls.templates import filled_uri
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.screen.session_view import SessionView
-    from gaia_mcp.errors import PeerError
     from gaia_mcp.session.session import connected
 
     destination = invocation.destination()
@@ -54,20 +51,6 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
         connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,
     ):
         view.rename(f"asking {name}")
-        try:
-            result = session.read(wanted)
-        except PeerError as error:
-            error.hint = _meant(entry, wanted)
-            raise
+        result = read_resource(session, wanted)
         view.hide()
         show_contents(wanted, result, destination)
-
-
-def _meant(entry: ServerEntry, uri: str) -> str:
-    """A suggestion from the known resources of the server, empty if no URI is similar."""
-    from gaia_mcp.names import did_you_mean
-    from gaia_mcp.paths import cache_folder
-    from gaia_mcp.storage.server_cache import ServerCache
-
-    known = ServerCache(cache_folder(), entry).seen("resources") or []
-    return did_you_mean(uri, [one["uri"] for one in known if isinstance(one.get("uri"), str) and one["uri"] != uri])

@@ -12,7 +12,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def resources(invocation: Invocation, names: ServersArgument = None) -> None:
     """Show the resources of servers, and their templates.
 
-    Without a name, asks all enabled servers at once.
+    Without a name, asks all enabled servers at once, and shows those that have some.
 
     Example: gaia mcp resources demo
     """
@@ -21,7 +21,7 @@ def resources(invocation: Invocation, names: ServersArgument = None) -> None:
     kind = Kind(
         "resources", lambda session: Inventory(session.resources_and_templates(), session.problems), dict, _lines
     )
-    show_inventory(kind, names, invocation)
+    show_inventory(kind, names, invocation.open_store(), invocation)
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:

@@ -2,52 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
+from gaia_mcp.cli.completion.completers import tool_targets
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.session.session import Session
 
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[NAME...]",
+        help="Servers, each with the tools to show. Default: all that are enabled.",
+        autocompletion=tool_targets,
+    ),
+]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the whole input schema of each tool.")]
+NamesOption = Annotated[bool, typer.Option("--names", help="Print names alone: of one server's tools, or SERVER.TOOL.")]
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
-def tools(invocation: Invocation, names: ServersArgument = None, schema: SchemaOption = False) -> None:
+def tools(
+    invocation: Invocation, names: Names = None, schema: SchemaOption = False, only_names: NamesOption = False
+) -> None:
     """Show the tools of servers, as signatures.
 
-    Required parameters come first. Without a name, asks all enabled servers at once.
+    Required parameters come first. Without a name, asks all enabled servers at once. A tool that is named, as
+    SERVER.TOOL or after its server, is shown with its whole description and those of its arguments.
 
-    Example: gaia mcp tools time --schema
+    Example: gaia mcp tools time.get_current_time
     """
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
 
-    kind = Kind("tools", _read, lambda tool: tool.definition, lambda tool: _lines(tool, with_schema=schema))
-    show_inventory(kind, names, invocation)
+    store = invocation.open_store()
+    wanted = _wanted(names or [], store.names())
+    is_one = len(wanted) == 1
+
+    def lines(tool: MCPTool) -> list[str]:
+        return _lines(tool, is_looked_at=any(wanted.values()), with_schema=schema)
+
+    def name(server: str, tool: MCPTool) -> str:
+        return tool.name if is_one else f"{server}.{tool.name}"
+
+    kind = Kind(
+        "tools",
+        lambda session: _read(session, wanted.get(session.entry.name, ())),
+        lambda tool: {"name": tool.name} if only_names else tool.definition,
+        lines,
+        is_expected=True,
+    )
+    show_inventory(kind, wanted, store, invocation, name if only_names else None)
 
 
-def _read(session: Session) -> Inventory:
+def _wanted(words: Sequence[str], servers: Sequence[str]) -> dict[str, list[str]]:
+    """The servers in `words`, each with the tools that are to be shown; with all of them if there are none.
+
+    The name of a server always is that server; any other word is a tool of the one before it.
+    """
+    from gaia_mcp.names import split_tool_name
+
+    wanted: dict[str, list[str]] = {}
+    server = ""
+    for word in words:
+        if word not in servers and (parts := split_tool_name(word, servers)) is not None:
+            server = parts[0]
+            wanted.setdefault(server, []).append(parts[1])
+        elif word not in servers and server:
+            wanted[server].append(word)
+        else:
+            server = word
+            wanted.setdefault(server, [])
+    return wanted
+
+
+def _read(session: Session, names: Sequence[str]) -> Inventory:
+    """The tools with these names, or all. Raises `ToolUnknownError`."""
     from gaia_mcp.cli.screen.inventory import Inventory
+    from gaia_mcp.errors import ToolUnknownError
+    from gaia_mcp.names import did_you_mean
 
     found = session.tools()
+    known = {tool.name: tool for tool in found}
+    for name in names:
+        if name not in known:
+            raise ToolUnknownError(session.entry.name, name, suggestion=did_you_mean(name, known))
+    if names:
+        return Inventory([known[name] for name in dict.fromkeys(names)], [])
     if not found and "tools" not in session.capabilities:
         return Inventory([], [f"offers no tools, only {', '.join(session.capabilities) or 'nothing'}"])
     return Inventory(found, session.problems)
 
 
-def _lines(tool: MCPTool, *, with_schema: bool) -> list[str]:
+def _lines(tool: MCPTool, *, is_looked_at: bool, with_schema: bool) -> list[str]:
     import json
 
     from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
-    from gaia_mcp.toolspec.schema import signature
+    from gaia_mcp.toolspec.read_only import hints_in_words
+    from gaia_mcp.toolspec.schema import description_of, properties_of, signature
 
-    lines = signature_lines(signature(tool.name, tool.input_schema))
-    lines += description_lines(tool.description, whole=with_schema)
+    schema = tool.input_schema
+    hints = "".join(f" ({hint})" for hint in hints_in_words(tool.annotations))
+    lines = signature_lines(signature(tool.name, schema) + hints)
+    lines += description_lines(tool.description, whole=is_looked_at or with_schema)
     if with_schema:
-        lines += [f"    {line}" for line in json.dumps(tool.input_schema, indent=2, ensure_ascii=False).splitlines()]
+        lines += [f"    {line}" for line in json.dumps(schema, indent=2, ensure_ascii=False).splitlines()]
+    elif is_looked_at:
+        explained = ((key, description_of(described, schema)) for key, described in properties_of(schema).items())
+        for key, text in explained:
+            lines += description_lines(f"{key}: {text}", whole=True) if text else []
     return lines

@@ -47,6 +47,13 @@ def call_targets(ctx: CompletionContext) -> list[Candidate]:
     return found
 
 
+def tool_targets(ctx: CompletionContext) -> list[Candidate]:
+    """Servers that are not named yet, the tools of the one named last, and `SERVER.` with its tools."""
+    found = call_targets(ctx)
+    named = [name for name in ctx.params.get("names") or () if name in ctx.servers]
+    return [*found, *_described(ctx.known(named[-1], "tools"))] if named else found
+
+
 def call_words(ctx: CompletionContext) -> list[Candidate]:
     """The tools of the server that the line names, and then the arguments of the tool."""
     from gaia_mcp.cli.completion.argument_words import argument_words

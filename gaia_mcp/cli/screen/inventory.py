@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 from gaia_mcp.cli.hints import how_to_add
-from gaia_mcp.cli.screen.output import error_object, print_json, print_line, remark, report
+from gaia_mcp.cli.screen.output import counted, error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.options import Invocation
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # The items of a server stand under its name.
 INDENT = 2
+# Longer than any name that is meant to be typed.
+NAME_CHARS = 1000
 
 
 class Inventory(NamedTuple):
@@ -28,23 +30,33 @@ class Inventory(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What is asked for: `plural` for people and in JSON, how it is read, and how each is an object and lines."""
+    """What is asked for: `plural` for people and in JSON, how it is read, and how each is an object and lines.
+
+    Without `is_expected`, a server that has none is left out unless it was named.
+    """
 
     plural: str
     read: Callable[[Session], Inventory]
     as_object: Callable[[Any], Any]
     as_lines: Callable[[Any], list[str]]
+    is_expected: bool = False
 
 
-def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocation) -> None:
-    """Ask the named servers, or all that are not disabled, and print what they have.
+def show_inventory(
+    kind: Kind,
+    names: Iterable[str] | None,
+    store: ConfigStore,
+    invocation: Invocation,
+    as_name: Callable[[str, Any], str] | None = None,
+) -> None:
+    """Ask the named servers, or all that are not disabled, and print what they have; with `as_name` only the name of
+    each, made of the server's name and the item.
 
     Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
     """
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.session.parallel import ask_all
 
-    store = invocation.open_store()
     chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
     if not chosen:
         some = "name one of those that are disabled" if store.names() else how_to_add()
@@ -61,10 +73,24 @@ def show_inventory(kind: Kind, names: Sequence[str] | None, invocation: Invocati
         if result.error is not None:
             failed = report(result.error)
             status = status or int(failed)
-        elif not invocation.as_json:
+        elif as_name is not None and not invocation.as_json:
+            _show_names(result, as_name)
+        elif not invocation.as_json and (names or kind.is_expected or any(result.value)):
             _show(kind, result)
+    answers = [result.value for result in results if result.error is None]
+    if answers and not names and not kind.is_expected and not any(any(answer) for answer in answers):
+        remark(f"no {kind.plural}: {counted(len(answers), 'server')} asked")
     if status:
         raise typer.Exit(status)
+
+
+def _show_names(result: Result, as_name: Callable[[str, Any], str]) -> None:
+    from gaia_mcp.safetext import one_line
+
+    for item in result.value.items:
+        print_line(one_line(as_name(result.entry.name, item), NAME_CHARS))
+    for problem in result.value.problems:
+        remark(f"{result.entry.name}: {problem}")
 
 
 def enabled_names(store: ConfigStore) -> list[str]:
@@ -119,13 +145,11 @@ def signature_lines(text: str) -> list[str]:
 
 
 def description_lines(text: Any, *, whole: bool = False) -> list[str]:
-    """A description under its name: on a terminal the first line, in a pipe or with `whole` all of it."""
-    import sys
-
-    from gaia_mcp.cli.screen.terminal import fitted, on_terminal
-    from gaia_mcp.safetext import clean, one_line
+    """A description under its name: its first line, or all of it with `whole`."""
+    from gaia_mcp.cli.screen.terminal import fitted
+    from gaia_mcp.safetext import clean
 
     lines = clean(text).strip().splitlines() if isinstance(text, str) else []
-    if lines and on_terminal(sys.stdout) and not whole:
-        lines = [fitted(one_line(lines[0], 160), margin=INDENT + 4)]
+    if lines and not whole:
+        lines = [fitted(" ".join(lines[0].split()), margin=INDENT + 4)]
     return [f"    {line}" for line in lines]

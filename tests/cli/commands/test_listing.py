@@ -128,9 +128,9 @@ def test_no_name_breaks_the_table(gaia: Gaia) -> None:
 
 def test_tools_are_shown_as_signatures(demo: Gaia) -> None:
     """Ours: required parameters first."""
-    ran = demo("tools", "demo")
+    shown = demo("tools", "demo").stdout.splitlines()
 
-    assert '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"])' in ran.stdout.splitlines()
+    assert '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"]) (read-only)' in shown
     assert '"minLength": 1' in demo("tools", "demo", "--schema").stdout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -48,11 +49,17 @@ def test_a_server_need_not_know_of_templates(gaia: Gaia) -> None:
     assert "it has resources, and does not know resources/templates/list" in ran.stdout
 
 
-def test_a_server_without_resources_has_none(gaia: Gaia) -> None:
-    """Ours: that is no failure."""
-    gaia.use("good-handshake")
+def test_servers_without_resources_are_left_out_unless_they_are_named(demo: Gaia) -> None:
+    """Ours: that is no failure; of ten servers those that have some are looked for."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({"bare": entry_of("good-handshake"), **servers})
+    assert [line for line in demo("resources").stdout.splitlines() if not line.startswith(" ")] == ["demo (demo 0.1.0)"]
+    assert "(no resources)" in demo("resources", "bare").stdout
+    assert len(demo("resources", "--json").json["servers"]) == 2
 
-    assert "(no resources)" in gaia("resources").stdout
+    demo.write({"bare": entry_of("good-handshake")})
+    ran = demo("resources")
+    assert (ran.code, ran.stdout, ran.stderr) == (0, "", "note: no resources: 1 server asked\n")
 
 
 def test_a_text_is_printed_as_it_is(demo: Gaia) -> None:
@@ -140,13 +147,37 @@ def test_a_template_that_cannot_be_filled_in_is_told_so(
     assert hint in next_step
 
 
-def test_an_unknown_resource_is_the_servers_to_refuse(demo: Gaia) -> None:
-    """Spec, server/resources: not every resource is listed."""
-    ran = demo("read", "demo", "demo://nowhere")
+def test_an_unknown_resource_ends_in_seven(demo: Gaia) -> None:
+    """Ours: as an unknown tool and prompt do. Not every resource is listed, so its server is asked."""
+    assert demo("read", "demo", "demo://nowhere").code == 7
+    assert demo("read", "demo", "demo://nowhere").errors == [
+        "error: server 'demo' has no resource 'demo://nowhere'",
+        "hint: see its resources with: gaia mcp resources demo",
+    ]
+    demo("resources", "demo")
+    assert demo("read", "demo", "demo://abot").errors[1].startswith("hint: did you mean 'demo://about'")
+    assert demo("prompt", "demo", "nowhere").code == demo("call", "demo", "nowhere").code == 7
 
-    assert ran.code == 6
-    assert "not found" in ran.errors[0]
-    assert "gaia mcp resources demo" in ran.errors[1]
+
+@pytest.mark.parametrize(
+    ("code", "text", "status", "error"),
+    [
+        (-32002, "Resource not found", 7, "server 'x' has no resource 'x://y'"),
+        (-32602, "MCP error -32602: Resource x://y not found", 7, "server 'x' has no resource 'x://y'"),
+        (-32602, "no scheme like that", 7, "server 'x' has no resource 'x://y': no scheme like that"),
+        (0, "Unknown resource: x://y", 7, "server 'x' has no resource 'x://y'"),
+        (-32603, "disk on fire", 6, "server 'x' answered resources/read with error -32603: disk on fire"),
+    ],
+)
+def test_servers_refuse_an_unknown_resource_in_several_ways(
+    gaia: Gaia, code: int, text: str, status: int, error: str
+) -> None:
+    """Spec, server/resources: -32002 or -32602, with the revision. The SDKs send 0 too; other failures stay apart."""
+    gaia.write({"x": entry_of("refuses-reads", str(code), text)})
+
+    ran = gaia("read", "x", "x://y")
+
+    assert (ran.code, ran.errors[0]) == (status, f"error: {error}")
 
 
 def test_a_server_that_offers_no_resources_says_so(gaia: Gaia) -> None:
@@ -155,5 +186,5 @@ def test_a_server_that_offers_no_resources_says_so(gaia: Gaia) -> None:
 
     ran = gaia("read", "good-handshake", "x://y")
 
-    assert ran.code == 6
-    assert "offers no resources" in ran.errors[0]
+    assert (ran.code, ran.errors[0]) == (7, "error: server 'good-handshake' has no resource 'x://y'")
+    assert "it has no resources" in ran.errors[1]

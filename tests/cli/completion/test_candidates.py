@@ -189,6 +189,13 @@ def test_a_server_is_named_once(known: None) -> None:
     assert after("mcp", "test-client", "demo", "de") == ["deaf"]
 
 
+def test_tools_may_be_named_beside_their_servers(known: None) -> None:
+    """Ours: `tools` looks at one, and a name that follows may be another server."""
+    assert after("mcp", "tools", "demo", "gr") == ["greet"]
+    assert after("mcp", "tools", "demo.gr") == ["demo.greet"]
+    assert after("mcp", "tools", "gr") == []
+
+
 def test_tools_follow_their_server(known: None) -> None:
     """Ours: in the server's order, with the first line of what they say."""
     assert described("mcp", "call", "demo", "") == {"greet": "Say hello.", "add": "Add numbers", "odd": ""}

@@ -41,7 +41,7 @@ def test_the_same_option_means_the_same_in_every_command() -> None:
 
 def test_what_stands_in_brackets_may_be_left_out() -> None:
     """Ours: whoever wrote the brackets."""
-    assert FOUND["tools"].arguments == [Argument("NAME...", False, "Servers. Default: all that are enabled.")]
+    assert FOUND["prompts"].arguments == [Argument("NAME...", False, "Servers. Default: all that are enabled.")]
     assert [argument.shown for argument in FOUND["call"].arguments] == ["NAME", "TOOL [ARG...]"]
     assert [argument.is_required for argument in FOUND["call"].arguments] == [True, False]
 

@@ -1,0 +1,126 @@
+"""`gaia mcp tools`: many tools in a line each, and one that is looked at."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of, run_on_terminal
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+GREET = '  greet(name: string, [style: "plain" | "warm" | "formal" = "plain"]) (read-only)'
+
+
+@pytest.fixture
+def two(demo: Gaia) -> Gaia:
+    """The program, with `demo`, and a server that is called like one of its tools."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "add": entry_of("good-handshake")})
+    return demo
+
+
+@pytest.mark.parametrize("words", [("demo.greet",), ("demo", "greet")])
+def test_one_tool_is_looked_at(demo: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: with its whole description and those of its arguments."""
+    ran = demo("tools", *words)
+
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == [
+        "demo (demo 0.1.0)",
+        GREET,
+        "      Say hello to a person.",
+        "      name: Name of the person",
+        "      style: Tone of the greeting",
+    ]
+    (server,) = demo("tools", *words, "--json").json["servers"]
+    assert [tool["name"] for tool in server["tools"]] == ["greet"]
+
+
+def test_the_name_of_a_server_is_always_that_server(two: Gaia) -> None:
+    """Ours: any other word is a tool of the server before it."""
+    both = two("tools", "demo", "add", "--json").json["servers"]
+    assert [(server["name"], len(server["tools"])) for server in both] == [("demo", 7), ("add", 10)]
+
+    dotted = two("tools", "demo.add", "greet", "add", "echo", "--names")
+    assert dotted.stdout.splitlines() == ["demo.add", "demo.greet", "add.echo"]
+
+
+def test_a_name_that_is_neither_is_an_error(two: Gaia) -> None:
+    """Ours: told apart by what stands before it."""
+    ran = two("tools", "demo", "gret")
+    assert (ran.code, ran.errors) == (7, ["error: server 'demo' has no tool 'gret'", "hint: did you mean 'greet'?"])
+    ran = two("tools", "dmeo", "greet")
+    assert (ran.code, ran.errors[1]) == (3, "hint: did you mean 'demo'?")
+
+
+def test_names_alone_can_be_piped_into_call(two: Gaia) -> None:
+    """Ours: of one server that was named its tools, of several what `call` takes."""
+    assert two("tools", "add", "--names").stdout.splitlines()[:2] == ["echo", "slow"]
+    names = two("tools", "--names").stdout.splitlines()
+    assert len(names) == 17
+    assert {"demo.greet", "add.echo"} <= set(names)
+    assert two("call", "demo.greet", "name=Ada").code == 0
+    (server,) = two("tools", "add", "--names", "--json").json["servers"]
+    assert server["tools"][0] == {"name": "echo"}
+
+
+LONG = """
+class Agent:
+    def get_mcp_tool_definitions(self):
+        return [
+            {"name": "wipe", "description": "First line, " + "long " * 40 + "end.\\n\\nSecond.", "inputSchema": {},
+             "annotations": {"destructiveHint": True}},
+            {"name": "both", "annotations": {"readOnlyHint": True, "destructiveHint": True}, "inputSchema": {}},
+            {"name": "odd", "annotations": {"readOnlyHint": "yes", "destructiveHint": 1}, "inputSchema": {}},
+        ]
+    def execute_mcp_tool(self, name, arguments):
+        return name
+"""
+
+
+@pytest.fixture
+def long(gaia: Gaia) -> Gaia:
+    """The program, with a server that has hints and a long description."""
+    (gaia.cwd / "long.py").write_text(LONG)
+    gaia.write({"long": {"command": "gaia", "args": ["mcp", "serve", "long.py:Agent"]}})
+    return gaia
+
+
+def test_a_description_is_its_first_line(long: Gaia) -> None:
+    """Ours: whole in a pipe, cut to the width of a terminal; of a tool that was named all of it."""
+    piped = long("tools", "long").stdout
+    assert "end.\n" in piped
+    assert "Second." not in piped
+    assert "Second." in long("tools", "long.wipe").stdout
+    assert "Second." in long("tools", "long", "--schema").stdout
+
+    long.environ["COLUMNS"] = "60"
+    seen, _ = run_on_terminal(long, "tools", "long")
+    assert "First line, long" in seen
+    assert max(map(len, seen.splitlines())) <= 60
+
+
+def test_hints_are_shown_as_words(long: Gaia) -> None:
+    """Spec, ToolAnnotations: only those that are literally true; a tool that reads does not destroy."""
+    signatures = [line.strip() for line in long("tools", "long").stdout.splitlines() if "(" in line][1:]
+
+    assert signatures == ["wipe() (destructive)", "both() (read-only)", "odd()"]
+
+
+@pytest.mark.peer
+def test_tools_of_a_real_server_tell_what_they_change(gaia: Gaia, npm_servers: dict[str, list[str]]) -> None:
+    """Ours: the file server from npm has both hints."""
+    command, *args = npm_servers["filesystem"]
+    gaia.write({"fs": {"command": command, "args": [*args, str(gaia.cwd)]}})
+
+    shown = gaia("tools", "fs").stdout.splitlines()
+
+    assert "  read_text_file(path: string, [tail: number], [head: number]) (read-only)" in shown
+    assert "  write_file(path: string, content: string) (destructive)" in shown
+    one = gaia("tools", "fs.write_file").stdout.splitlines()
+    assert one[1] == "  write_file(path: string, content: string) (destructive)"
+    assert len(one) >= 3
