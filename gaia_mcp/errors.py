@@ -32,7 +32,8 @@
     │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
     └── RefusedError                not allowed by the caller's own rules
         ├── ContractError           a server's tools are not as they were locked, or were never locked
-        └── ReadOnlyError           a tool that its server does not mark as read-only
+        ├── ReadOnlyError           a tool that its server does not mark as read-only
+        └── ToolExcludedError       a tool that the entry of its server excludes
 
 An error carries plain values, and its message names them. It knows no command line: `cli/hints.py` knows what to type
 next. A tool that ran and reported a failure is a result, not an exception.
@@ -357,6 +358,20 @@ class ReadOnlyError(RefusedError, kind="read-only"):
     def __init__(self, server: str, tool: str) -> None:
         super().__init__(f"tool {tool!r} of {server!r} does not say that it only reads", server=server)
         self.tool = tool
+
+
+class ToolExcludedError(RefusedError, kind="tool-excluded"):
+    """The entry of the server excludes this tool. Nothing was sent.
+
+    `member` is the member that does so, "includeTools" or "excludeTools", and `patterns` are what it holds.
+    """
+
+    def __init__(self, server: str, tool: str, member: str, patterns: Sequence[str]) -> None:
+        how = "is excluded by" if member == "excludeTools" else "is not among"
+        super().__init__(f"tool {tool!r} of {server!r} {how} the {member!r} of its entry", server=server)
+        self.tool = tool
+        self.member = member
+        self.patterns = tuple(patterns)
 
 
 def _ended(returncode: int) -> str:

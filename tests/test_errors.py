@@ -39,6 +39,7 @@ from gaia_mcp.errors import (
     ServerUnknownError,
     SpawnError,
     ToolError,
+    ToolExcludedError,
     ToolUnknownError,
     VariableUnsetError,
     VersionError,
@@ -80,6 +81,7 @@ EVERY: list[MCPError] = [
     RefusedError("something happened"),
     ContractError("fs", "is not in mcp.lock.json", hint="approve its tools"),
     ReadOnlyError("fs", "write"),
+    ToolExcludedError("fs", "write", "excludeTools", ["w*"]),
 ]
 
 

@@ -29,6 +29,7 @@ from gaia_mcp.errors import (
     ServerExitedError,
     ServerUnknownError,
     SpawnError,
+    ToolExcludedError,
     ToolUnknownError,
     VariableUnsetError,
     VersionError,
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 # Of variables that may be missing; more would bury what to type.
 MAX_NAMED = 3
+# Of patterns in a command to be typed.
+MAX_PATTERNS = 5
 # What brings a command that many servers are started with.
 _INSTALL = {
     "npx": "npx comes with Node.js; install that, or give the full path of npx",
@@ -144,6 +147,20 @@ def _late(error: DeadlineError) -> str:
     return f"a first start may download a lot: {more}" if error.stage == "at its start" else more
 
 
+def _excluded(error: ToolExcludedError) -> str:
+    """How the entry gets the tool too, with all that it has already."""
+    from gaia_mcp.toolspec.tool_filter import INCLUDE, is_match
+
+    if error.member == INCLUDE:
+        option, wanted = "--only", [*error.patterns, error.tool]
+    else:
+        option, wanted = "--except", [pattern for pattern in error.patterns if not is_match(error.tool, pattern)]
+    options = " ".join(f"{option} {shlex.quote(pattern)}" for pattern in wanted[: MAX_PATTERNS + 1])
+    if not wanted or len(wanted) > MAX_PATTERNS:
+        options = f"--unset {error.member}"
+    return f"use it too with: {to_type('edit', error.server, more=options)}"
+
+
 def _refused(error: PeerError) -> str:
     if error.asked == "initialize":
         return _steps(error, "see each step with")
@@ -189,6 +206,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     ToolUnknownError: lambda e: f"see its tools with: {to_type('tools', e.server)}",
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
     ArgumentsError: lambda e: f"see its parameters with: {to_type('tools', e.server)}",
+    ToolExcludedError: _excluded,
     ReadOnlyError: lambda _: "call it without --read-only if it may change something",
 }
 # By the `case` of an error.

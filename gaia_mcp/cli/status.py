@@ -33,7 +33,7 @@ MEANINGS = {
     ExitStatus.TIMEOUT: "time ran out",
     ExitStatus.PROTOCOL: "protocol: the peer broke it, shares no version, or answered a JSON-RPC error",
     ExitStatus.TOOL: "no such tool, prompt or resource, or arguments that do not fit it",
-    ExitStatus.REFUSED: "refused: the tools are not as they were locked, or the tool may do more than read",
+    ExitStatus.REFUSED: "refused: a tool is not as it was locked, may do more than read, or is excluded by the entry",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
     ExitStatus.TERMINATED: "SIGTERM (129 SIGHUP, 131 SIGQUIT); servers that were started are stopped first",

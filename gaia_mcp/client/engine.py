@@ -26,6 +26,7 @@ from gaia_mcp.errors import (
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
+    ToolExcludedError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
 from gaia_mcp.protocol.pagination import Pages
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.storage.server_cache import ServerCache
+    from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -44,7 +46,8 @@ LONGEST_REQUEST_SECONDS = 3600.0
 
 
 class ClientEngine:
-    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
+    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. A tool
+    that `tool_filter` excludes is not among the server's tools, and cannot be called.
 
     May be used from several threads at once. `server_info` is what the server last said about itself, also after the
     connection has ended; `peer` is there as long as the connection.
@@ -59,6 +62,7 @@ class ClientEngine:
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         host: Host | None = None,
         era_cache: ServerCache | None = None,
+        tool_filter: ToolFilter | None = None,
     ) -> None:
         self.name = name
         self.transport = transport
@@ -69,7 +73,9 @@ class ClientEngine:
         self.tool_problems: list[str] = []
         self.all_seen: list[Any] | None = None
         self.host = host or Host()
+        self.tool_filter = tool_filter
         self._era_cache = era_cache
+        # Also those that the filter excludes.
         self._tools: list[MCPTool] | None = None
         self._wanted = False
         # The threads that are calling a listener, and so read no responses.
@@ -184,6 +190,10 @@ class ClientEngine:
 
     def known_tools(self) -> list[MCPTool]:
         """The tools that have been listed last, without asking; empty if none have."""
+        return [tool for tool in self.listed_tools() if self._uses(tool.name)]
+
+    def listed_tools(self) -> list[MCPTool]:
+        """As `known_tools`, with those that the filter excludes: for a cache, which outlives the filter."""
         return list(self._tools or ())
 
     def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
@@ -201,15 +211,22 @@ class ClientEngine:
                 changes.discard("tools")
                 conversation.watch_lists(deadline)
                 definitions = list(self.items("tools/list", deadline))
-                self._tools, problems = read_tools(definitions)
+                self._tools, problems = read_tools(definitions, self._uses)
                 self.tool_problems.extend(problems)
-            return list(self._tools)
+            return self.known_tools()
 
     def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
         """The tool of that name, without reading further pages than needed; None if the server has none. Where that was
         the whole list, it is in `all_seen`.
+
+        Raises as `open` does, and `ToolExcludedError` for a tool that the filter excludes.
         """
-        deadline = deadline or self.deadline()
+        found = self._find_tool(name, deadline or self.deadline())
+        if found is not None:
+            self._check_used(name)
+        return found
+
+    def _find_tool(self, name: str, deadline: Deadline) -> MCPTool | None:
         with self._alone(deadline):
             if self._tools is not None and "tools" not in self._channels.list_changes:
                 return next((tool for tool in self._tools if tool.name == name), None)
@@ -254,10 +271,19 @@ class ClientEngine:
         """The tool's result as the server sent it, also one that reports a failure (`isError`).
 
         Asks the host whatever the server wants to know first. A call that may have left is never sent again.
-        Raises as `open` does, and `ArgumentsError` for arguments that JSON cannot say.
+        Raises as `open` does, `ArgumentsError` for arguments that JSON cannot say, and `ToolExcludedError` for a tool
+        that the filter excludes.
         """
+        self._check_used(tool_name)
         params = {"name": tool_name, "arguments": arguments}
         return self.request("tools/call", params, deadline, on_progress=on_progress)
+
+    def _uses(self, tool_name: str) -> bool:
+        return self.tool_filter is None or self.tool_filter.allows(tool_name)
+
+    def _check_used(self, tool_name: str) -> None:
+        if self.tool_filter is not None and (member := self.tool_filter.excluded_by(tool_name)):
+            raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
 
     def request(
         self,

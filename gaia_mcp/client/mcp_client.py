@@ -81,7 +81,15 @@ class MCPClient(FeaturesClient):
 
         seconds = entry.timeout or timeout
         transport = transport_of(entry, seconds, debug, environ=environ, on_stderr=on_stderr, child=child)
-        return cls(entry.name, transport, debug, timeout=seconds, host=host, era_cache=era_cache)
+        return cls(
+            entry.name,
+            transport,
+            debug,
+            timeout=seconds,
+            host=host,
+            era_cache=era_cache,
+            tool_filter=entry.tool_filter,
+        )
 
     @classmethod
     def from_command(

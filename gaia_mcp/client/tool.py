@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,8 +115,12 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
     return merged
 
 
-def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:
-    """The usable tools among a server's definitions, and what was wrong with the others, in words."""
+def read_tools(
+    definitions: list[Any], is_used: Callable[[str], bool] = lambda _: True
+) -> tuple[list[MCPTool], list[str]]:
+    """The usable tools among a server's definitions, and what was wrong with the others, in words. What is wrong with
+    a tool whose name `is_used` denies is left out.
+    """
     tools: list[MCPTool] = []
     problems: list[str] = []
     seen: set[str] = set()
@@ -125,12 +130,12 @@ def read_tools(definitions: list[Any]) -> tuple[list[MCPTool], list[str]]:
             problems.append(f"tool {number} has no name")
             continue
         if name in seen:
-            problems.append(f"tool {name!r} is listed twice")
+            problems += [f"tool {name!r} is listed twice"] if is_used(name) else []
             continue
         seen.add(name)
         schema, annotations = definition.get("inputSchema"), definition.get("annotations")
         if not isinstance(schema, dict):
-            problems.append(f"tool {name!r} has no inputSchema object")
+            problems += [f"tool {name!r} has no inputSchema object"] if is_used(name) else []
             schema = {}
         description = definition.get("description")
         tools.append(

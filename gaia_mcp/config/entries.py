@@ -13,8 +13,10 @@ from gaia_mcp.errors import EntryError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.targets import Target
+    from gaia_mcp.toolspec.tool_filter import ToolFilter
 else:
-    Target = object  # Most servers are commands, and need no other kind of target to be loaded.
+    # Most servers are commands, and need no other kind of target to be loaded; nor have they a filter.
+    Target = ToolFilter = object
 
 _URL_TYPES = {
     "http": "http",
@@ -25,9 +27,14 @@ _URL_TYPES = {
     "rpc": "rpc",
 }
 
+# The members that choose among the tools.
+_FILTERS = ("includeTools", "excludeTools")
+
 
 class ServerEntry(NamedTuple):
-    """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given."""
+    """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given.
+    Without a `tool_filter` all tools of the server are used.
+    """
 
     name: str
     target: Target
@@ -35,6 +42,7 @@ class ServerEntry(NamedTuple):
     disabled: bool = False
     raw: Mapping[str, Any] = NOTHING
     source: Path | None = None
+    tool_filter: ToolFilter | None = None
 
     @property
     def transport(self) -> str:
@@ -53,6 +61,7 @@ class ServerEntry(NamedTuple):
         shown = {"name": self.name, "transport": self.transport, **self.target.masked()}
         if self.timeout is not None:
             shown["timeout"] = self.timeout
+        shown.update((key, self.raw[key]) for key in _FILTERS if self.raw.get(key) is not None)
         return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
 
     def described(self) -> str:
@@ -82,7 +91,8 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
     disabled = config.get("disabled", False)
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")
-    return ServerEntry(name, _read_target(name, config), timeout, disabled, config, source)
+    tool_filter = _read_filter(name, config)
+    return ServerEntry(name, _read_target(name, config), timeout, disabled, config, source, tool_filter)
 
 
 def _read_timeout(name: str, timeout: Any) -> float | None:
@@ -94,6 +104,19 @@ def _read_timeout(name: str, timeout: Any) -> float | None:
     if not isinstance(timeout, bool) and isinstance(timeout, (int, float)) and 0 < timeout <= MAX_ENTRY_TIMEOUT_SECONDS:
         return timeout
     raise EntryError(name, f"'timeout' must be a number of seconds above 0 and up to {MAX_ENTRY_TIMEOUT_SECONDS}")
+
+
+def _read_filter(name: str, config: dict[str, Any]) -> ToolFilter | None:
+    include, exclude = held = [config.get(key) for key in _FILTERS]
+    if held == [None, None]:
+        return None
+    for key, patterns in zip(_FILTERS, held, strict=True):
+        is_list = isinstance(patterns, list) and all(isinstance(pattern, str) and pattern for pattern in patterns)
+        if patterns is not None and not is_list:
+            raise EntryError(name, f"{key!r} must be a list of names of tools, or of patterns such as 'read_*'")
+    from gaia_mcp.toolspec.tool_filter import ToolFilter as Filter
+
+    return Filter(include, exclude or ())
 
 
 def _read_target(name: str, config: dict[str, Any]) -> Target:

@@ -1,13 +1,14 @@
 """What distinguishes one host's entries from another's, and what all have in common when they are read.
 
-An entry of ours has `command`, `args`, `env`, `cwd`, or `url`, `headers`, `type`; `disabled`; `timeout` in seconds.
+An entry of ours has `command`, `args`, `env`, `cwd`, `inherit`, or `url`, `headers`, `type`; `disabled`; `timeout` in
+seconds; `includeTools` and `excludeTools`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaia_mcp.hosts.variables import NONE, Notation
 
@@ -18,7 +19,10 @@ NAMES_KEYS = ("env_vars", "env_keys")
 URL_KEYS = ("url", "serverUrl", "httpUrl", "uri", "baseUrl")
 HEADERS_KEYS = ("headers", "http_headers")
 TYPE_KEYS = ("type", "transport")
-OURS = ("command", "args", "env", "cwd", "url", "headers", "type", "disabled", "timeout")
+OURS = (
+    "command", "args", "env", "cwd", "inherit", "url", "headers", "type", "disabled", "timeout", "includeTools",
+    "excludeTools",
+)  # fmt: skip
 
 # Every key of a host that has a counterpart of ours; any other belongs to the host alone.
 MEANT = frozenset(
@@ -36,6 +40,21 @@ class NotCarriedError(ValueError):
     """An entry that has no counterpart on the other side; the message says why."""
 
 
+class ToolKeys(NamedTuple):
+    """A host's keys for the names of the tools that it uses, and of those that it does not; empty for what it has not.
+
+    `everything` is the list that means all tools, if it has one. A host that `is_exclusive` takes only one of the two.
+    """
+
+    include: str = ""
+    exclude: str = ""
+    everything: tuple[str, ...] | None = None
+    is_exclusive: bool = False
+
+
+_NO_CHOICE = ToolKeys()
+
+
 @dataclass(frozen=True)
 class Dialect:
     """How a host writes an entry. It has no key for a member that is None or empty.
@@ -43,8 +62,8 @@ class Dialect:
     `command` "[]" is one list of program and arguments. `url` is the key for HTTP, `url_means` what `url` alone is
     taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says the opposite. `timeout` is the
     key, and how many of its units make a second. `names_variables` is the list of variables that are passed on.
-    `always` is written into new entries. `names_itself`: the name is also a member. `looks_up_in` are the members in
-    which it looks variables up, if that is not everywhere.
+    `tools` are its keys for a choice among the tools. `always` is written into new entries. `names_itself`: the name is
+    also a member. `looks_up_in` are the members in which it looks variables up, if that is not everywhere.
     """
 
     command: str = "command"
@@ -59,6 +78,7 @@ class Dialect:
     names_variables: str | None = None
     notation: Notation = NONE
     looks_up_in: tuple[str, ...] = ()
+    tools: ToolKeys = _NO_CHOICE
     always: Mapping[str, Any] = field(default_factory=dict)
     names_itself: bool = False
     remote: bool = True

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gaia_mcp.hosts.dialects import Dialect
+from gaia_mcp.hosts.dialects import Dialect, ToolKeys
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.variables import BRACES, CLINE, EDITOR, GEMINI, KIRO, QWEN, SECRETS, SHELL
 
 _USUAL = Layout("json", ("mcpServers",))
 _SERVERS = Layout("json", ("servers",))
 _PLAIN = Dialect()
+_AS_OURS = ToolKeys("includeTools", "excludeTools")
+_DISABLED = ToolKeys(exclude="disabledTools")
 _VSCODE_STORAGE = "{config}/Code/User/globalStorage"
 
 
@@ -60,18 +62,20 @@ HOSTS = {
             "windsurf", "Windsurf",
             ("{home}/.codeium/windsurf/mcp_config.json", "{dot}/devin/mcp_config.json",
              "win:{config}/devin/mcp_config.json", "{home}/.codeium/windsurf-next/mcp_config.json"),
-            dialect=Dialect(url="serverUrl", disabled="disabled", notation=EDITOR),
+            dialect=Dialect(url="serverUrl", disabled="disabled", notation=EDITOR, tools=_DISABLED),
         ),
         HostProgram(
             "codex", "Codex", ("{CODEX_HOME:.codex}/config.toml",), ".codex/config.toml",
             Layout("toml", ("mcp_servers",)),
             Dialect(cwd="cwd", headers="http_headers", disabled="enabled", timeout=("tool_timeout_sec", 1),
-                    names_variables="env_vars"),
+                    names_variables="env_vars", tools=ToolKeys("enabled_tools", "disabled_tools")),
             is_desktop=False,
         ),
         HostProgram(
             "gemini", "Gemini CLI", ("{home}/.gemini/settings.json",), ".gemini/settings.json",
-            dialect=Dialect(url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=GEMINI),
+            dialect=Dialect(
+                url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=GEMINI, tools=_AS_OURS,
+            ),
             is_desktop=False,
         ),
         HostProgram(
@@ -87,7 +91,7 @@ HOSTS = {
             dialect=Dialect(
                 command="cmd", env="envs", url="uri", types=("stdio", "streamable_http", "sse"), disabled="enabled",
                 timeout=("timeout", 1), names_variables="env_keys", always={"enabled": True, "timeout": 300},
-                names_itself=True,
+                names_itself=True, tools=ToolKeys("available_tools", everything=()),
             ),
         ),
         HostProgram(
@@ -103,6 +107,7 @@ HOSTS = {
             ".roo/mcp.json",
             dialect=Dialect(
                 types=("", "streamable-http", "sse"), disabled="disabled", timeout=("timeout", 1), notation=EDITOR,
+                tools=_DISABLED,
             ),
         ),
         HostProgram(
@@ -125,12 +130,13 @@ HOSTS = {
             "copilot-cli", "GitHub Copilot CLI", ("{home}/.copilot/mcp-config.json",),
             dialect=Dialect(
                 types=("local", "http", "sse"), notation=GEMINI, looks_up_in=("env",), always={"tools": ["*"]},
+                tools=ToolKeys("tools", everything=("*",)),
             ),
             is_desktop=False,
         ),
         HostProgram(
             "kiro", "Kiro", ("{home}/.kiro/settings/mcp.json",), ".kiro/settings/mcp.json",
-            dialect=Dialect(disabled="disabled", notation=KIRO, looks_up_in=("env", "headers")),
+            dialect=Dialect(disabled="disabled", notation=KIRO, looks_up_in=("env", "headers"), tools=_DISABLED),
         ),
         HostProgram("warp", "Warp", ("{home}/.warp/.mcp.json",)),
         HostProgram("amp", "Amp", ("{dot}/amp/settings.json",), layout=Layout("json", ("amp.mcpServers",))),
@@ -141,13 +147,19 @@ HOSTS = {
         ),
         HostProgram(
             "qwen", "Qwen Code", ("{home}/.qwen/settings.json",), ".qwen/settings.json",
-            dialect=Dialect(url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=QWEN),
+            dialect=Dialect(
+                url="httpUrl", url_means="sse", cwd="cwd", timeout=("timeout", 1000), notation=QWEN, tools=_AS_OURS,
+            ),
             is_desktop=False,
         ),
         HostProgram("trae", "Trae", ("linux:{dot}/trae/mcp.json", "{config}/Trae/User/mcp.json")),
         HostProgram(
             "mcporter", "mcporter", ("{home}/.mcporter/mcporter.json", "{home}/.mcporter/mcporter.jsonc"),
-            "config/mcporter.json", dialect=Dialect(cwd="cwd", notation=SHELL), is_desktop=False,
+            "config/mcporter.json",
+            dialect=Dialect(
+                cwd="cwd", notation=SHELL, tools=ToolKeys("allowedTools", "blockedTools", is_exclusive=True),
+            ),
+            is_desktop=False,
         ),
         HostProgram(
             "inspector", "MCP Inspector", ("{home}/.mcp-inspector/mcp.json",),

@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.hosts.places import Place
 
-# The members in which two entries of one server must agree: not whether it is enabled, nor its timeout.
-_COMPARED = ("command", "args", "cwd", "url", "type")
-_COMPARED_INSIDE = ("env", "headers")
 # The members that decide how a server is reached, which are replaced together.
-_REACHED = frozenset((*_COMPARED, *_COMPARED_INSIDE, "handler", "agent"))
+_REACHED = ("command", "args", "cwd", "url", "type")
+_REACHED_INSIDE = ("env", "headers")
+# The members that choose among its tools.
+_CHOICE = (INCLUDE, EXCLUDE)
 
 
 class Found(NamedTuple):
@@ -60,7 +62,7 @@ def plan(
     as_held_by: Callable[[Place, Any], Any] = lambda _, entry: entry,
 ) -> list[Step]:
     """A step for each name, in the order found. With `force` the first that was found replaces the others; members of
-    ours that do not decide how the server is reached stay, unless the new entry has them too.
+    ours that do not decide how the server is reached, and do not differ, stay, unless the new entry has them too.
 
     `ours` are the entries of `path`; `which` finds a program, so that `npx` and its full path are the same;
     `as_held_by` is an entry of ours as a host would hold it: what it has no place for is no difference.
@@ -88,12 +90,15 @@ def plan(
 
 
 def differences(one: Any, other: Any, which: Callable[[str], str | None] = lambda _: None) -> list[str]:
-    """The members in which two entries are not the same."""
+    """The members in which two entries are not the same: those that decide how the server is reached, and those that
+    choose among its tools, if `other` has any of these. Not whether it is enabled, nor its timeout.
+    """
     if not isinstance(one, dict) or not isinstance(other, dict):
         return ["everything"]
     one, other = _comparable(one, which), _comparable(other, which)
-    differs = [key for key in _COMPARED if one[key] != other[key]]
-    for key in _COMPARED_INSIDE:
+    compared = (*_REACHED, *_CHOICE) if any(other[key] is not None for key in _CHOICE) else _REACHED
+    differs = [key for key in compared if one[key] != other[key]]
+    for key in _REACHED_INSIDE:
         names = [name for name in {**one[key], **other[key]} if one[key].get(name) != other[key].get(name)]
         differs += [f"{key} {name}" for name in names]
     return differs
@@ -107,7 +112,8 @@ def _first(one: Found, ours: Mapping[str, Any], path: Path, differs: list[str], 
     if not force:
         return Step(one.name, "conflict", [one], one.entry, differs, path)
     held = ours[one.name] if isinstance(ours[one.name], dict) else {}
-    new = {key: value for key, value in held.items() if key not in _REACHED} | one.entry
+    replaced = {*_REACHED, *_REACHED_INSIDE, "handler", "agent", *differs}
+    new = {key: value for key, value in held.items() if key not in replaced} | one.entry
     in_order = {key: new[key] for key in held if key in new} | new
     return Step(one.name, "replaced", [one], in_order, differs, path)
 
@@ -128,4 +134,10 @@ def _comparable(entry: dict[str, Any], which: Callable[[str], str | None]) -> di
         "type": "sse" if kind == "sse" else None,
         "env": entry.get("env") if isinstance(entry.get("env"), dict) else {},
         "headers": entry.get("headers") if isinstance(entry.get("headers"), dict) else {},
+        INCLUDE: _names(entry.get(INCLUDE)),
+        EXCLUDE: _names(entry.get(EXCLUDE)) or None,
     }
+
+
+def _names(held: Any) -> list[str] | None:
+    return sorted({str(name) for name in held}) if isinstance(held, list) else None

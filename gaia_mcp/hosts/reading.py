@@ -18,7 +18,9 @@ from gaia_mcp.hosts.dialects import (
     Dialect,
     NotCarriedError,
 )
+from gaia_mcp.hosts.tool_filters import filter_from
 from gaia_mcp.hosts.variables import UntranslatableError, to_ours
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # Kinds of extension that are no servers, but parts of the host.
 _BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
@@ -63,6 +65,8 @@ class _Reading:
         seconds = self._timeout()
         if seconds is not None:
             entry["timeout"] = seconds
+        entry |= filter_from(self.raw, self.dialect.tools)
+        self.read |= {INCLUDE, EXCLUDE, self.dialect.tools.include, self.dialect.tools.exclude}
         self._remark_on_the_rest()
         return entry, self.remarks
 
@@ -91,6 +95,8 @@ class _Reading:
             if not isinstance(cwd, str):
                 raise NotCarriedError("its folder is not a text")
             entry["cwd"] = self._text(cwd, "cwd")
+        if self._first(("inherit",)) is True:
+            entry["inherit"] = True
         return entry
 
     def _reached(self, url: Any, kind: Any) -> dict[str, Any]:

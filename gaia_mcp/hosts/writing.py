@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.hosts.dialects import MEANT, OURS, TYPES, Dialect, NotCarriedError
+from gaia_mcp.hosts.tool_filters import filter_for
 from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
 from gaia_mcp.hosts.variables import OURS as REFERENCE
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # The end of what is told of a variable that the host does not look up.
 BY_VALUE = "only its value could be written"
@@ -22,8 +24,8 @@ def entry_for(
     value: Value = lambda _name, _default: None,
 ) -> tuple[dict[str, Any], list[str]]:
     """The host's entry for ours, and the remarks. Of `old`, which it replaces, what is the host's alone is kept, and
-    what ours is silent about: whether it is switched on, and its timeout. `value` returns the text to write in
-    place of a variable that the host does not look up.
+    what ours is silent about: whether it is switched on, its timeout, and a choice of tools. `value` returns the text
+    to write in place of a variable that the host does not look up.
 
     Raises `NotCarriedError`.
     """
@@ -42,7 +44,10 @@ class _Writing:
         new: dict[str, Any] = {"name": name} if dialect.names_itself else {}
         new |= self._reached() if "url" in entry else self._started()
         kept = self._kept_of(old) if isinstance(old, dict) else {}
-        new |= {key: held for key, held in dialect.always.items() if key not in kept}
+        tools, remarks = filter_for(entry, dialect.tools)
+        new |= tools
+        self.remarks += remarks
+        new |= {key: held for key, held in dialect.always.items() if key not in kept and key not in tools}
         if dialect.timeout is not None and entry.get("timeout"):
             key, per_second = dialect.timeout
             units = entry["timeout"] * per_second
@@ -64,7 +69,10 @@ class _Writing:
         silent = [self.dialect.disabled] if "disabled" not in self.entry else []
         if self.dialect.timeout is not None and "timeout" not in self.entry:
             silent.append(self.dialect.timeout[0])
-        return {key: held for key, held in old.items() if key not in MEANT or key in silent}
+        choice = {self.dialect.tools.include, self.dialect.tools.exclude}
+        if INCLUDE not in self.entry and EXCLUDE not in self.entry:
+            silent += choice
+        return {key: held for key, held in old.items() if key not in (*MEANT, *choice) or key in silent}
 
     def _started(self) -> dict[str, Any]:
         dialect, entry = self.dialect, self.entry
@@ -89,6 +97,8 @@ class _Writing:
                 self.remarks.append("its folder has no place there: it is started wherever the host likes")
             else:
                 new[dialect.cwd] = self._text(entry["cwd"], "cwd")
+        if entry.get("inherit"):
+            self.remarks.append("it inherits all variables here; which of them it gets there is for the host to decide")
         return new
 
     def _reached(self) -> dict[str, Any]:

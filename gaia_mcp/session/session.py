@@ -125,7 +125,10 @@ class Session:
     # What the server offers.
 
     def find_tool(self, name: str) -> MCPTool | None:
-        """The tool of that name, without reading more pages than needed; None if the server has none."""
+        """The tool of that name, without reading more pages than needed; None if the server has none.
+
+        Raises `ToolExcludedError` for one that the entry excludes.
+        """
         return self._client.find_tool(name, self._time())
 
     def tools(self) -> list[MCPTool]:
@@ -238,15 +241,19 @@ class Session:
 
     def _tools(self, deadline: Deadline) -> list[MCPTool]:
         found: list[MCPTool] = []
+        listed: list[MCPTool] = []
         self._remembered.asking("tools")
         try:
             found = self._client.fetch_tools(deadline)
+            # Another thread may have ended the session meanwhile.
+            listed = self._client.listed_tools() or found
         except PeerError:
             # Some forget to declare their tools, so all are asked; those that have none may answer with an error.
             if self.peer is None or "tools" in self.capabilities:
                 raise
         self.problems = list(self._client.tool_problems)
-        self._remembered.keep("tools", [tool.definition for tool in found])
+        # Also what the entry excludes: it may be changed, and the cache is read through its filter.
+        self._remembered.keep("tools", [tool.definition for tool in listed])
         return found
 
     def _list_changed(self, kind: str) -> None:

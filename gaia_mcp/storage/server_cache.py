@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from gaia_mcp.toolspec.tool_filter import ToolFilter
+
     class Server(Protocol):
         """What a cache is keyed by, such as a server's entry."""
 
         @property
         def name(self) -> str: ...
+
+        @property
+        def tool_filter(self) -> ToolFilter | None: ...
 
         def identity(self) -> int: ...
 
@@ -52,8 +57,16 @@ class ServerCache:
 
     def seen(self, kind: str = "tools") -> list[dict[str, Any]] | None:
         """The definitions of "tools", "prompts", or "resources" with their templates, as the server sent them; None if
-        they are not known, or too old to rely on.
+        they are not known, or too old to rely on. Of the tools only those that the filter of the server allows.
         """
+        items = self.listed(kind)
+        tool_filter = self._server.tool_filter
+        if items is None or tool_filter is None or kind != "tools":
+            return items
+        return [item for item in items if tool_filter.allows(item["name"])]
+
+    def listed(self, kind: str = "tools") -> list[dict[str, Any]] | None:
+        """As `seen`, with the tools that the filter excludes."""
         items = self._lookup(kind, SEEN_SECONDS)
         if not isinstance(items, list):
             return None

@@ -29,6 +29,7 @@ from gaia_mcp.errors import (
     ServerExitedError,
     ServerUnknownError,
     SpawnError,
+    ToolExcludedError,
     ToolUnknownError,
     VariableUnsetError,
     VersionError,
@@ -69,6 +70,10 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (OfferUnknownError("fs", "prompt", "x"), "see its prompts with: gaia mcp prompts fs"),
     (ArgumentsError("fs", "read", []), "see its parameters with: gaia mcp tools fs"),
     (ReadOnlyError("fs", "write"), "call it without --read-only if it may change something"),
+    (
+        ToolExcludedError("fs", "write", "includeTools", ["read_*"]),
+        "use it too with: gaia mcp edit fs --only 'read_*' --only write",
+    ),
 ]
 
 

@@ -25,10 +25,12 @@ from gaia_mcp.errors import (
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
+    ToolExcludedError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, pause_before
 from gaia_mcp.protocol.pagination import MAX_PAGES
 from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.toolspec.tool_filter import ToolFilter
 from tests.client.conftest import text_of
 from tests.client.eras import ERAS, URI, changed, scripted, updated
 from tests.client.transports.scripted import Scripted
@@ -272,6 +274,59 @@ def test_a_known_tool_is_found_without_asking(start_server: Started) -> None:
     assert isinstance(client.find_tool("echo"), MCPTool)
     assert client.find_tool("nothing") is None
     assert start_server.notes("good_handshake").count("tools/list") == 1
+
+
+MESSY = {"tools": [{"name": "read"}, {"name": "write", "inputSchema": {}}, {"name": "write"}, {"name": ""}]}
+
+
+def with_filter(client: MCPClient, *, include: list[str] | None = None, exclude: tuple[str, ...] = ()) -> MCPClient:
+    client.tool_filter = ToolFilter(include, exclude)
+    return client
+
+
+def test_a_tool_that_is_excluded_is_not_there(start_talk: StartTalk) -> None:
+    """Ours: neither in a list nor with its problems; a cache is given all."""
+    client = with_filter(start_talk(lambda _: MESSY)[0], include=["read"])
+
+    assert [tool.name for tool in client.fetch_tools()] == ["read"]
+    assert [tool.name for tool in client.known_tools()] == ["read"]
+    assert [tool.name for tool in client.listed_tools()] == ["read", "write"]
+    assert client.tool_problems == ["tool 'read' has no inputSchema object", "tool 4 has no name"]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_tool_that_is_excluded_is_not_found_and_one_that_there_is_not_is_unknown(
+    start_talk: StartTalk, is_known: bool
+) -> None:
+    """Ours: the one is a choice of the entry's, the other a slip of the finger."""
+    client = with_filter(start_talk(lambda _: MESSY)[0], exclude=("w*",))
+    if is_known:
+        client.fetch_tools()
+
+    with pytest.raises(ToolExcludedError) as caught:
+        client.find_tool("write")
+
+    assert (caught.value.server, caught.value.tool) == ("odd", "write")
+    assert (caught.value.member, caught.value.patterns) == ("excludeTools", ("w*",))
+    assert client.find_tool("wipe") is None
+    found = client.find_tool("read")
+    assert found is not None
+    assert found.name == "read"
+
+
+def test_a_tool_that_is_excluded_is_not_called(start_talk: StartTalk) -> None:
+    """Ours: nothing is sent."""
+    client, conversation = start_talk(lambda _: {"content": []})
+    with_filter(client, include=["re*"])
+
+    with pytest.raises(ToolExcludedError, match="'write' of 'odd' is not among the 'includeTools' of its entry"):
+        client.call("write", {})
+
+    assert conversation.sent == []
+    assert client.call_tool("write", {}) == {
+        "error": "tool 'write' of 'odd' is not among the 'includeTools' of its entry"
+    }
+    assert client.call("read", {})["content"] == []
 
 
 def test_a_huge_list_is_read_to_its_end(start_talk: StartTalk) -> None:

@@ -12,6 +12,7 @@ from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.targets import Agent, Handler, Remote
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import EntryError, VariableUnsetError
+from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 
 def test_a_command_with_everything() -> None:
@@ -108,6 +109,11 @@ URL: dict[str, Any] = {"url": "https://host/mcp"}
         ({**OK, "cwd": "a\0b"}, "'cwd'"),
         ({**OK, "inherit": "yes"}, "'inherit'"),
         ({**OK, "inherit": 1}, "'inherit'"),
+        ({**OK, "includeTools": "read"}, "'includeTools'"),
+        ({**OK, "includeTools": ["read", 7]}, "'includeTools'"),
+        ({**OK, "excludeTools": [""]}, "'excludeTools'"),
+        ({**OK, "includeTools": ["a"], "excludeTools": {}}, "'excludeTools'"),
+        ({"url": "https://h", "includeTools": True}, "'includeTools'"),
         ({**OK, "env": []}, "'env'"),
         ({**OK, "env": {"A": 5}}, "'A'"),
         ({**OK, "env": {"A": None}}, "'A'"),
@@ -180,6 +186,19 @@ def test_an_entry_is_shown_with_what_every_kind_has() -> None:
     assert entry.described() == "https://host?key=****"
 
 
+def test_an_entry_chooses_among_the_tools() -> None:
+    """Ours, with the names that Gemini CLI gave it; without a choice there is no filter."""
+    entry = read_entry("x", {"command": "a", "includeTools": ["read_*"], "excludeTools": ["read_all"]})
+    assert entry.tool_filter == ToolFilter(["read_*"], ["read_all"])
+    assert entry.masked()["includeTools"] == ["read_*"]
+    assert entry.masked()["excludeTools"] == ["read_all"]
+    assert read_entry("x", {"url": "https://h", "excludeTools": ["a"]}).tool_filter == ToolFilter(None, ["a"])
+    assert read_entry("x", {"command": "a", "includeTools": []}).tool_filter == ToolFilter([])
+    nothing = read_entry("x", {"command": "a", "includeTools": None, "excludeTools": None})
+    assert nothing.tool_filter is None
+    assert "includeTools" not in nothing.masked()
+
+
 ONE: dict[str, Any] = {"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "one"}}
 
 
@@ -214,6 +233,7 @@ def test_servers_that_are_not_the_same_have_different_identities(one: dict[str, 
     [
         (ONE, {**ONE, "env": {"TOKEN": "two"}}),
         (ONE, {**ONE, "timeout": 5, "disabled": True, "note": "x"}),
+        (ONE, {**ONE, "includeTools": ["a"], "excludeTools": ["b"]}),
         ({"url": "https://a", "headers": {"A": "1", "B": "2"}}, {"url": "https://a", "headers": {"B": "3", "A": "4"}}),
     ],
     ids=str,

@@ -122,3 +122,29 @@ def test_only_what_makes_another_server_is_a_difference(one: Any, other: Any, di
     which = {"npx": "/usr/bin/npx", "/usr/bin/npx": "/usr/bin/npx"}.get
     assert differences(one, other, which) == differs
     assert sorted(differences(other, one, which)) == sorted(differs)
+
+
+def test_two_entries_with_other_tools_are_not_the_same() -> None:
+    """Ours: what is excluded there could be called here; a host that excludes nothing does not say that all are wanted.
+    The order of names means nothing.
+    """
+    one, other = {**A, "includeTools": ["a", "b"]}, {**A, "includeTools": ["b", "a"], "excludeTools": []}
+
+    assert differences(one, other) == []
+    assert differences(one, A) == []
+    assert differences(A, {**A, "excludeTools": ["a"]}) == ["excludeTools"]
+    assert differences(A, {**A, "includeTools": []}) == ["includeTools"]
+
+
+def test_a_filter_in_conflict_is_replaced_and_another_stays() -> None:
+    """Ours: the entry is then the one that was asked for, and no choice is lost that the host has not made."""
+    ours = {**A, "includeTools": ["a"], "timeout": 5}
+    (same,) = plan([found("s", A)], {"s": ours}, OURS)
+    (conflict,) = plan([found("s", {**A, "excludeTools": ["b"]})], {"s": ours}, OURS)
+    (replaced,) = plan([found("s", {**A, "excludeTools": ["b"]})], {"s": ours}, OURS, force=True)
+    (kept,) = plan([found("s", B)], {"s": ours}, OURS, force=True)
+
+    assert same.outcome == "same"
+    assert (conflict.outcome, conflict.differs) == ("conflict", ["includeTools", "excludeTools"])
+    assert (replaced.outcome, replaced.entry) == ("replaced", {**A, "excludeTools": ["b"], "timeout": 5})
+    assert kept.entry == {**B, "includeTools": ["a"], "timeout": 5}

@@ -139,7 +139,7 @@ def test_what_cannot_be_a_server_here_is_refused_with_the_reason(theirs: Any, wo
         ("gemini", {"timeout": -1}, "not a time"),
         ("cursor", {"timeout": 5}, "timeout means nothing"),
         ("cursor", {"url": "https://h"}, "url means nothing"),
-        ("gemini", {"trust": True, "includeTools": ["a"]}, "left behind: trust, includeTools"),
+        ("gemini", {"trust": True, "authProviderType": "x"}, "left behind: trust, authProviderType"),
     ],
 )
 def test_what_stays_behind_is_told(host: str, member: dict[str, Any], words: str) -> None:

@@ -67,6 +67,16 @@ def test_a_server_is_connected_and_then_saved(manager: MCPClientManager, mark: s
     assert saved(manager.config) == {"one": entry(mark)}
 
 
+def test_an_entry_chooses_among_the_tools_of_its_server(manager: MCPClientManager, mark: str) -> None:
+    """Ours: the others can be neither listed nor called, and are not counted."""
+    client = manager.add_server("one", entry(mark, "many_pages", includeTools=["tool9*"], excludeTools=["tool9?*"]))
+
+    assert [tool.name for tool in client.list_tools()] == ["tool9"]
+    assert manager.get_status_report()[0]["tool_count"] == 1
+    assert "is not among the 'includeTools' of its entry" in client.call_tool("tool1", {})["error"]
+    assert "is excluded by the 'excludeTools' of its entry" in client.call_tool("tool90", {})["error"]
+
+
 def test_a_server_that_cannot_be_reached_is_not_saved(manager: MCPClientManager, mark: str) -> None:
     """GAIA's documents: a RuntimeError with the reason."""
     with pytest.raises(RuntimeError, match=r"Failed to connect to MCP server 'bad': .*exited with status 3") as caught:

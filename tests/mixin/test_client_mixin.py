@@ -126,6 +126,16 @@ class ConnectsEarly(MCPClientMixin, Agent):
 SHAPES = [AgentFirst, MixinFirst, Alone, ByHand, ByHandReversed, Served, NeverConstructed]
 
 
+def test_a_tool_that_its_entry_excludes_is_not_registered(home: Path) -> None:
+    """Ours: the model does not learn of it."""
+    agent = Alone()
+
+    assert agent.connect_mcp_server("bad", entry(home, "bad_tools", excludeTools=["good"]))
+    assert mcp_tools() == {"mcp_bad_bare", "mcp_bad_other"}
+
+    agent.disconnect_mcp_server("bad")
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_of_agent_connects_calls_and_disconnects(shape: type[Any], home: Path) -> None:
     """GAIA's documents, and ours: however the constructors are called, or not called at all."""

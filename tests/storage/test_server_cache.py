@@ -10,6 +10,7 @@ import pytest
 
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.storage.server_cache import ERA_SECONDS, SEEN_SECONDS, ServerCache
+from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ class Known(NamedTuple):
 
     name: str = "time"
     number: int = 5
+    tool_filter: ToolFilter | None = None
 
     def identity(self) -> int:
         return self.number
@@ -138,6 +140,19 @@ def test_what_is_not_a_definition_is_left_out(tmp_path: Path) -> None:
     cache.keep_seen([*TOOLS, "x", {"name": 7}, {}])  # type: ignore[list-item]
 
     assert cache.seen() == TOOLS
+
+
+def test_tools_are_read_through_the_filter_of_the_server(tmp_path: Path) -> None:
+    """Ours: the cache holds all of them, so that another filter needs no new list."""
+    tools = [{"name": "read"}, {"name": "write"}]
+    ServerCache(tmp_path, SERVER).keep_seen(tools)
+    ServerCache(tmp_path, SERVER).keep_seen(tools, "prompts")
+    filtered = ServerCache(tmp_path, SERVER._replace(tool_filter=ToolFilter(None, ["w*"])))
+
+    assert filtered.seen() == [{"name": "read"}]
+    assert filtered.listed() == tools
+    assert filtered.seen("prompts") == tools
+    assert ServerCache(tmp_path, SERVER).seen() == tools
 
 
 def test_a_file_holds_the_value_its_time_and_a_number(tmp_path: Path) -> None:

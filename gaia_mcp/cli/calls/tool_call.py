@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def find_tool(session: Session, name: str) -> MCPTool:
-    """The tool of this name. Raises `ToolUnknownError` with a suggestion."""
+    """The tool of this name. Raises `ToolUnknownError` with a suggestion, and `ToolExcludedError`."""
     tool = session.find_tool(name)
     if tool is None:
         known = [tool.name for tool in session.tools()]

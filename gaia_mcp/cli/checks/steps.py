@@ -202,6 +202,7 @@ class _Checker:
     def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:
         tool = next((tool for tool in tools if tool.name == wanted.tool), None)
         if tool is None:
+            self.session.find_tool(wanted.tool)  # Raises `ToolExcludedError` for one that the entry excludes.
             suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
             raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)

@@ -10,9 +10,11 @@ from typer.core import TyperCommand
 from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
+    ExceptOption,
     HeaderOption,
     InheritOption,
     NoCheckOption,
+    OnlyOption,
     RequestTimeoutOption,
     UrlOption,
 )
@@ -108,6 +110,8 @@ def add(
     transport: TransportOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
+    only: OnlyOption = None,
+    excluded: ExceptOption = None,
     scope: ScopeOption = None,
     disabled: DisabledOption = False,
     no_check: NoCheckOption = False,
@@ -119,17 +123,18 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
-    from gaia_mcp.cli.entries.building import anchor, fill_in, set_transport
+    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, set_transport
     from gaia_mcp.cli.entries.given import check_options, given_servers
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import ServerExistsError
 
     servers = given_servers(name, words or [], url, entry)
-    check_options(servers, env=env, header=header, transport=transport, cwd=cwd)
+    check_options(servers, env=env, header=header, transport=transport, cwd=cwd, only=only, **{"except": excluded})
     for server in servers:
         fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
         set_transport(server.entry, transport)
+        choose_tools(server.entry, only or [], excluded or [])
         if disabled:
             server.entry["disabled"] = True
         if server.words and anchor(server.entry):
@@ -150,7 +155,7 @@ def add(
 
 def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
     """What is worth knowing about servers that are saved now."""
-    from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_placeholders, warn_of_secrets
+    from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
 
     for server, entry in zip(servers, entries, strict=True):
@@ -160,6 +165,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
             warn_of_files(server.name, server.entry.get("args", []))
         warn_of_placeholders(server.name, server.entry)
         warn_of_secrets(server.entry)
+        warn_of_patterns(entry)
         if entry.transport in ("http", "sse"):
             remark(f"this version cannot connect to {server.name!r} yet, since it is reached by a URL")
     remark_on_unseen(entries)

@@ -12,9 +12,11 @@ from gaia_mcp.cli.completion.completers import entry_keys
 from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
+    ExceptOption,
     HeaderOption,
     InheritOption,
     NoCheckOption,
+    OnlyOption,
     RequestTimeoutOption,
     UrlOption,
 )
@@ -63,6 +65,8 @@ def edit(
     header: HeaderOption = None,
     cwd: CwdOption = None,
     request_timeout: RequestTimeoutOption = None,
+    only: OnlyOption = None,
+    excluded: ExceptOption = None,
     unset: UnsetOption = None,
     rename: RenameOption = None,
     no_check: NoCheckOption = False,
@@ -74,7 +78,7 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
-    from gaia_mcp.cli.entries.building import anchor, fill_in
+    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in
     from gaia_mcp.cli.entries.changes import Change, changed_entry, save_change
     from gaia_mcp.cli.entries.editor import edited
     from gaia_mcp.storage.json_files import parse_object
@@ -88,9 +92,11 @@ def edit(
     def save_text(data: bytes, path: Path) -> None:
         save(Change(name, name, before, parse_object(data, path)))
 
-    if any((words, url, env, header, cwd, request_timeout, unset, rename)) or inherit_env is not None:
+    given = (words, url, env, header, cwd, request_timeout, only, excluded, unset, rename)
+    if any(given) or inherit_env is not None:
         after = changed_entry(name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], cwd, request_timeout, inherit_env)
+        choose_tools(after, only or [], excluded or [])
         is_anchored = bool(words) and anchor(after)
         save(Change(name, rename or name, before, after))
         if is_anchored:

@@ -66,6 +66,11 @@ def call_words(ctx: CompletionContext) -> list[Candidate]:
     return argument_words(schema, given, ctx.word)
 
 
+def listed_tools(ctx: CompletionContext) -> list[Candidate]:
+    """All tools of the server that the line names, also those that its entry excludes."""
+    return _described(ctx.listed_tools(ctx.params.get("name", "")))
+
+
 def check_tools(ctx: CompletionContext) -> list[Candidate]:
     """The tools of the servers that the line names to be tested."""
     return [tool for name in ctx.params.get("words") or () for tool in _described(ctx.known(name, "tools"))]

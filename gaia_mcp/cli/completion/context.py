@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gaia_mcp.storage.server_cache import ServerCache
 
 
 class CompletionContext:
@@ -34,18 +37,29 @@ class CompletionContext:
 
     def seen(self, server: str, kind: str) -> list[dict[str, Any]] | None:
         """The tools, prompts or resources (the `kind`) of a server when it was last seen, None if they are unknown."""
-        from gaia_mcp.config.entries import read_entry
         from gaia_mcp.errors import MCPError
-        from gaia_mcp.paths import cache_folder
-        from gaia_mcp.storage.server_cache import ServerCache
 
-        if server not in self.servers:
-            return None
         try:
-            return ServerCache(cache_folder(), read_entry(server, self.servers[server])).seen(kind)
-        except (MCPError, OSError):
+            return self._cache(server).seen(kind)
+        except (MCPError, OSError, KeyError):
             return None
 
     def known(self, server: str, kind: str) -> list[dict[str, Any]]:
         """As `seen`, empty for what is unknown."""
         return self.seen(server, kind) or []
+
+    def listed_tools(self, server: str) -> list[dict[str, Any]]:
+        """The known tools of a server with those that its entry excludes."""
+        from gaia_mcp.errors import MCPError
+
+        try:
+            return self._cache(server).listed() or []
+        except (MCPError, OSError, KeyError):
+            return []
+
+    def _cache(self, server: str) -> ServerCache:
+        from gaia_mcp.config.entries import read_entry
+        from gaia_mcp.paths import cache_folder
+        from gaia_mcp.storage.server_cache import ServerCache
+
+        return ServerCache(cache_folder(), read_entry(server, self.servers[server]))

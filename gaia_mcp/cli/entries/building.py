@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import split_command_line
 from gaia_mcp.hosts.dialects import TYPES
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +73,11 @@ def set_transport(entry: dict[str, Any], transport: str | None) -> None:
         entry["type"] = "sse"
     elif entry.get("type") == "sse":
         del entry["type"]
+
+
+def choose_tools(entry: dict[str, Any], only: list[str], excluded: list[str]) -> None:
+    """Put the tools of `--only` and `--except` into `entry`, in place of those that it has."""
+    entry.update({key: patterns for key, patterns in ((INCLUDE, only), (EXCLUDE, excluded)) if patterns})
 
 
 def anchor(entry: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.difference import Difference, differences, members, readable
-from gaia_mcp.cli.entries.saving import tried, warn_of_secrets
+from gaia_mcp.cli.entries.saving import tried, warn_of_patterns, warn_of_secrets
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
@@ -16,6 +16,7 @@ from gaia_mcp.config.store import ConfigStore, check_server_name
 from gaia_mcp.errors import ServerExistsError
 from gaia_mcp.paths import log_folder
 from gaia_mcp.storage.run_logs import RunLogs
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
@@ -88,6 +89,8 @@ def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *
     if new_name != name:
         RunLogs(log_folder(), name, store.path).move_to(RunLogs(log_folder(), new_name, store.path))
     warn_of_secrets(_changed_part(change.after, different))
+    if not different.keys().isdisjoint((INCLUDE, EXCLUDE)):
+        warn_of_patterns(entry)
     return saved
 
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
 # Any other member may be a secret.
-SHOWN = ("command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled")
+SHOWN = (
+    "command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled", "includeTools", "excludeTools",
+)  # fmt: skip
 
 
 class Difference(NamedTuple):

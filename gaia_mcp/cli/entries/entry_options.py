@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gaia_mcp.cli.completion.completers import listed_tools
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.options import a_number
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
@@ -46,6 +47,20 @@ RequestTimeoutOption = Annotated[
     typer.Option(
         "--request-timeout", metavar="SECONDS", min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS, callback=a_number,
         help="Save this time limit for each of its requests.", show_default=False,
+    ),
+]  # fmt: skip
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only", metavar="TOOL", help="Use only these tools: names, or patterns such as 'read_*'.",
+        autocompletion=listed_tools,
+    ),
+]  # fmt: skip
+ExceptOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--except", metavar="TOOL", help="Do not use these tools: names, or patterns such as '*_delete'.",
+        autocompletion=listed_tools,
     ),
 ]  # fmt: skip
 NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]

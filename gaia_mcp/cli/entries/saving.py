@@ -14,10 +14,12 @@ from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.errors import DeadlineError, MCPError, ServerExitedError, SpawnError
 from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.hosts.placeholders import placeholders
-from gaia_mcp.names import typeable
+from gaia_mcp.names import did_you_mean, typeable
+from gaia_mcp.paths import cache_folder
 from gaia_mcp.redaction import masked_arguments
 from gaia_mcp.session.parallel import ask_all
 from gaia_mcp.session.session import connected
+from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.entries.given import Given
@@ -106,6 +108,17 @@ def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
             value = "the URL" if kind == "url" else repr(masked_arguments(entry["args"])[int(which)])
             told, change = f"{value} contains a placeholder", to_type("edit", name)
         remark(f"{told}; set it with: {change}")
+
+
+def warn_of_patterns(entry: ServerEntry) -> None:
+    """Remark on each name and pattern of the entry's filter that matches no tool, if the server's tools are known."""
+    tools = ServerCache(cache_folder(), entry).listed()
+    if tools is None or entry.tool_filter is None:
+        return
+    names = [tool["name"] for tool in tools]
+    for pattern in entry.tool_filter.without_match(names):
+        meant = did_you_mean(pattern, names)
+        remark(f"{pattern!r} matches no tool of {entry.name!r}" + (f"; {meant}" if meant else ""))
 
 
 def warn_of_secrets(entry: Mapping[str, Any]) -> None:

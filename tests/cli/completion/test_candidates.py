@@ -124,6 +124,21 @@ def test_options_are_those_of_the_command_each_once(known: None) -> None:
     assert after("mcp", "list", "--nonsense", "--ch") == ["--check"]
 
 
+def test_a_tool_that_the_entry_excludes_is_offered_only_for_another_choice(
+    configure: Callable[[dict[str, Any]], None], known: None
+) -> None:
+    """Ours: elsewhere it does not exist. The cache holds all tools, whatever the choice is."""
+    configure({"demo": {**SERVERS["demo"], "excludeTools": ["a*"]}, "wrong": {"command": 7}})
+
+    assert after("mcp", "call", "demo", "") == ["greet", "odd"]
+    assert after("mcp", "call", "demo.") == ["demo.greet", "demo.odd"]
+    assert after("mcp", "test-client", "demo", "--call", "") == ["greet", "odd"]
+    assert after("mcp", "edit", "demo", "--only", "") == ["greet", "add", "odd"]
+    assert after("mcp", "edit", "demo", "--except", "a") == ["add"]
+    assert after("mcp", "edit", "wrong", "--only", "") == []
+    assert after("mcp", "edit", "nowhere", "--only", "") == []
+
+
 def test_an_option_that_has_a_value_is_waited_for(known: None) -> None:
     """Ours: it is no argument, whether it follows or is attached."""
     Path("servers.json").touch()

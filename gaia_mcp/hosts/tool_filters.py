@@ -1,0 +1,52 @@
+"""The choice among a server's tools, in a host's entry and in ours. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gaia_mcp.hosts.dialects import NotCarriedError, ToolKeys
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE, ToolFilter, is_pattern
+
+
+def filter_from(raw: Mapping[str, Any], keys: ToolKeys) -> dict[str, list[str]]:
+    """The members of ours for those of a host's entry, which may also have the names of ours.
+
+    Raises `NotCarriedError`: without its filter a server has more tools than it should.
+    """
+    found = {}
+    for ours, theirs in ((INCLUDE, keys.include), (EXCLUDE, keys.exclude)):
+        key = theirs if theirs in raw else ours
+        held = raw.get(key)
+        is_everything = ours == INCLUDE and keys.everything is not None and held == list(keys.everything)
+        if held is None or is_everything or (ours == EXCLUDE and held == []):
+            continue
+        if not isinstance(held, list) or not all(isinstance(name, str) and name for name in held):
+            raise NotCarriedError(f"its {key} is not a list of names of tools")
+        # Gemini takes `tool(arguments)` for the tool.
+        found[ours] = [name.partition("(")[0] or name for name in held]
+    return found
+
+
+def filter_for(entry: Mapping[str, Any], keys: ToolKeys) -> tuple[dict[str, list[str]], list[str]]:
+    """The members of a host's entry for those of ours, and the remarks. Raises `NotCarriedError`."""
+    include, exclude = entry.get(INCLUDE), entry.get(EXCLUDE) or []
+    patterns = [name for name in (*(include or ()), *exclude) if is_pattern(name)]
+    takes_one = keys.is_exclusive or not keys.exclude
+    if include is not None and keys.include and takes_one and not any(map(is_pattern, include)):
+        # One list of names can tell both.
+        include, exclude = [name for name in include if ToolFilter(include, exclude).allows(name)], []
+    members, remarks = {}, []
+    if include is not None and keys.include:
+        if keys.everything == tuple(include) == ():
+            raise NotCarriedError("it uses no tool at all, which has no counterpart there")
+        members[keys.include] = list(include)
+    elif include is not None:
+        remarks.append("which tools it includes has no place there: all are used")
+    if exclude and keys.exclude and not (keys.is_exclusive and members):
+        members[keys.exclude] = list(exclude)
+    elif exclude:
+        remarks.append("which tools it excludes has no place there: they are used too")
+    if members and patterns:
+        remarks.append(f"patterns are taken for the names of tools there: {', '.join(patterns)}")
+    return members, remarks

@@ -1,0 +1,53 @@
+"""Which tools of a server are used: those that its entry includes, without those that it excludes.
+
+Both are names, or patterns such as `read_*` with `*`, `?` and `[…]`. This is the one definition of what they mean.
+
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+# The members of an entry.
+INCLUDE, EXCLUDE = "includeTools", "excludeTools"
+
+
+class ToolFilter(NamedTuple):
+    """`include` None includes every tool, an empty one no tool. What is excluded stays so if it is also included."""
+
+    include: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+
+    def allows(self, tool: str) -> bool:
+        """Whether the tool of this name is used."""
+        return not self.excluded_by(tool)
+
+    def excluded_by(self, tool: str) -> str:
+        """The member of the entry that excludes the tool of this name; empty if none does."""
+        if any(is_match(tool, pattern) for pattern in self.exclude):
+            return EXCLUDE
+        return "" if self.include is None or any(is_match(tool, pattern) for pattern in self.include) else INCLUDE
+
+    def patterns(self, member: str) -> Sequence[str]:
+        """What the member of the entry with this name holds."""
+        return self.exclude if member == EXCLUDE else self.include or ()
+
+    def without_match(self, tools: Iterable[str]) -> list[str]:
+        """The patterns that match none of `tools`."""
+        names = list(tools)
+        patterns = [*self.patterns(INCLUDE), *self.patterns(EXCLUDE)]
+        return [pattern for pattern in patterns if not any(is_match(name, pattern) for name in names)]
+
+
+def is_match(tool: str, pattern: str) -> bool:
+    """Whether a pattern matches the name of a tool; upper and lower case are not the same, as in the protocol."""
+    if not is_pattern(pattern):
+        return tool == pattern
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(tool, pattern)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether this matches more than the tool of just this name."""
+    return any(special in text for special in "*?[")

@@ -1,0 +1,184 @@
+"""The choice among a server's tools: what it excludes is not there, in any command."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import BIN, entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
+EXCLUDED = "error: tool 'add' of 'demo' is not among the 'includeTools' of its entry"
+
+
+def names(gaia: Gaia, *words: str) -> list[str]:
+    (server,) = gaia("tools", *words, "--json").json["servers"]
+    return [tool["name"] for tool in server["tools"]]
+
+
+@pytest.fixture
+def chosen(gaia: Gaia) -> Gaia:
+    """The program, with a server `demo` of which only `greet` and what ends in `_time` are used."""
+    gaia.write({"demo": {**DEMO, "includeTools": ["greet", "*_time", "fail"], "excludeTools": ["f*"]}})
+    return gaia
+
+
+def test_what_is_excluded_is_in_no_list(chosen: Gaia) -> None:
+    """Ours: neither from the server nor from what is known of it."""
+    assert "greet" in names(chosen, "demo")
+    assert not {"add", "fail"} & set(names(chosen, "demo"))
+
+    found = chosen("search", "demo", "--json")
+    number = chosen("search", "number")
+    shown = chosen("show", "demo", "--json").json
+
+    assert "add" not in number.stdout
+    assert "fail" not in found.stdout
+    assert shown["known_tools"] == len(names(chosen, "demo"))
+    assert (shown["includeTools"], shown["excludeTools"]) == (["greet", "*_time", "fail"], ["f*"])
+    assert chosen("list", "--json").json["servers"][0]["includeTools"] == ["greet", "*_time", "fail"]
+    guide = chosen("guide", "demo").stdout
+    assert "greet" in guide
+    assert "add" not in guide.split()
+
+
+def test_calling_what_is_excluded_is_refused_with_the_command_that_includes_it(chosen: Gaia) -> None:
+    """Ours: exit code 8, and a hint that can be typed as it is."""
+    refused = chosen("call", "demo", "add", "a=1", "b=2")
+    as_json = chosen("call", "demo.add", "a=1", "b=2", "--json")
+    unknown = chosen("call", "demo", "gret")
+    greeted = chosen("call", "demo", "greet", "name=Ada")
+
+    assert (refused.code, refused.errors[0]) == (8, EXCLUDED)
+    way = "gaia mcp edit demo --only greet --only '*_time' --only fail --only add"
+    assert refused.errors[1] == f"hint: use it too with: {way}"
+    assert as_json.json["error"]["kind"] == "tool-excluded"
+    assert unknown.code == 7
+    assert "did you mean 'greet'?" in unknown.stderr
+    assert greeted.code == 0
+
+    words = ["edit", "demo", "--only", "greet", "--only", "*_time", "--only", "fail", "--only", "add"]
+    assert chosen(*words).code == 0
+    assert chosen("call", "demo", "add", "a=1", "b=2").code == 0
+    excluded = chosen("call", "demo", "fail")
+    assert excluded.errors == [
+        "error: tool 'fail' of 'demo' is excluded by the 'excludeTools' of its entry",
+        "hint: use it too with: gaia mcp edit demo --unset excludeTools",
+    ]
+    assert chosen("edit", "demo", "--unset", "excludeTools").code == 0
+    assert chosen("call", "demo", "fail").code == 9
+
+
+@pytest.mark.parametrize(
+    ("entry", "way"),
+    [
+        ({"includeTools": list("abcdef")}, "--unset includeTools"),
+        ({"excludeTools": ["a*", "x", "y z"]}, "--except x --except 'y z'"),
+    ],
+)
+def test_the_hint_keeps_the_rest_of_the_choice(gaia: Gaia, entry: dict[str, Any], way: str) -> None:
+    """Ours: a long choice is dropped as a whole, since nobody types it again."""
+    gaia.write({"demo": {**DEMO, **entry}})
+
+    assert gaia("call", "demo", "add", "a=1", "b=2").errors[1] == f"hint: use it too with: gaia mcp edit demo {way}"
+
+
+def test_a_test_and_a_lock_see_what_is_used(chosen: Gaia) -> None:
+    """Ours: a check of all tools is one of those that can be called."""
+    tested = chosen("test-client", "demo", "--call", "add", "a=1", "b=2")
+    locked = chosen("lock", "demo")
+
+    assert tested.code == 8
+    assert "'add' of 'demo' is not among the 'includeTools'" in tested.stdout
+    assert locked.code == 0
+    tools = json.loads((chosen.cwd / "mcp.lock.json").read_text())["servers"]["demo"]["tools"]
+    assert "greet" in tools
+    assert "add" not in tools
+    assert chosen("call", "demo", "greet", "name=Ada", "--locked").code == 0
+    assert chosen("test-client", "demo", "--locked").code == 0
+
+
+def test_the_cache_outlives_the_choice(chosen: Gaia) -> None:
+    """Ours: the tools that come back are known at once."""
+    chosen("tools", "demo")
+    chosen("edit", "demo", "--unset", "includeTools", "--unset", "excludeTools")
+
+    assert "demo add(" in chosen("search", "add").stdout
+
+
+def test_add_saves_a_choice_and_remarks_on_what_matches_nothing(gaia: Gaia) -> None:
+    """Ours: a slip of the finger would leave no tools without a word."""
+    added = gaia("add", "demo", "--only", "gret", "--only", "ad*", "--except", "delete", "--", *command())
+
+    assert added.code == 0
+    assert ", 1 tool" in added.stdout
+    assert "note: 'gret' matches no tool of 'demo'; did you mean 'greet'?" in added.stderr
+    assert "note: 'delete' matches no tool of 'demo'" in added.stderr
+    entry = json.loads(gaia.config.read_text())["mcpServers"]["demo"]
+    assert (entry["includeTools"], entry["excludeTools"]) == (["gret", "ad*"], ["delete"])
+
+    edited = gaia("edit", "demo", "--only", "grete")
+
+    assert 'includeTools: ["gret", "ad*"] → ["grete"]' in edited.stdout
+    assert "note: 'grete' matches no tool of 'demo'; did you mean 'greet'?" in edited.stderr
+    assert names(gaia, "demo") == []
+
+
+@pytest.mark.parametrize("member", ["includeTools", "excludeTools"])
+@pytest.mark.parametrize("value", ["echo", [1], [""], {"echo": True}])
+def test_an_invalid_choice_names_the_member(gaia: Gaia, member: str, value: Any) -> None:
+    """Ours."""
+    gaia.write({"demo": {**DEMO, member: value}})
+
+    failed = gaia("tools", "demo")
+
+    assert failed.code == 3
+    assert f"server 'demo': '{member}' must be a list of names of tools" in failed.stderr
+
+
+def test_what_is_wrong_with_an_excluded_tool_is_not_told(gaia: Gaia) -> None:
+    """Ours: it does not exist."""
+    gaia.write({"bad": entry_of("bad-tools", excludeTools=["bare", "good"])})
+
+    listed = gaia("tools", "bad")
+
+    assert "'bare'" not in listed.stderr
+    assert "'good'" not in listed.stderr
+    assert "has no name" in listed.stderr
+
+
+def test_a_choice_comes_from_gemini_and_goes_to_codex(gaia: Gaia) -> None:
+    """Ours: by the filters of these hosts."""
+    settings = gaia.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    theirs = {**DEMO, "includeTools": ["greet"], "excludeTools": ["add"]}
+    settings.write_text(json.dumps({"mcpServers": {"demo": theirs}}))
+
+    assert gaia("import", "gemini").code == 0
+    assert names(gaia, "demo") == ["greet"]
+    exported = gaia("export", "demo", "--to", "codex")
+
+    assert exported.code == 0, exported.stderr
+    entry = tomllib.loads((gaia.home / ".codex" / "config.toml").read_text())["mcp_servers"]["demo"]
+    assert (entry["enabled_tools"], entry["disabled_tools"]) == (["greet"], ["add"])
+    assert gaia("import", "codex", "gemini", "--json").json["servers"][0]["outcome"] == "same"
+
+
+def test_a_host_without_a_choice_is_remarked_on(gaia: Gaia) -> None:
+    """Ours: there the excluded tools can be used."""
+    gaia.write({"demo": {**DEMO, "excludeTools": ["add"]}})
+
+    exported = gaia("export", "demo", "--to", "cursor")
+
+    assert exported.code == 0
+    assert "note: demo: which tools it excludes has no place there: they are used too" in exported.stderr
+
+
+def command() -> list[str]:
+    return [DEMO["command"], *DEMO["args"]]

@@ -1,0 +1,53 @@
+"""The choice among a server's tools."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.toolspec.tool_filter import ToolFilter, is_match, is_pattern
+
+TOOLS = ["read_file", "read_dir", "write_file", "Read_file", "delete"]
+
+
+@pytest.mark.parametrize(
+    ("filter_", "allowed"),
+    [
+        (ToolFilter(), TOOLS),
+        (ToolFilter(["read_file"]), ["read_file"]),
+        (ToolFilter(["read_*", "delete"]), ["read_file", "read_dir", "delete"]),
+        (ToolFilter([]), []),
+        (ToolFilter(None, ["*_file"]), ["read_dir", "delete"]),
+        (ToolFilter(["read_*"], ["read_dir"]), ["read_file"]),
+        (ToolFilter(["[Rr]ead_?i*"]), ["read_file", "read_dir", "Read_file"]),
+        (ToolFilter(["READ_FILE"]), []),
+        (ToolFilter(["read"], ["rea"]), []),
+    ],
+    ids=str,
+)
+def test_a_tool_is_used_if_it_is_included_and_not_excluded(filter_: ToolFilter, allowed: list[str]) -> None:
+    """Ours, as Gemini and Codex have it: what is excluded stays so, and an empty list includes nothing."""
+    assert [tool for tool in TOOLS if filter_.allows(tool)] == allowed
+
+
+def test_the_member_that_excludes_a_tool_is_told_with_what_it_holds() -> None:
+    """Ours: for the message to the person who wants the tool."""
+    filter_ = ToolFilter(["read_*"], ["*_dir"])
+
+    assert [filter_.excluded_by(tool) for tool in TOOLS[:3]] == ["", "excludeTools", "includeTools"]
+    assert filter_.patterns("includeTools") == ["read_*"]
+    assert filter_.patterns("excludeTools") == ["*_dir"]
+    assert ToolFilter().patterns("includeTools") == ()
+
+
+def test_a_pattern_that_matches_nothing_is_found() -> None:
+    """Ours: it is most often a slip of the finger."""
+    assert ToolFilter(["raed_*", "read_*"], ["delete", "drop"]).without_match(iter(TOOLS)) == ["raed_*", "drop"]
+    assert ToolFilter(None, ["delete"]).without_match(TOOLS) == []
+
+
+def test_a_name_is_no_pattern() -> None:
+    """Ours: no other character of a name means anything."""
+    assert not any(map(is_pattern, [*TOOLS, "a.b-c/d", "x]"]))
+    assert all(map(is_pattern, ["*", "a?", "[ab]"]))
+    assert is_match("a.b", "a.b")
+    assert not is_match("aXb", "a.b")
