@@ -10,7 +10,9 @@ from typer.core import TyperCommand
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, LockFileOption
+from gaia_mcp.cli.screen.output import choose_form, fail
 from gaia_mcp.cli.status import ExitStatus
+from gaia_mcp.errors import MCPError
 
 Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
 Words = Annotated[
@@ -53,12 +55,16 @@ class CallCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from gaia_mcp.cli.completion.tool_help import called_line, write_note, write_tool
+        from gaia_mcp.cli.completion.tool_help import called_line, check_known, write_tool
 
         line = called_line(ctx.meta.get("gaia_mcp.words", ()))
+        try:
+            check_known(line)
+        except MCPError as error:
+            choose_form(as_json=line.params.get("as_json", False), debug=False)
+            raise typer.Exit(fail(error)) from None
         if not write_tool(line, self, ctx, formatter):
             super().format_help(ctx, formatter)
-            write_note(line, formatter)
 
 
 SETTINGS = {"cls": CallCommand}

@@ -1,4 +1,7 @@
-"""`gaia mcp call SERVER TOOL --help`: the arguments of that tool, from its cached definition. Never connects."""
+"""`gaia mcp call SERVER TOOL --help`: the arguments of that tool, from its cached definition. Never connects.
+
+A tool that is not known is an error, rather than a page about something else.
+"""
 
 from __future__ import annotations
 
@@ -71,25 +74,27 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     return True
 
 
-def write_note(line: CompletionContext, formatter: Any) -> None:
-    """Write why there is no page for a tool, and what to do about it."""
-    server, name, _ = known_tool(line)
-    servers = line.servers
-    # No servers at all may also mean a file that cannot be read.
-    if server and servers and server not in servers:
-        note, meant = f"There is no server {server!r}", did_you_mean(server, servers)
-    elif not (server and name):
+def check_known(line: CompletionContext) -> None:
+    """Check that the server and the tool that the line names can be explained; it may name neither.
+
+    Raises `ServerUnknownError` and `ToolUnknownError`, `ToolError` for a tool of a server that was never asked for its
+    tools, and as `ConfigStore.entry` does.
+    """
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import ToolError, ToolUnknownError
+
+    server, name, tool = known_tool(line)
+    if tool is not None or not server:
         return
-    elif (tools := line.seen(server, "tools")) is not None:
-        note, meant = f"{_shown(server)} has no tool {name!r}", did_you_mean(name, [tool["name"] for tool in tools])
-    else:
-        note, meant = (
-            f"The arguments of {_shown(name)} are unknown",
-            f"fetch them with: {to_type('tools')} {_shown(server)}",
-        )
-    formatter.write_paragraph()
-    # In one piece, as the example is.
-    formatter.write("; ".join(filter(None, [note, meant])) + "\n")
+    store = ConfigStore.locate(line.config)
+    # Of `SERVER.TOOL` without such a server.
+    store.entry(server if name or server in store.names() else server.partition(".")[0])
+    tools = line.seen(server, "tools")
+    if name and tools is not None:
+        raise ToolUnknownError(server, name, suggestion=did_you_mean(name, [each["name"] for each in tools]))
+    if name:
+        hint = f"ask it for its tools first: {to_type('tools', server)}"
+        raise ToolError(f"what {name!r} of {server!r} takes is not known yet", hint=hint, server=server)
 
 
 def _explained(described: Any, schema: Any, *, is_required: bool) -> str:

@@ -132,34 +132,51 @@ def test_a_tool_with_an_odd_schema_has_a_page_too(gaia: Gaia, schema: Any) -> No
     assert ran.stdout.splitlines()[-1] == "Example: gaia mcp call s odd"
 
 
-def test_a_tool_that_has_not_been_seen_has_the_usual_page(gaia: Gaia) -> None:
-    """Ours: with what to do about it."""
+@pytest.mark.parametrize(
+    ("words", "code", "error", "hint"),
+    [
+        (("s", "other"), 7, "server 's' has no tool 'other'", "see its tools with: gaia mcp tools s"),
+        (("s.Greeet",), 7, "server 's' has no tool 'Greeet'", "did you mean 'greet'?"),
+        (("nobody", "greet"), 3, "no server 'nobody' in ", "see the names with: gaia mcp list"),
+        (("nobody.greet",), 3, "no server 'nobody' in ", "see the names with: gaia mcp list"),
+        (("nobody",), 3, "no server 'nobody' in ", "see the names with: gaia mcp list"),
+        (("S", "greet"), 3, "no server 'S' in ", "did you mean 's'?"),
+    ],
+)
+def test_what_does_not_exist_has_no_page(gaia: Gaia, words: tuple[str, ...], code: int, error: str, hint: str) -> None:
+    """Ours: an error with what to do about it, and not a page about something else."""
     know(gaia, TOOL)
 
-    for words, note in {
-        ("s", "other"): "s has no tool 'other'",
-        ("s.Greeet",): "s has no tool 'Greeet'; did you mean 'greet'?",
-        ("nobody", "greet"): "There is no server 'nobody'",
-        ("nobody.greet",): "There is no server 'nobody.greet'",
-        ("S", "greet"): "There is no server 'S'; did you mean 's'?",
-    }.items():
-        ran = gaia("call", *words, "--help")
-        assert ran.code == 0
-        assert "Example: gaia mcp call time" in ran.stdout
-        assert ran.stdout.splitlines()[-1] == note
+    ran = gaia("call", *words, "--help")
+
+    assert (ran.code, ran.stdout) == (code, "")
+    assert ran.errors[0].startswith(f"error: {error}")
+    assert ran.errors[1] == f"hint: {hint}"
+    assert gaia("call", *words, "--json", "-h").json["exit"] == code
+
+
+def test_a_line_without_a_tool_has_the_usual_page(gaia: Gaia) -> None:
+    """Ours: it is about `call`."""
+    know(gaia, TOOL)
+
     for words in ((), ("s",)):
-        assert gaia("call", *words, "--help").stdout.splitlines()[-1].endswith("Show this message and exit.")
+        ran = gaia("call", *words, "--help")
+        assert (ran.code, ran.stderr) == (0, "")
+        assert ran.stdout.splitlines()[-1].endswith("Show this message and exit.")
 
 
-@pytest.mark.parametrize("entry", [{"command": "changed"}, 7])
-def test_a_server_that_has_not_been_seen_is_to_be_looked_at(gaia: Gaia, entry: Any) -> None:
+def test_a_server_that_has_not_been_seen_is_to_be_asked(gaia: Gaia) -> None:
     """Ours: whether it has the tool is not known."""
     know(gaia, TOOL)
-    gaia.write({"s": entry})
+    gaia.write({"s": {"command": "changed"}, "broken": 7})
 
-    assert gaia("call", "s", "other", "--help").stdout.splitlines()[-1] == (
-        "The arguments of other are unknown; fetch them with: gaia mcp tools s"
-    )
+    ran = gaia("call", "s", "other", "--help")
+    assert (ran.code, ran.stdout) == (7, "")
+    assert ran.errors == [
+        "error: what 'other' of 's' takes is not known yet",
+        "hint: ask it for its tools first: gaia mcp tools s",
+    ]
+    assert gaia("call", "broken", "other", "--help").code == 3
 
 
 def test_what_to_type_is_about_the_same_file(gaia: Gaia) -> None:
@@ -171,21 +188,19 @@ def test_what_to_type_is_about_the_same_file(gaia: Gaia) -> None:
     assert known.startswith(f"Example: gaia mcp call --config '{other}' s greet 'full name=VALUE'")
 
     other.write_text('{"mcpServers": {"s": {"command": "changed"}}}')
-    unknown = gaia("call", "s", "other", "--config", other, "--help").stdout.splitlines()[-1]
-    assert unknown.endswith(f"fetch them with: gaia mcp tools --config '{other}' s")
+    unknown = gaia("call", "s", "other", "--config", other, "--help").errors[1]
+    assert unknown.endswith(f"gaia mcp tools --config '{other}' s")
 
 
-def test_a_corrupt_cache_or_configuration_leads_to_the_usual_page(gaia: Gaia) -> None:
+def test_a_corrupt_cache_or_configuration_is_no_page(gaia: Gaia) -> None:
     """Ours: bad input."""
     know(gaia, TOOL)
     (gaia.home / ".gaia" / "cache" / "tools" / "s.json").write_text("{")
-    assert "Arguments:\n  NAME" in gaia("call", "s", "greet", "--help").stdout
+    assert gaia("call", "s", "greet", "--help").code == 7
 
     gaia.config.write_text("{")
     ran = gaia("call", "s", "greet", "--help")
-    assert (ran.code, ran.stderr) == (0, "")
-    assert "Arguments:\n  NAME" in ran.stdout
-    assert "no server" not in ran.stdout
+    assert (ran.code, ran.stdout, len(ran.errors)) == (3, "", 2)
 
 
 def test_it_fits_a_narrow_terminal(gaia: Gaia) -> None:
