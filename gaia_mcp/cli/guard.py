@@ -35,9 +35,16 @@ def guarded(
     def run(**options: Any) -> None:
         invocation = Invocation(**{option.name: options.pop(option.name) for option in shared})
         Typed.command, Typed.config = name, invocation.config
-        choose_form(as_json=invocation.as_json, debug=invocation.debug, quiet=invocation.quiet, raw=invocation.raw)
+        choose_form(
+            as_json=invocation.as_json,
+            debug=invocation.debug,
+            quiet=invocation.quiet,
+            raw=invocation.raw,
+            max_chars=invocation.max_chars,
+        )
         listen_to_signals()
         try:
+            invocation.check()
             if wants_invocation:
                 options["invocation"] = invocation
             command(**options)

@@ -1,7 +1,8 @@
 """The options that commands share, declared once, and what a command line asks for with them.
 
 A command's module lists those that it takes in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
-`--raw` with `-o`, and `--debug` with every command. A command with a parameter `invocation` is given their values.
+`--max-chars` and `--raw` with `-o`, and `--debug` with every command. A command with a parameter `invocation` is given
+their values.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gaia_mcp.cli.completion.completers import server_names
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +67,10 @@ OUTPUT_DIR = _option(
     "output_dir", Path | None, None, "--output-dir",
     metavar="DIR", help="The same as -o DIR/.", show_default=False, autocompletion=folder_names,
 )  # fmt: skip
+MAX_CHARS = _option(
+    "max_chars", int | None, None, "--max-chars",
+    metavar="N", help="Print N characters at most, and how many more there are.", min=1, show_default=False,
+)  # fmt: skip
 RAW = _option("raw", bool, False, "--raw", help="End text in a pipe as it came, not with a newline.")
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 ServersArgument = Annotated[
@@ -93,6 +99,7 @@ class Invocation(NamedTuple):
     output: str | None = None
     output_dir: Path | None = None
     raw: bool = False
+    max_chars: int | None = None
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
         """The servers of `--config`, or of the usual file, with a remark about a project that is not approved.
@@ -114,6 +121,11 @@ class Invocation(NamedTuple):
             )
         return store
 
+    def check(self) -> None:
+        """Raises `UsageError` for options that exclude each other."""
+        if self.max_chars is not None and self.as_json:
+            raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
+
     def destination(self) -> Destination | None:
         """Where `-o` puts the files of the answer. Raises `UsageError` if nothing can be written there."""
         from gaia_mcp.cli.screen.destination import read_destination
@@ -130,10 +142,10 @@ class Invocation(NamedTuple):
 
 
 # Options that come with others.
-_WITH = {"as_json": (QUIET,), "output": (OUTPUT_DIR, RAW)}
+_WITH = {"as_json": (QUIET,), "output": (OUTPUT_DIR, MAX_CHARS, RAW)}
 
 
 def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
-    """`common`, with `--quiet` after `--json`, `--raw` after `-o`, and `--debug` at the end."""
+    """`common`, with `--quiet` after `--json`, `--max-chars` and `--raw` after `-o`, and `--debug` at the end."""
     implied = [option for each in common for option in (each, *_WITH.get(each.name, ()))]
     return [*implied, DEBUG]

@@ -36,18 +36,23 @@ class Form:
     quiet = False
     # Whether a text in a pipe ends as it came, rather than with a newline.
     raw = False
+    # How many characters of an answer's text are printed; all without a number.
+    max_chars: int | None = None
     # Whether stdout is discarded, since its reader has gone.
     is_dropped = False
     # Makes what is entered while something is written: the line that moves on the terminal makes room for it.
     room: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
-def choose_form(*, as_json: bool, debug: bool, quiet: bool = False, raw: bool = False) -> None:
+def choose_form(
+    *, as_json: bool, debug: bool, quiet: bool = False, raw: bool = False, max_chars: int | None = None
+) -> None:
     """Set the form of the running command."""
     Form.as_json = as_json
     Form.debug = debug
     Form.quiet = quiet
     Form.raw = raw
+    Form.max_chars = max_chars
 
 
 def counted(number: int, noun: str) -> str:

@@ -109,7 +109,9 @@ def _show_failure(
         _show(Answer([file for file in files if file.text is None], None), destination)
         is_read = len(said) > REASON_CHARS or "\n" in said
         if is_read:
-            to_stderr(clean(said))
+            limit = _Limit(Form.max_chars)
+            to_stderr(clean(limit.cut(said)))
+            _remark_left_out(limit)
     reason = "see above" if is_read else one_line(said, REASON_CHARS) or "no reason given"
     hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
     report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {reason}", hint=hint))
@@ -153,6 +155,7 @@ def _print(parts: Iterable[Part], structure: Any = None) -> None:
     """Print texts, each on lines of its own, and on a terminal what files look like."""
     terminal = on_terminal(sys.stdout)
     unseen: list[File] = []
+    limit = _Limit(Form.max_chars)
     last = ""
     for part in parts:
         text, picture = part.text, ""
@@ -161,6 +164,7 @@ def _print(parts: Iterable[Part], structure: Any = None) -> None:
             if not picture:
                 unseen.append(part)
                 text = f"[{part.described()}]" if terminal else None
+        text = limit.cut(text or "")
         if not text and not picture:
             continue
         if last and not last.endswith("\n"):
@@ -174,18 +178,42 @@ def _print(parts: Iterable[Part], structure: Any = None) -> None:
             last = show_text(text, part.mime_type) if text else last
         else:
             write_text(last)
-    if not last and structure is not None:
+    if not last and structure is not None and Form.max_chars is None:
         print_json(structure)
+    elif not last and structure is not None:
+        write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
     elif last and not last.endswith("\n") and (terminal or not Form.raw):
         write_text("\n")
+    _remark_left_out(limit)
     if unseen:
         _remark_unseen(unseen)
+
+
+class _Limit:
+    """Cuts texts to `most` characters in all, where there is such a limit; `left_out` counts the others."""
+
+    def __init__(self, most: int | None) -> None:
+        self._room = most
+        self.left_out = 0
+
+    def cut(self, text: str) -> str:
+        if self._room is None:
+            return text
+        shown = text[: self._room]
+        self._room -= len(shown)
+        self.left_out += len(text) - len(shown)
+        return shown
 
 
 def _picture(file: File) -> str:
     from gaia_mcp.cli.screen.images import drawn
 
     return drawn(file.data)
+
+
+def _remark_left_out(limit: _Limit) -> None:
+    if limit.left_out:
+        remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
 
 
 def _remark_unseen(files: Sequence[File]) -> None:

@@ -502,3 +502,11 @@ def test_a_disabled_or_broken_neighbour_does_not_matter(demo: Gaia) -> None:
 
     assert demo("call", "demo", "greet", "name=Ada").code == 0
     assert demo("call", "broken", "x").code == 3
+
+
+def test_max_chars_and_json_exclude_each_other(demo: Gaia) -> None:
+    """Ours: JSON that is cut is none."""
+    assert demo("call", "demo", "greet", "name=Ada", "--max-chars", "5").stdout == "Hello\n"
+    assert demo("read", "demo", "demo://about", "--max-chars", "3").stdout != ""
+    ran = demo("call", "demo", "greet", "name=Ada", "--max-chars", "5", "--json")
+    assert (ran.code, ran.errors[1]) == (2, "hint: leave out one of the two")

@@ -163,3 +163,28 @@ def test_a_picture_is_shown_where_it_is_not_saved(monkeypatch: pytest.MonkeyPatc
 def test_a_pipe_gets_every_byte_but_what_no_encoding_carries(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
     assert shown(capsys, text("a\x1b[31mb\ud800")) == "a\x1b[31mb\ufffd\n"
+
+
+def test_text_is_cut_at_a_limit_for_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: and how much more there is is said, or the beginning would be taken for the whole."""
+    choose_form(as_json=False, debug=False, max_chars=5)
+
+    show_result("s", "t", {"content": [text("abc"), text("defgh"), text("ijk")]}, None)
+    out, err = capsys.readouterr()
+    assert out == "abc\nde\n"
+    assert err == "note: 6 more characters; for all of it leave out --max-chars\n"
+
+    show_result("s", "t", {"content": [text("abcde")]}, None)
+    assert capsys.readouterr() == ("abcde\n", "")
+
+    show_result("s", "t", {"content": [], "structuredContent": {"a": 1}}, None)
+    out, err = capsys.readouterr()
+    assert out == '{\n  "\n'
+    assert err.startswith("note: 8 more characters; ")
+
+    show_result("s", "t", {"content": [text("a reason\nof two lines")], "isError": True}, None)
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()[:2]) == (
+        "",
+        ["a rea", "note: 16 more characters; for all of it leave out --max-chars"],
+    )
