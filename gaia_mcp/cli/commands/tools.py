@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gaia_mcp.cli.completion.completers import tool_targets
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.screen.output import print_line
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.inventory import Inventory
     from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session
 
 Names = Annotated[
@@ -24,22 +26,33 @@ Names = Annotated[
     ),
 ]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the whole input schema of each tool.")]
+CostOption = Annotated[bool, typer.Option("--cost", help="Print how many tokens the definitions of each server take.")]
 NamesOption = Annotated[bool, typer.Option("--names", help="Print names alone: of one server's tools, or SERVER.TOOL.")]
+
+# Longer than any name that is meant to be typed.
+NAME_CHARS = 1000
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
 def tools(
-    invocation: Invocation, names: Names = None, schema: SchemaOption = False, only_names: NamesOption = False
+    invocation: Invocation,
+    names: Names = None,
+    schema: SchemaOption = False,
+    only_names: NamesOption = False,
+    cost: CostOption = False,
 ) -> None:
     """Show the tools of servers, as signatures.
 
     Required parameters come first. Without a name, asks all enabled servers at once. A tool that is named, as
-    SERVER.TOOL or after its server, is shown with its whole description and those of its arguments.
+    SERVER.TOOL or after its server, is shown with its whole description and those of its arguments. With --cost, shows
+    what the definitions would take of a model's context, at four bytes for a token.
 
     Example: gaia mcp tools time.get_current_time
     """
     from gaia_mcp.cli.screen.inventory import Kind, show_inventory
+    from gaia_mcp.cli.screen.tool_costs import Costs, tokens_of
+    from gaia_mcp.safetext import one_line
 
     store = invocation.open_store()
     wanted = _wanted(names or [], store.names())
@@ -48,17 +61,28 @@ def tools(
     def lines(tool: MCPTool) -> list[str]:
         return _lines(tool, is_looked_at=any(wanted.values()), with_schema=schema)
 
-    def name(server: str, tool: MCPTool) -> str:
-        return tool.name if is_one else f"{server}.{tool.name}"
+    def as_object(tool: MCPTool) -> dict[str, Any]:
+        if cost:
+            return {"name": tool.name, "tokens": tokens_of(tool.definition)}
+        return {"name": tool.name} if only_names else tool.definition
+
+    def print_names(result: Result) -> None:
+        for tool in result.value.items:
+            name = tool.name if is_one else f"{result.entry.name}.{tool.name}"
+            print_line(one_line(name, NAME_CHARS))
 
     kind = Kind(
         "tools",
         lambda session: _read(session, wanted.get(session.entry.name, ())),
-        lambda tool: {"name": tool.name} if only_names else tool.definition,
+        as_object,
         lines,
         is_expected=True,
     )
-    show_inventory(kind, wanted, store, invocation, name if only_names else None)
+    costs = Costs()
+    try:
+        show_inventory(kind, wanted, store, invocation, costs.add if cost else print_names if only_names else None)
+    finally:
+        costs.print()
 
 
 def _wanted(words: Sequence[str], servers: Sequence[str]) -> dict[str, list[str]]:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 # The items of a server stand under its name.
 INDENT = 2
-# Longer than any name that is meant to be typed.
-NAME_CHARS = 1000
 
 
 class Inventory(NamedTuple):
@@ -47,10 +45,9 @@ def show_inventory(
     names: Iterable[str] | None,
     store: ConfigStore,
     invocation: Invocation,
-    as_name: Callable[[str, Any], str] | None = None,
+    show: Callable[[Result], None] | None = None,
 ) -> None:
-    """Ask the named servers, or all that are not disabled, and print what they have; with `as_name` only the name of
-    each, made of the server's name and the item.
+    """Ask the named servers, or all that are not disabled, and print what they have, or `show` it for each of them.
 
     Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
     """
@@ -73,24 +70,20 @@ def show_inventory(
         if result.error is not None:
             failed = report(result.error)
             status = status or int(failed)
-        elif as_name is not None and not invocation.as_json:
-            _show_names(result, as_name)
-        elif not invocation.as_json and (names or kind.is_expected or any(result.value)):
+            continue
+        if invocation.as_json:
+            continue
+        if show is not None:
+            show(result)
+        elif names or kind.is_expected or any(result.value):
             _show(kind, result)
+        for problem in result.value.problems:
+            remark(f"{result.entry.name}: {problem}")
     answers = [result.value for result in results if result.error is None]
     if answers and not names and not kind.is_expected and not any(any(answer) for answer in answers):
         remark(f"no {kind.plural}: {counted(len(answers), 'server')} asked")
     if status:
         raise typer.Exit(status)
-
-
-def _show_names(result: Result, as_name: Callable[[str, Any], str]) -> None:
-    from gaia_mcp.safetext import one_line
-
-    for item in result.value.items:
-        print_line(one_line(as_name(result.entry.name, item), NAME_CHARS))
-    for problem in result.value.problems:
-        remark(f"{result.entry.name}: {problem}")
 
 
 def enabled_names(store: ConfigStore) -> list[str]:
@@ -132,8 +125,6 @@ def _show(kind: Kind, result: Result) -> None:
             print_line(" " * INDENT + line)
     if not result.value.items and not result.value.problems:
         print_line(f"  (no {kind.plural})")
-    for problem in result.value.problems:
-        remark(f"{result.entry.name}: {problem}")
 
 
 def signature_lines(text: str) -> list[str]:

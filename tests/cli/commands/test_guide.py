@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.app import COMMANDS
 from gaia_mcp.cli.status import ExitStatus
+from tests.cli.conftest import BIN
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -46,3 +47,55 @@ def test_a_server_adds_its_instructions_and_the_names_of_its_tools(demo: Gaia) -
     )
     assert demo("guide", "demo", "--json").json["server"]["tools"][0] == "greet"
     assert demo("guide", "unknown").code == 3
+
+
+AGENT = """
+SUBJECTS = ("account", "invoice", "message", "calendar", "contact")
+
+class Agent:
+    def __init__(self, area):
+        self.area = area
+
+    def get_mcp_tool_definitions(self):
+        return [
+            {
+                "name": f"{verb}_{self.area}_{subject}",
+                "description": f"{verb.capitalize()} the {subject} of a person. " + "More is said. " * 25,
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "id": {"type": "string", "description": f"Which {subject}"},
+                        "limit": {"type": "integer", "default": 10, "description": "How many at most"},
+                    },
+                    "required": ["id"],
+                },
+            }
+            for verb in ("read", "write")
+            for subject in SUBJECTS
+        ]
+
+    def execute_mcp_tool(self, name, arguments):
+        return f"{name} {arguments['id']}"
+"""
+# What finding one of sixty tools, seeing its signature and calling it may print, in all.
+MAX_LOOKUP_TOKENS = 400
+
+
+def test_one_of_sixty_tools_is_looked_up_for_few_tokens(gaia: Gaia) -> None:
+    """Ours: loaded at once, their definitions would take many thousands."""
+    (gaia.cwd / "agent.py").write_text(AGENT)
+    areas = ("mail", "crm", "shop", "wiki", "bank", "hr")
+    serve = [str(BIN / "gaia"), "mcp", "serve", f"{gaia.cwd}/agent.py:Agent", "--kwarg"]
+    gaia.write({area: {"command": serve[0], "args": [*serve[1:], f"area={area}"]} for area in areas})
+    assert gaia("search", "wiki", "--json").code == 0
+
+    found = gaia("search", "write", "*crm_invoice")
+    looked_at = gaia("tools", "crm", "write_crm_invoice")
+    called = gaia("call", "crm", "write_crm_invoice", "id=7")
+
+    assert found.stdout.startswith("crm write_crm_invoice(id: string, [limit: integer = 10])  Write the invoice of")
+    assert called.stdout == "write_crm_invoice 7\n"
+    printed = "".join(ran.stdout + ran.stderr for ran in (found, looked_at, called))
+    assert len(printed.encode()) / 4 <= MAX_LOOKUP_TOKENS
+    loaded = gaia("tools", "--cost", "--json").json["servers"]
+    assert sum(tool["tokens"] for server in loaded for tool in server["tools"]) > 6000

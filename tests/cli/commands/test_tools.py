@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -124,3 +126,25 @@ def test_tools_of_a_real_server_tell_what_they_change(gaia: Gaia, npm_servers: d
     one = gaia("tools", "fs.write_file").stdout.splitlines()
     assert one[1] == "  write_file(path: string, content: string) (destructive)"
     assert len(one) >= 3
+
+
+def test_what_definitions_cost_is_shown_for_each_server(demo: Gaia) -> None:
+    """Ours: four bytes of the name, the description and the input schema are a token."""
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "hand": entry_of("good-handshake")})
+    definitions = [tool for server in demo("tools", "--json").json["servers"] for tool in server["tools"]]
+    shown = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in definitions]
+    tokens = [
+        math.ceil(len(json.dumps(tool, separators=(",", ":"), ensure_ascii=False).encode()) / 4) for tool in shown
+    ]
+
+    ran = demo("tools", "--cost")
+
+    rows = [re.split(r"  +", line) for line in ran.stdout.splitlines()]
+    assert rows == [
+        ["demo", "7 tools", f"about {sum(tokens[:7])} tokens"],
+        ["hand", f"{len(tokens) - 7} tools", f"about {sum(tokens[7:])} tokens"],
+        ["in all", f"{len(tokens)} tools", f"about {sum(tokens)} tokens"],
+    ]
+    (server,) = demo("tools", "demo", "--cost", "--json").json["servers"]
+    assert [tool["tokens"] for tool in server["tools"]] == tokens[:7]

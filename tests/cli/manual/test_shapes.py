@@ -59,7 +59,7 @@ RUNS: dict[str, list[str]] = {
         "lock said --update",
         "lock said",
     ],
-    "tools": ["tools demo", "tools demo dead bad"],
+    "tools": ["tools demo", "tools demo dead bad", "tools demo --cost"],
     "search": ["search greet"],
     "guide": ["guide", "guide demo"],
     "call": ["call demo add a=1 b=2", "call demo fail"],
