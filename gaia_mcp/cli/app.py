@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.screen.help_page import PageContext
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_internals import (
@@ -64,6 +65,8 @@ UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
 _PLACES = COMMANDS | UNLISTED
 # In the help, above the first command of each group.
 HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "serve": "And more"}
+# Longer than any of ours: a terminal that is too narrow for one breaks it.
+SUMMARY_CHARS = 200
 
 EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
 
@@ -76,6 +79,7 @@ class WordyGroup(TyperGroup):
     """A group that `help`, `version` and aliases of its commands may follow; for other words it suggests a command."""
 
     aliases: ClassVar[Mapping[str, str]] = {}
+    context_class = PageContext
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, without_words(args))
@@ -115,7 +119,9 @@ class CommandGroup(WordyGroup):
             settings = getattr(home, "SETTINGS", {})
             command = guarded(getattr(home, name), cmd_name, getattr(home, "COMMON", ()))
             alone.command(cmd_name, **settings)(command)
-            self.commands[cmd_name] = typer.main.get_command(alone)
+            made = typer.main.get_command(alone)
+            made.context_class = PageContext
+            self.commands[cmd_name] = made
         return self.commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -123,7 +129,7 @@ class CommandGroup(WordyGroup):
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in COMMANDS:
             heading = HEADINGS.get(name) or list(groups)[-1]
-            summary = self.get_command(ctx, name).get_short_help_str(formatter.width - width - 6)
+            summary = self.get_command(ctx, name).get_short_help_str(SUMMARY_CHARS)
             groups.setdefault(heading, []).append((name.ljust(width), summary))
         with formatter.section("Commands"):
             for heading, rows in groups.items():

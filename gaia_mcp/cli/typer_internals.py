@@ -13,6 +13,9 @@ import typer
 # The ancestor that all errors about a wrong command line share, among them the public `BadParameter`.
 CommandLineError: type[Exception] = typer.BadParameter.__mro__[2]
 
+# What writes a help page.
+HelpFormatter: Any = typer.Context.formatter_class
+
 
 def is_missing_command(error: Exception) -> bool:
     """Whether no command was given at all. The message of such an error is the help page."""

@@ -106,10 +106,18 @@ def entry_of(name: str, *arguments: str, **options: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": [str(script), *arguments], **options}
 
 
-def run_on_terminal(gaia: Gaia, *arguments: str, typed: bytes = b"", after: bytes = b"") -> tuple[str, int]:
-    """Run with a terminal as stdin, stdout and stderr; type something once `after` has been printed."""
+def run_on_terminal(
+    gaia: Gaia, *arguments: str, typed: bytes = b"", after: bytes = b"", width: int = 0
+) -> tuple[str, int]:
+    """Run with a terminal as stdin, stdout and stderr; type something once `after` has been printed.
+
+    The terminal has `width` columns, or does not know its size.
+    """
     pid, terminal = pty.fork()
     if pid == 0:
+        import termios
+
+        termios.tcsetwinsize(0, (40, width))
         os.chdir(gaia.cwd)
         os.execve(BIN / "gaia", ["gaia", "mcp", *arguments], {"TERM": "xterm", **gaia.environ})
     seen = b""

@@ -14,7 +14,7 @@ import typer
 
 from gaia_mcp.cli import typer_internals as internals
 
-program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keep count.")
 
 
 @program.command()
@@ -104,3 +104,18 @@ def test_a_line_may_be_wrong_in_no_parameter_of_its_own() -> None:
     assert isinstance(error, internals.CommandLineError)
     assert error.format_message() == "No such option here: -e"  # type: ignore[attr-defined]
     assert internals.command_path_of(error) == "tool"
+
+
+def test_a_help_page_is_written_by_the_class_that_a_context_names() -> None:
+    """Ours: ours follows the width of the terminal, and overrides how each part is written."""
+    parts = ("write_usage", "write_heading", "write_text", "write_dl", "write_paragraph", "section", "indentation")
+    assert all(hasattr(internals.HelpFormatter, part) for part in parts)
+
+    class Shouting(internals.HelpFormatter):  # type: ignore[misc]
+        def write_text(self, text: str) -> None:
+            super().write_text(text.upper())
+
+    command = typer.main.get_command(program)
+    command.context_class = type("Context", (typer.Context,), {"formatter_class": Shouting})
+
+    assert "KEEP" in command.get_help(command.make_context("tool", ["greet", "x"]))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import error_object, print_line
-from gaia_mcp.cli.screen.terminal import columns, fitted
+from gaia_mcp.cli.screen.table import LEAST_CELLS, fitting
+from gaia_mcp.cli.screen.terminal import broken, fitted
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.errors import ConfigError, MCPError, RemoteProtocolError
 from gaia_mcp.toolspec.contract import as_lines
 
+# Outcome, name and seconds of a check, and the least of its detail.
+WIDTHS = (6, 14, 9, LEAST_CELLS)
 OK, WARN, FAIL = "ok", "warn", "FAIL"
 _COLOURS: dict[str, Literal["red", "green", "yellow"]] = {OK: "green", WARN: "yellow", FAIL: "red"}
 
@@ -117,13 +121,17 @@ def print_report(report: Report, *, only_failures: bool = False) -> None:
 def print_skipped(report: Report) -> None:
     """Print a line for the checks that were not done, if there are any."""
     if report.skipped:
-        print_line(fitted(f"  skip  {', '.join(report.skipped)}"))
+        for line in broken(f"  skip  {', '.join(report.skipped)}", sys.stdout):
+            print_line(fitted(line))
 
 
 def print_check(item: Check) -> None:
     """Print a line for a check, and below it what has no room there."""
-    (line,) = columns([[f"  {item.outcome:<4}", f"{item.name:<14}", f"{item.seconds:7.3f} s", item.detail]], names=2)
+    row = [f"  {item.outcome:<4}", item.name, f"{item.seconds:7.3f} s", item.detail]
+    line, *rest = fitting(WIDTHS, names=2, spare=(2, 3)).lines(row)
     print_line(line, _COLOURS[item.outcome])
+    for more in rest:
+        print_line(more)
     below = as_lines(item.error.facts.get("changes", ())) if item.error is not None else []
     # A failure is reported in full at the end, a warning only here, even on a narrow terminal.
     if item.outcome == WARN and item.detail not in line:

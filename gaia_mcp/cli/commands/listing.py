@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import counted, fail_with, print_json, print_line, remark
-from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.screen.table import columns
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gaia_mcp.errors import EntryError, MCPError
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every enabled server.")]
+
+# The columns that a narrow terminal does without.
+TRANSPORT, TARGET = 1, 3
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -39,7 +42,7 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     if invocation.as_json:
         print_json({"servers": rows, "path": str(store.path)})
     elif rows:
-        for line in columns([_cells(row, store.path) for row in rows]):
+        for line in columns([_cells(row, store.path) for row in rows], spare=(TRANSPORT, TARGET)):
             print_line(line)
     else:
         remark(f"no servers yet; {how_to_add()}")

@@ -10,10 +10,10 @@ import os
 import re
 import sys
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gaia_mcp.cli.hints import hint_for
-from gaia_mcp.cli.screen.terminal import has_colours, on_terminal
+from gaia_mcp.cli.screen.terminal import broken, has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
@@ -62,7 +62,7 @@ def counted(number: int, noun: str) -> str:
 
 def print_line(text: str, colour: Literal["", "red", "green", "yellow"] = "") -> None:
     """Print a line of the answer, with its first word in `colour` on a terminal that has colours."""
-    shown = clean(text) if on_terminal(sys.stdout) else text
+    shown = _broken(clean(text), sys.stdout) if on_terminal(sys.stdout) else text
     if colour and has_colours():
         from gaia_mcp.cli.screen import colours
 
@@ -189,7 +189,15 @@ def to_stderr(text: str) -> None:
 def remark(text: str) -> None:
     """Print a remark, unless `--quiet` is given."""
     if not Form.quiet:
-        to_stderr(f"note: {one_line(text, ERROR_CHARS)}")
+        _to_person("note", text)
+
+
+def _to_person(label: str, text: str) -> None:
+    to_stderr(_broken(f"{label}: {one_line(text, ERROR_CHARS)}", sys.stderr))
+
+
+def _broken(text: str, stream: TextIO) -> str:
+    return "\n".join(part for line in text.split("\n") for part in broken(line, stream))
 
 
 def report(error: MCPError) -> ExitStatus:
@@ -198,8 +206,8 @@ def report(error: MCPError) -> ExitStatus:
         import traceback
 
         to_stderr("".join(traceback.format_exception(error)).rstrip())
-    to_stderr(f"error: {one_line(error.message, ERROR_CHARS)}")
-    to_stderr(f"hint: {one_line(hint_for(error) or 'more with --debug', ERROR_CHARS)}")
+    _to_person("error", error.message)
+    _to_person("hint", hint_for(error) or "more with --debug")
     return status_of(error)
 
 

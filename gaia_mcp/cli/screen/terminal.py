@@ -7,14 +7,16 @@ nothing is cut.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
 from typing import TextIO
 
 # For a terminal that does not know how large it is.
 USUAL_COLUMNS, USUAL_LINES = 80, 24
 # Between two columns, and before the rest of a line that is broken.
 GAP_CELLS, INDENT_CELLS = 2, 4
+# Of a wider terminal the own way of breaking lines does not hinder reading, and leaves them whole to be copied.
+NARROW_COLUMNS = 60
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -46,21 +48,6 @@ def has_colours() -> bool:
     return not os.environ.get("NO_COLOR") and can_redraw(sys.stdout)
 
 
-def columns(rows: Sequence[Sequence[str]], *, names: int = 1) -> list[str]:
-    """`rows` in columns, on a terminal cut to its width, but for the first `names` of them: those are the point."""
-    if not rows:
-        return []
-    widths = [max(cell_width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    if on_terminal(sys.stdout):
-        # One long name must not push the other columns away.
-        widths = [min(width, width_of(sys.stdout) // (2 * names)) for width in widths[:names]] + widths[names:]
-    padded = [
-        [cell + " " * (max(width - cell_width(cell), 0) + GAP_CELLS) for cell, width in zip(row, widths, strict=True)]
-        for row in rows
-    ]
-    return [fitted("".join(cells).rstrip(), "".join(cells[:names]).rstrip()) for cells in padded]
-
-
 def fitted(line: str, name: str = "", *, margin: int = 0) -> str:
     """`line`, on a terminal cut to its width less `margin`, but for the `name` with which it begins."""
     if not on_terminal(sys.stdout):
@@ -73,18 +60,53 @@ def fitted(line: str, name: str = "", *, margin: int = 0) -> str:
 
 
 def folded(line: str, *, margin: int = 0) -> list[str]:
-    """`line`, on a terminal broken after commas where it is wider than that less `margin`."""
+    """The signature `line`, on a terminal broken before parameters where it is wider than that less `margin`; between
+    words where a single one is.
+    """
     if not on_terminal(sys.stdout) or cell_width(line) <= (room := width_of(sys.stdout) - margin):
         return [line]
-    first, *rest = line.split(", ")
-    lines = [first]
-    for part in rest:
-        if cell_width(f"{lines[-1]}, {part}") < room:
-            lines[-1] += f", {part}"
+    indent = INDENT_CELLS // 2 if is_narrow(sys.stdout) else INDENT_CELLS
+    name, bracket, parameters = line.partition("(")
+    lines = [name + bracket]
+    for part in re.split(r"(?<=,) ", parameters):
+        joined = lines[-1] + part if len(lines) == 1 and lines[-1].endswith("(") else f"{lines[-1]} {part}"
+        if cell_width(joined) <= room or part == ")":
+            lines[-1] = joined
         else:
-            lines[-1] += ","
-            lines.append(" " * INDENT_CELLS + part)
-    return lines
+            lines.append(" " * indent + part)
+    return [each for begun in lines for each in wrapped(begun, room, indent)]
+
+
+def wrapped(line: str, width: int, indent: int = 0) -> list[str]:
+    """`line` broken at spaces where it is wider than `width`; what follows is indented by `indent` more than its
+    beginning. A word is never broken: it can be copied, however narrow the terminal is.
+    """
+    begun, *words = re.findall(r"\s*\S+", line) or [line]
+    after = " " * (len(line) - len(line.lstrip()) + indent)
+    lines = []
+    for word in words:
+        if cell_width(begun + word) <= width:
+            begun += word
+        else:
+            lines.append(begun)
+            begun = after + word.lstrip()
+    return [*lines, begun]
+
+
+def is_narrow(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal with so little room that we break lines ourselves."""
+    return on_terminal(stream) and width_of(stream) < NARROW_COLUMNS
+
+
+def broken(line: str, stream: TextIO) -> list[str]:
+    """A line of a message, on a narrow terminal broken between words. A command that is to be typed, which follows its
+    last colon, begins a line and stays whole, so that it can be copied.
+    """
+    if not is_narrow(stream):
+        return [line]
+    before, colon, command = line.rpartition(": gaia ")
+    begun = wrapped(f"{before}:" if colon else command, width_of(stream), INDENT_CELLS // 2)
+    return [*begun, f"gaia {command}"] if colon else begun
 
 
 def cell_width(text: str) -> int:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import counted, print_line
-from gaia_mcp.cli.screen.terminal import columns
+from gaia_mcp.cli.screen.table import columns
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 TOKEN_BYTES = 4
 # What a host gives to a model; the rest of a definition is for the host.
 SHOWN_TO_MODELS = ("name", "description", "inputSchema")
+# The column that a narrow terminal does without.
+TOOLS = 1
 
 
 def tokens_of(definition: Mapping[str, Any]) -> int:
@@ -44,5 +46,5 @@ class Costs:
         if len(rows) > 1:
             rows.append(("in all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
         shown = [(one_line(name), counted(tools, "tool"), f"about {tokens:,} tokens") for name, tools, tokens in rows]
-        for line in columns(shown):
+        for line in columns(shown, spare=(TOOLS,)):
             print_line(line)

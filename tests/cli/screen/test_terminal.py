@@ -5,43 +5,28 @@ from __future__ import annotations
 import io
 import os
 import pty
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gaia_mcp.cli.screen.terminal import (
+    broken,
     can_redraw,
     cell_width,
     cells_cut,
-    columns,
     fits,
     fitted,
     folded,
     has_colours,
     height_of,
     width_of,
+    wrapped,
 )
+from tests.cli.screen.conftest import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.fixture
-def wide(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Make stdout a terminal of so many columns."""
-
-    def become(width: int) -> None:
-        monkeypatch.setattr("sys.stdout", Terminal())
-        monkeypatch.setenv("COLUMNS", str(width))
-
-    return become
 
 
 @pytest.fixture
@@ -53,35 +38,13 @@ def real() -> Iterator[io.TextIOWrapper]:
     os.close(ours)
 
 
-def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    """Ours: in a pipe nothing is cut."""
-    assert columns([["a", "bb", "c" * 300], ["aaa", "b", "c"]]) == [f"a    bb  {'c' * 300}", "aaa  b   c"]
-    assert columns([]) == []
-
-
-def test_on_a_terminal_lines_are_cut_to_its_width(wide: Callable[[int], None]) -> None:
-    """Ours: but names are not, which are the point of a list."""
-    wide(20)
-    assert columns([["name", "c" * 300]]) == ["name  " + "c" * 13 + "…"]
-    assert columns([["ok", "name" * 5, "c" * 300]], names=2) == ["ok  " + "name" * 5]
-    wide(1)
-    assert columns([["name", "c" * 300]]) == ["name"]
-
-
-def test_one_long_name_does_not_push_away_the_rest(wide: Callable[[int], None]) -> None:
-    """Ours: on a terminal; the others stand below one another."""
-    wide(20)
-
-    assert columns([["a", "x"], ["b", "x"], ["n" * 14, "x"]]) == [f"a{' ' * 11}x", f"b{' ' * 11}x", f"{'n' * 14}  x"]
-
-
 def test_wide_characters_count_as_the_cells_they_take(wide: Callable[[int], None]) -> None:
-    """Ours: in the columns, and where a line is cut."""
-    assert columns([["日本", "x"], ["a", "x"]]) == ["日本  x", "a     x"]
+    """Ours: where a line is cut, and where it is broken."""
     wide(20)
 
-    assert columns([["日本", "日" * 7]]) == ["日本  " + "日" * 7]
-    assert columns([["日本", "日" * 8]]) == ["日本  " + "日" * 6 + "…"]
+    assert fitted("日" * 10) == "日" * 10
+    assert fitted("日" * 11) == "日" * 9 + "…"
+    assert wrapped("日本 日本 日本", 9, 2) == ["日本 日本", "  日本"]
     assert (cell_width("a日"), cells_cut("日日", 2), cells_cut("日", 5), cells_cut("abc", -1)) == (3, "日", "日", "")
     assert (fits("日", 1), fits("日", 2), fits("a日", 2), fits("abc…", 3), fits("abc…", 4)) == (
         False,
@@ -110,10 +73,46 @@ def test_a_signature_is_broken_between_its_parameters(wide: Callable[[int], None
     assert folded(text) == [text]
     wide(30)
 
-    assert folded(text) == ["add(a: number, b: number,", "    c: number)"]
-    assert folded(text, margin=8) == ["add(a: number,", "    b: number,", "    c: number)"]
+    assert folded(text) == ["add(a: number, b: number,", "  c: number)"]
+    assert folded(text, margin=8) == ["add(a: number,", "  b: number,", "  c: number)"]
     wide(200)
     assert folded(text) == [text]
+    assert folded(text, margin=170) == ["add(a: number, b: number,", "    c: number)"]
+
+
+def test_a_parameter_too_wide_for_the_line_is_broken_between_words(wide: Callable[[int], None]) -> None:
+    """Ours: its name follows the parenthesis on a line of its own; a name alone is not broken."""
+    wide(20)
+
+    assert folded("read_file(path: string, [tail: number])") == ["read_file(", "  path: string,", "  [tail: number])"]
+    assert folded('list([sortBy: "name" | "size" = "name"])') == [
+        "list(",
+        '  [sortBy: "name" |',
+        '    "size" =',
+        '    "name"])',
+    ]
+    assert folded("list_allowed_directories()") == ["list_allowed_directories()"]
+
+
+def test_a_line_is_broken_at_spaces_and_keeps_its_beginning() -> None:
+    """Ours: what follows is indented from there; a word is never broken."""
+    assert wrapped("a bc", 4) == ["a bc"]
+    assert wrapped("  ok    input schemas", 20, 6) == ["  ok    input", "        schemas"]
+    assert wrapped("one-very-long-word next", 5, 2) == ["one-very-long-word", "  next"]
+    assert wrapped("", 5) == [""]
+    assert wrapped(" " * 9, 5) == [" " * 9]
+
+
+def test_a_message_is_broken_on_a_narrow_terminal_but_for_a_command_to_be_typed(wide: Callable[[int], None]) -> None:
+    """Ours: the command begins a line and stays whole; a wider terminal, or a pipe, gets the message as it is."""
+    text = "hint: check its command with: gaia mcp show broken-server"
+    assert broken(text, sys.stdout) == [text]
+    wide(60)
+    assert broken(text, sys.stdout) == [text]
+    wide(20)
+
+    assert broken(text, sys.stdout) == ["hint: check its", "  command with:", "gaia mcp show broken-server"]
+    assert broken("error: no such command", sys.stdout) == ["error: no such", "  command"]
 
 
 def test_the_size_is_that_of_the_terminal_or_what_the_environment_says(

@@ -1,0 +1,91 @@
+"""`cli.screen.help_page`: help pages as wide as the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.screen.help_page import HelpPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPTIONS = [("--config PATH", "Use this file of servers, and no project's."), ("-h, --help", "Show this message.")]
+TEXT = "Save a server, after connecting to it once.\n\nExample: gaia mcp add time -- uvx mcp-server-time"
+
+
+def page(write: Callable[[HelpPage], None]) -> list[str]:
+    formatter = HelpPage()
+    write(formatter)
+    return formatter.getvalue().splitlines()
+
+
+def test_options_are_explained_beside_them_where_there_is_room(wide: Callable[[int], None]) -> None:
+    """Ours."""
+    wide(60)
+
+    assert page(lambda formatter: formatter.write_dl(OPTIONS)) == [
+        "--config PATH  Use this file of servers, and no",
+        "               project's.",
+        "-h, --help     Show this message.",
+    ]
+
+
+def test_options_are_explained_below_them_where_there_is_none(wide: Callable[[int], None]) -> None:
+    """Ours: what has no explanation stands alone."""
+    wide(30)
+
+    def write(formatter: HelpPage) -> None:
+        with formatter.section("Options of this very long command"):
+            formatter.write_dl([*OPTIONS, ("--long-option VALUE-IN-WORDS ", ""), ("", "")])
+
+    assert page(write) == [
+        "Options of this very long",
+        "command:",
+        "  --config PATH",
+        "    Use this file of",
+        "    servers, and no",
+        "    project's.",
+        "  -h, --help",
+        "    Show this message.",
+        "  --long-option",
+        "      VALUE-IN-WORDS",
+        "  ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (80, ["Usage: gaia mcp call [OPTIONS] {NAME}"]),
+        (30, ["Usage: gaia mcp call", "    [OPTIONS] {NAME}"]),
+    ],
+)
+def test_the_usage_line_is_broken_between_words(wide: Callable[[int], None], width: int, lines: list[str]) -> None:
+    """Ours."""
+    wide(width)
+
+    assert page(lambda formatter: formatter.write_usage("gaia mcp call", "[OPTIONS] {NAME}")) == lines
+
+
+def test_an_example_is_never_broken(wide: Callable[[int], None]) -> None:
+    """Ours: it begins a line where there is little room, so that it can be copied."""
+    wide(40)
+    assert page(lambda formatter: formatter.write_text(TEXT)) == [
+        "Save a server, after connecting to it",
+        "once.",
+        "",
+        "Example:",
+        "gaia mcp add time -- uvx mcp-server-time",
+    ]
+    assert page(lambda formatter: formatter.write_text("Just a text."))[-1] == "Just a text."
+    wide(80)
+    assert page(lambda formatter: formatter.write_text(TEXT))[-1].startswith("Example: gaia mcp add ")
+
+
+def test_a_width_that_a_program_asks_for_is_used(wide: Callable[[int], None]) -> None:
+    """Ours: one that mounts our commands."""
+    wide(20)
+
+    assert HelpPage(width=100).width == 100
