@@ -92,7 +92,7 @@ def how_to_add() -> str:
 
 def hint_for(error: MCPError) -> str:
     """What to do about an error, empty if nothing is known."""
-    if "not_passed_on" in error.facts:
+    if "not_passed_on" in error.facts and not error.hint:
         return _not_passed_on(error)
     made = CASES.get(error.case) or next((HINTS[kind] for kind in type(error).__mro__ if kind in HINTS), None)
     after = made(error) if made is not None else ""
@@ -138,8 +138,8 @@ def _not_passed_on(error: MCPError) -> str:
     # Not every variable can be referred to as ${NAME}.
     can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
     options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
-    how = f"again with {options}" if _unsaved() else f"with: {to_type('edit', error.server, more=options)}"
-    return f"set here, and not passed on: {listed}; pass on {how}"
+    how = f"try again with {options}" if _unsaved() else f"pass on with: {to_type('edit', error.server, more=options)}"
+    return f"set here, and not passed on: {listed}; {how}"
 
 
 def _late(error: DeadlineError) -> str:

@@ -87,11 +87,11 @@ def test_an_error_about_the_network_names_what_was_not_passed_on(gaia: Gaia) -> 
         edited = gaia("edit", "calc", "--env", "UV_INDEX_URL", **shell)
         listed = gaia("tools", "calc", **shell)
 
-    what = "hint: set here, and not passed on: UV_INDEX_URL; pass on"
+    what = "hint: set here, and not passed on: UV_INDEX_URL;"
     assert refused.code == 4
-    assert refused.errors[-1] == f"{what} again with --env UV_INDEX_URL"
+    assert refused.errors[-1] == f"{what} try again with --env UV_INDEX_URL"
     assert as_json.json["error"]["not_passed_on"] == ["UV_INDEX_URL"]
-    assert called.errors[-1] == f"{what} with: gaia mcp edit calc --env UV_INDEX_URL"
+    assert called.errors[-1] == f"{what} pass on with: gaia mcp edit calc --env UV_INDEX_URL"
     assert (edited.code, listed.code) == (0, 0), edited.stderr
     assert "swordfish" not in refused.stderr + edited.stdout + edited.stderr
 

@@ -11,32 +11,31 @@ from gaia_mcp.client.transports.stdio.environment import child_environment
 LOOKED_AT_LINES = 40
 # In the words of uv, pip, npm, node, Python, curl and OpenSSL. A package that only a company's index has is not found
 # in the public one; one that needs a password is refused.
+_CERTIFICATE_TROUBLE = re.compile(r"(?i)certificate|self[- ]signed|\bssl|\btls\b|unknownissuer|UNABLE_TO_[A-Z]+")
 _TROUBLE = re.compile(
-    r"(?i)certificate|self[- ]signed|\bssl|\btls\b|\bproxy|network|failed to fetch|fetch failed|failed to download"
-    r"|\bdns |name resolution|(?:could not|couldn't|failed to) resolve|getaddrinfo|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT)\b"
-    r"|connection (?:refused|reset|error)|connect(?:ion)? time|timed out|\bECONN[A-Z]+|UNABLE_TO_[A-Z]+"
-    r"|\b(?:E40[134]|40[137] )|not found in the package registry|no matching distribution"
+    r"(?i)\bproxy|network|failed to fetch|fetch failed|failed to download|\bdns |name resolution|getaddrinfo"
+    r"|(?:could not|couldn't|failed to) resolve|connection (?:refused|reset|error)|connect(?:ion)? time|timed out"
+    r"|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|CONN[A-Z]+|40[134])\b|\b40[137] "
+    r"|not found in the package registry|no matching distribution"
 )
 # The settings of package managers, by their names; those that only publish packages are of no use here. Then those of
-# networks and certificates in general.
+# networks, and of certificates.
 _OF_PACKAGES = re.compile(
     r"(?i)^(?!.*publish)(?:npm_config|pip|uv|yarn|pnpm)_|^(?:npm|node_auth)_token$|^node_options$"
 )
-_OF_NETWORK = re.compile(
-    r"(?i)prox(?:y|ies)$|cert|(?:^|_)ca_?(?:bundle|file|info|path)|ssl|tls|netrc|(?:index|registry)_url$"
-)
+_OF_NETWORK = re.compile(r"(?i)prox(?:y|ies)$|netrc|(?:index|registry)_url$")
+_OF_CERTIFICATES = re.compile(r"(?i)cert|(?:^|_)ca_?(?:bundle|file|info|path)|ssl|tls")
 
 
-def speaks_of_network(log: str) -> bool:
-    """Whether the end of a log is about a network, a certificate or a package index."""
-    return any(_TROUBLE.search(line) for line in log.splitlines()[-LOOKED_AT_LINES:])
-
-
-def not_passed_on(own: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    """The settings of package managers and networks in `environ` that a server with its `own` variables does not get,
-    the former first.
+def not_passed_on(log: str, own: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """The variables in `environ` that a server with its `own` ones does not get, and that may be what it lacks, as far
+    as the end of its log speaks of a network, a package index or a certificate; those of package managers first.
     """
+    lines = log.splitlines()[-LOOKED_AT_LINES:]
+    is_of_certificates = any(map(_CERTIFICATE_TROUBLE.search, lines))
+    if not is_of_certificates and not any(map(_TROUBLE.search, lines)):
+        return []
+    kinds = [_OF_PACKAGES, _OF_NETWORK, *([_OF_CERTIFICATES] if is_of_certificates else [])]
     passed_on = child_environment(own, environ)
     held_back = sorted(name for name, value in environ.items() if value and name not in passed_on)
-    of_packages = [name for name in held_back if _OF_PACKAGES.search(name)]
-    return of_packages + [name for name in held_back if name not in of_packages and _OF_NETWORK.search(name)]
+    return list(dict.fromkeys(name for kind in kinds for name in held_back if kind.search(name)))

@@ -100,11 +100,9 @@ class StdioTransport(ChannelTransport):
         return self._secrets
 
     def _not_passed_on(self) -> list[str]:
-        from gaia_mcp.client.transports.stdio.network_trouble import not_passed_on, speaks_of_network
+        from gaia_mcp.client.transports.stdio.network_trouble import not_passed_on
 
-        if self.inherits_all or not speaks_of_network(self.stderr_tail()):
-            return []
-        return not_passed_on(self.env, os.environ)
+        return [] if self.inherits_all else not_passed_on(self.stderr_tail(), self.env, os.environ)
 
     def _new_stdio_channel(self) -> StdioChannel:
         child, self._prepared = self._prepared, None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, not_passed_on, speaks_of_network
+from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, not_passed_on
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, no
 )
 def test_the_log_of_a_server_without_a_network_is_recognized(line: str) -> None:
     """Ours: in the words of the programs that fetch servers, and of those that servers are written with."""
-    assert speaks_of_network(f"starting\n{line}\n")
+    assert not_passed_on(f"starting\n{line}\n", {}, {"NPM_TOKEN": "x"}) == ["NPM_TOKEN"]
 
 
 @pytest.mark.parametrize(
@@ -48,17 +48,21 @@ def test_the_log_of_a_server_without_a_network_is_recognized(line: str) -> None:
 )  # fmt: skip
 def test_any_other_log_is_not(log: str) -> None:
     """Ours: also what happened long before the end."""
-    assert not speaks_of_network(log)
+    assert not_passed_on(log, {}, {"NPM_TOKEN": "x"}) == []
 
 
-def test_the_settings_that_a_server_lacks_are_named() -> None:
-    """Ours: those of package managers first, and only what may help."""
+@pytest.mark.parametrize(
+    ("log", "of_certificates"),
+    [("npm error code ENOTFOUND", []), ("npm error code UNABLE_TO_VERIFY_LEAF_SIGNATURE", ["CARGO_HTTP_CAINFO"])],
+)
+def test_the_settings_that_a_server_lacks_are_named(log: str, of_certificates: list[str]) -> None:
+    """Ours: those of package managers first, and only what may help: certificates where one was refused."""
     environ = {
         "PATH": "/bin", "HTTPS_PROXY": "http://proxy", "UV_CACHE_DIR": "/c", "EDITOR": "vi", "OPENAI_API_KEY": "x",
         "CARGO_HTTP_CAINFO": "/c.pem", "UV_INDEX_URL": "https://ada:hunter2@i/simple", "NPM_CONFIG__AUTH": "x",
         "UV_PUBLISH_TOKEN": "x", "NPM_TOKEN": "x", "ftp_proxy": "http://proxy", "DENO_CERT": "", "PIP_PASSWORD": "x",
     }  # fmt: skip
 
-    assert not_passed_on({"PIP_PASSWORD": "own"}, environ) == [
-        "NPM_CONFIG__AUTH", "NPM_TOKEN", "UV_INDEX_URL", "CARGO_HTTP_CAINFO", "ftp_proxy",
+    assert not_passed_on(log, {"PIP_PASSWORD": "own"}, environ) == [
+        "NPM_CONFIG__AUTH", "NPM_TOKEN", "UV_INDEX_URL", "ftp_proxy", *of_certificates,
     ]  # fmt: skip
