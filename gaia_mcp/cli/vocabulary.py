@@ -15,6 +15,7 @@ ALIASES = {"get": "show", "ls": "list", "rm": "remove", "test": "test-client"}
 
 # A command that is meant, with what follows it where nothing was typed. What was typed takes the place of that.
 _MEANT = {
+    "add-json": ("add", "NAME JSON"),
     "approve": ("trust", "FOLDER"),
     "change": ("edit", "NAME"),
     "create": ("add", "NAME -- COMMAND"),

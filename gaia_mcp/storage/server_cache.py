@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         def identity(self) -> int: ...
 
 
+# The lists of what a server offers.
+LISTS = ("tools", "prompts", "resources")
 # An update of a server goes unnoticed for a week at most; until then both eras work all the same.
 ERA_SECONDS = 7 * 24 * 3600
 # Servers change with the packages that they come in. Unless they are asked again, their tools are believed so long.
@@ -75,6 +77,14 @@ class ServerCache:
     def keep_seen(self, items: Sequence[dict[str, Any]], kind: str = "tools") -> None:
         """Remember the definitions, if that is possible."""
         self._keep(kind, list(items))
+
+    def copy_to(self, other: ServerCache) -> None:
+        """Remember the same of `other`, which is this server under another name."""
+        if (era := self.era()) is not None:
+            other.keep_era(era)
+        for kind in LISTS:
+            if (items := self.seen(kind)) is not None:
+                other.keep_seen(items, kind)
 
     def forget(self, kind: str) -> None:
         """Drop what is known of a kind, or the "era": it has changed."""

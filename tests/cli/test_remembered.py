@@ -144,3 +144,15 @@ def test_many_servers_that_are_not_known_yet_are_not_listed(gaia: Gaia) -> None:
     assert gaia("import", "-", stdin=json.dumps(many)).stderr.endswith("their tools after: gaia mcp tools\n")
     others = {"url": {"url": "https://host"}, "off": {"command": "x", "disabled": True}}
     assert "TAB" not in gaia("import", "-", stdin=json.dumps(others)).stderr
+
+
+def test_a_renamed_server_stays_known(gaia: Gaia) -> None:
+    """Ours: it is the same server, which nothing has to be asked for again; one with another command is not."""
+    gaia.use("good-handshake")
+    assert gaia("tools").code == 0
+
+    ran = gaia("edit", "good-handshake", "--rename", "good")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert "good echo" in gaia("search", "echo").stdout
+    changed = gaia("edit", "good", "--no-check", "--", "prog")
+    assert changed.stderr == "note: TAB and search know its tools after: gaia mcp tools good\n"

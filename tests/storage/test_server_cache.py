@@ -83,6 +83,18 @@ def test_kinds_are_kept_apart(tmp_path: Path) -> None:
     assert (cache.era(), cache.seen()) == (None, TOOLS)
 
 
+def test_a_server_under_another_name_is_as_well_known(tmp_path: Path) -> None:
+    """Ours: what is not known of it stays unknown."""
+    cache, other = ServerCache(tmp_path, SERVER), ServerCache(tmp_path, Known("clock", 6))
+    cache.copy_to(other)
+    assert (other.era(), other.seen()) == (None, None)
+
+    cache.keep_era("stateless")
+    cache.keep_seen(TOOLS)
+    cache.copy_to(other)
+    assert (other.era(), other.seen(), other.seen("prompts")) == ("stateless", TOOLS, None)
+
+
 def test_an_era_is_believed_for_a_week(tmp_path: Path) -> None:
     """Ours: an updated server would go on answering the old way for ever."""
     at(tmp_path, 0).keep_era("handshake")

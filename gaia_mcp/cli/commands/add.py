@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # Options that the command of a server often has too.
 _SHORT = ("-e", "-H", "-t", "-s")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class AddCommand(TyperCommand):
@@ -51,6 +53,10 @@ class AddCommand(TyperCommand):
                 before.append(word)
         unparsed = super().parse_args(ctx, [*before])
         name, words, command = ctx.params["name"], list(ctx.params["words"] or ()), args[end + 1 :]
+        if command and ctx.params["env"] and all(_VARIABLE.match(word) for word in words):
+            # One option of `claude mcp add` may be followed by several variables.
+            ctx.params["env"] = [*ctx.params["env"], *words]
+            words = []
         if len(words) > 1:
             behind = before[before.index(words[0]) :]
             if short := next((word for word in behind if word.startswith(_SHORT)), None):

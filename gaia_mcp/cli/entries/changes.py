@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.difference import Difference, differences, members, readable
 from gaia_mcp.cli.entries.saving import tried, warn_of_patterns, warn_of_secrets
+from gaia_mcp.cli.entries.unseen import remark_on_unseen
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.store import ConfigStore, check_server_name
 from gaia_mcp.errors import ServerExistsError
-from gaia_mcp.paths import log_folder
+from gaia_mcp.paths import cache_folder, log_folder
 from gaia_mcp.storage.run_logs import RunLogs
+from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:
@@ -83,11 +85,16 @@ def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *
     saved = Saved(different, {}, "")
     if not different:
         return saved
-    if not no_check and _essence(entry) != _essence(earlier):
+    is_another = _essence(entry) != _essence(earlier)
+    if is_another and not no_check:
         saved = Saved(different, *tried(entry, deadline))
     store.replace(name, change.before, entry, new_name=new_name)
+    renamed = entry._replace(name=new_name)
     if new_name != name:
         RunLogs(log_folder(), name, store.path).move_to(RunLogs(log_folder(), new_name, store.path))
+        ServerCache(cache_folder(), entry).copy_to(ServerCache(cache_folder(), renamed))
+    if is_another:
+        remark_on_unseen([renamed])
     warn_of_secrets(_changed_part(change.after, different))
     if not different.keys().isdisjoint((INCLUDE, EXCLUDE)):
         warn_of_patterns(entry)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.entries.habits import own_words
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
@@ -77,6 +79,8 @@ def pasted_entries(text: Text) -> list[Pasted]:
         # A shell that is given JSON without quotes around it removes all double quotes.
         is_stripped = text.where == "the pasted text" and '"' not in text.text
         hint = f"paste it as it is into: {to_type('add', more='-')}" if is_stripped else _EXAMPLE
+        if own_words([text.text.strip()]) != [text.text.strip()]:
+            hint = f"a command line is an argument: {to_type('add', more=shlex.quote(text.text.strip()))}"
         if text.path is not None:
             raise ConfigFileError(
                 text.path, problem.problem, line=problem.line, column=problem.column, hint=hint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
+# A URL as people remember it, without its scheme.
+_ADDRESS = r"(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?|localhost(?::\d+)?(?:/.*)?"
 
 
 class Tried(NamedTuple):
@@ -88,6 +91,9 @@ def _hint_for(server: Given, error: MCPError) -> str:
             which = masked_arguments(server.entry["args"])[arguments[0]]
             saved = f"save it with --no-check, and then: {to_type('edit', server.name)}"
             return f"{which!r} stands for a value of your own; nothing was saved; {saved}"
+    if isinstance(error, SpawnError) and len(server.words) == 1 and re.fullmatch(_ADDRESS, server.words[0]):
+        scheme = "http" if server.words[0].startswith("localhost") else "https"
+        return f"if it is a URL: {to_type('add', server.name, more=f'{scheme}://{server.words[0]}')}"
     if isinstance(error, SpawnError) and error.case == "not-on-path" and server.words and server.name in LAUNCHERS:
         words = [server.name, *server.words]
         name = suggested_name({"command": words[0], "args": words[1:]}) or "NAME"

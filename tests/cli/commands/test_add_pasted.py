@@ -262,7 +262,23 @@ def test_the_line_of_another_program_is_understood(gaia: Gaia, line: str) -> Non
     before = saved(gaia)
     assert gaia("add", "--force", *shlex.split(line.removeprefix("$ "))).code == 0
 
-    assert saved(gaia) == before == {"demo": {**DEMO, "env": {"TOKEN": "t0"}}}
+    env = {"TOKEN": "t0", **({"NOTE": "b"} if "NOTE" in line else {})}
+    assert saved(gaia) == before == {"demo": {**DEMO, "env": env}}
+
+
+def test_a_line_in_standard_input_leads_to_the_argument(gaia: Gaia) -> None:
+    """Ours: there a command line is not looked for."""
+    ran = gaia("add", "-", stdin="claude mcp add time -- uvx mcp-server-time\n")
+
+    assert (ran.code, len(ran.errors)) == (2, 2)
+    assert ran.errors[1].endswith("gaia mcp add 'claude mcp add time -- uvx mcp-server-time'")
+
+
+def test_a_url_without_its_scheme_is_told(gaia: Gaia) -> None:
+    """Ours: people remember an address so; as a command it is a file that is not there."""
+    for scheme, word in (("https", "mcp.deepwiki.com/mcp"), ("http", "localhost:3000/mcp")):
+        ran = gaia("add", "docs", word)
+        assert (ran.code, ran.errors[1]) == (4, f"hint: if it is a URL: gaia mcp add docs {scheme}://{word}")
 
 
 def test_a_scope_is_explained(gaia: Gaia) -> None:

@@ -155,7 +155,7 @@ def test_what_could_never_hold_a_variable_or_header_is_replaced(
 
     ran = gaia("edit", "x", *words, "--no-check")
 
-    assert (ran.code, ran.stderr) == (0, "")
+    assert (ran.code, ran.errors) == (0, [])
     assert ran.stdout.splitlines()[1] == f"  {member}: **** → nothing"
     assert servers(gaia)["x"] == {**way, member: {"B": "2"}}
 
@@ -185,7 +185,7 @@ def test_where_nothing_is_different_nothing_is_written(gaia: Gaia) -> None:
         (("x", "--env", "A B"), 2, "names no variable", "NAME=VALUE"),
         (("far", "--env", "A=1"), 2, "--env is for a command", "--header"),
         (("far", "--cwd", "."), 2, "--cwd is for a command", "--header"),
-        (("x", "--header", "A: b"), 2, "needs --url", ""),
+        (("x", "--header", "A: b"), 2, "needs a URL", ""),
         (("x", "--url", "https://e.org", "--", "z"), 2, "exclude each other", ""),
         (("x", "a | b"), 3, "no shell", ""),
         (("text", "--request-timeout", "1"), 3, "config dict", ""),
