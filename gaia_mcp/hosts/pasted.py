@@ -22,6 +22,7 @@ _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.D
 # A table of TOML, as Codex has them, and a mapping of YAML, as Goose and Continue have them.
 _TOML = re.compile(r"\[+[A-Za-z_][\w.\"-]*\]+[ \t]*(?:#.*)?$", re.MULTILINE)
 _YAML = re.compile(r"[A-Za-z_]+:[ \t]*(?:#.*)?$", re.MULTILINE)
+_LIST = re.compile(r"\[\s*[\]{\"\d]")
 # The host whose files are most like an entry that stands alone.
 _USUAL = HOSTS["claude-code"]
 # Whose references an entry may hold although it looks like ours.
@@ -39,7 +40,7 @@ class Pasted(NamedTuple):
 def looks_pasted(text: str) -> bool:
     """Whether this is meant to be an entry, rather than a name or a command."""
     start = text.lstrip("\ufeff \t\r\n")
-    return start.startswith(("{", '"', "```", "//", "/*", "[{", "[\n")) or _TOML.match(start) is not None
+    return start.startswith(("{", '"', "```", "//", "/*")) or _LIST.match(start) is not None or bool(_TOML.match(start))
 
 
 def read_pasted(text: str) -> list[Pasted]:
@@ -119,13 +120,19 @@ def _entries(document: Any, kind: str) -> list[Pasted]:
         return [Pasted(_name_in(document), document, _host_of(document, _USUAL))]
     host, layout = layout_of(document, kind)
     if layout.root and layout.root[0] not in document:
-        raise TextProblemError("holds neither a command nor a URL")
+        return [Pasted(_name_in(document), document, _USUAL)]  # What it lacks is told where it is read as an entry.
     host = host if layout.root else _USUAL
     return [Pasted(name, raw, _host_of(raw, host)) for name, raw in servers_in(document, layout).items()]
 
 
 def _stands_alone(value: Any) -> bool:
-    return isinstance(value, dict) and any(isinstance(value.get(key), (str, list)) for key in COMMAND_KEYS + URL_KEYS)
+    """Whether an object is an entry, rather than entries by their names, of which one may be called `command`."""
+    if not isinstance(value, dict):
+        return False
+    zeds = value.get("command")
+    return (isinstance(zeds, dict) and "path" in zeds) or any(
+        isinstance(value.get(key), (str, list)) for key in (*COMMAND_KEYS, *URL_KEYS, "handler", "agent")
+    )
 
 
 def _name_in(item: Any) -> str | None:

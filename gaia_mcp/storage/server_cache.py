@@ -83,7 +83,7 @@ class ServerCache:
         if (era := self.era()) is not None:
             other.keep_era(era)
         for kind in LISTS:
-            if (items := self.seen(kind)) is not None:
+            if (items := self.listed(kind)) is not None:
                 other.keep_seen(items, kind)
 
     def forget(self, kind: str) -> None:

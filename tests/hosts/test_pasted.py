@@ -54,7 +54,14 @@ def test_several_entries_are_read_in_their_order() -> None:
     """Ours."""
     text = '"b": {"command": "x"}, "a": {"url": "https://host"},'
     assert [(one.name, list(one.raw)) for one in read_pasted(text)] == [("b", ["command"]), ("a", ["url"])]
-    assert read_pasted('{"mcpServers": {}}') == []
+    assert read_pasted('{"mcpServers": {}}') == read_pasted("[]") == []
+
+
+@pytest.mark.parametrize("text", ["{}", '{"a": {"b": 1}}', '{"handler": "x.y:Z"}', '{"command": {"path": "x"}}'])
+def test_an_object_without_servers_is_one_entry(text: str) -> None:
+    """Ours: of a kind that only we have, of a host's earlier form, or invalid, which is told where entries are read."""
+    (found,) = read_pasted(text)
+    assert (found.name, found.raw) == (None, json.loads(text))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +86,6 @@ def test_several_entries_are_read_in_their_order() -> None:
         ("/* x", 1, 1, "comment has no end"),
         ("```json\n{\n  x\n}\n```", 3, 3, "a name in double quotes"),
         ("```\n{}\n```\n\n```\n{}\n```", 5, 1, "has 2 code blocks"),
-        ("{}", 0, 0, "neither a command nor a URL"),
-        ('{"a": {"b": 1}}', 0, 0, "neither a command nor a URL"),
         ("[mcp_servers.time]\ncommand = uvx", 2, 11, "not TOML"),
         ('{"mcpServers": 5}', 0, 0, "'mcpServers' is not an object"),
         ('{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}', 0, 0, "the key 'a' twice"),
@@ -111,7 +116,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [TEXT, f'"time": {TEXT}', "```json\n{}", "// c\n{}", "[mcp_servers.a]\n", "{command:x}"]
+    "text", [TEXT, f'"time": {TEXT}', "```json\n{}", "// c\n{}", "[mcp_servers.a]\n", "{command:x}", "[]"]
 )
 def test_an_entry_is_told_from_a_name_and_a_command(text: str) -> None:
     """Ours: no name and no program begins so."""

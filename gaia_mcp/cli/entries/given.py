@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.naming import suggested_name
-from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, pasted_entries, pasted_text
+from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.config.targets import URL_SCHEMES
 from gaia_mcp.hosts.pasted import looks_pasted
 from gaia_mcp.names import is_server_name, tidy_name, typeable
+from gaia_mcp.redaction import masked_arguments, masked_url
 
 if TYPE_CHECKING:
     from gaia_mcp.hosts.pasted import Pasted
@@ -43,8 +44,8 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
     if len(ways) > 1:
         raise UsageError(f"{' and '.join(ways)} exclude each other", hint="give one of them")
     if name is not None and words and (_is_url(name) or looks_pasted(name)):
-        turned = to_type("add", words[0], more=shlex.quote(name))
-        raise UsageError("the name of a server stands before what it is", hint=f"turn them around: {turned}")
+        turned = to_type("add", words[0], more=shlex.quote(masked_url(name)) if _is_url(name) else "-")
+        raise UsageError("the name of a server stands before what it is", hint=f"give it first: {turned}")
     if name is not None:
         check_server_name(name)
     if entry is not None:
@@ -56,13 +57,15 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
         raise _incomplete(name)
     if looks_pasted(words[0]):
         return _pasted(name, Text(" ".join(words), "the pasted text"))  # Without quotes a shell has split it.
-    if len(words) == 1 and is_pasted(words[0]):
+    if len(words) == 1 and (is_pasted(words[0]) or (name is None and names_file(words[0]))):
         return _pasted(name, pasted_text(words[0]))
     if _is_url(words[0]):
         if len(words) > 1:
             raise UsageError(f"a URL takes no arguments, such as {words[1]!r}", hint="leave out what follows the URL")
-        return [_named(name, {"url": words[0]})]
-    return [_named(name, command_of(name or "", list(words)), words)]
+        return [_named(name, {"url": words[0]}, given=shlex.quote(masked_url(words[0])))]
+    # A command line that cannot be split is reported under some name.
+    called = name or suggested_name({"command": words[0]}) or "NAME"
+    return [_named(name, command_of(called, list(words)), words)]
 
 
 def check_options(servers: Sequence[Given], **options: Any) -> None:
@@ -82,7 +85,7 @@ def starts_program(words: Sequence[str]) -> bool:
 
 def _is_content(word: str) -> bool:
     """Whether a word that stands alone is what to add, rather than its name."""
-    return _is_url(word) or is_pasted(word) or bool(word.split()[1:])
+    return _is_url(word) or is_pasted(word) or names_file(word) or bool(word.split()[1:])
 
 
 def _is_url(word: str) -> bool:
@@ -100,13 +103,14 @@ def _incomplete(name: str | None) -> UsageError:
     return UsageError("what is to be added?" if name is None else f"how is {name!r} started?", hint=hint)
 
 
-def _named(name: str | None, entry: dict[str, Any], words: Sequence[str] = ()) -> Given:
+def _named(name: str | None, entry: dict[str, Any], words: Sequence[str] = (), given: str = "-") -> Given:
+    """The server under its name, or one that its entry suggests. `given` is what gave it, as it is typed again."""
     name = name or suggested_name(entry)
     if not name:
-        how = f"-- {shlex.join(words)}" if words else "…"
-        raise UsageError(
-            "what shall the server be called?", hint=f"give it a name: {to_type('add', more=f'NAME {how}')}"
+        again = to_type(
+            "add", more=f"NAME -- {shlex.join(masked_arguments(list(words)))}" if words else f"NAME {given}"
         )
+        raise UsageError("the server has no name, and nothing in it suggests one", hint=f"put a name first: {again}")
     return Given(name, entry, [], words)
 
 
@@ -119,7 +123,7 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
             problem = f"{text.where} holds {len(found)} servers, and none is {name!r}: {listed}"
             raise UsageError(problem, hint="give one of these names, or no name to add them all")
         found = meant
-    servers = [_one(name, one) for one in found]
+    servers = [_one(name, one, text) for one in found]
     names = [one.name for one in servers]
     for twice in names:
         if names.count(twice) > 1:
@@ -127,10 +131,13 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
     return servers
 
 
-def _one(name: str | None, pasted: Pasted) -> Given:
+def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
     theirs = pasted.name or ""
     entry, remarks = in_our_format(name or theirs or "pasted", pasted)
     tidy = name or tidy_name(theirs)
     if theirs and not name and not is_server_name(theirs):
         remarks = [*remarks, f"is called {theirs!r} there"]
-    return Given(tidy or _named(None, entry).name, entry, [f"{tidy or typeable(theirs)}: {told}" for told in remarks])
+    if not tidy:
+        # A text may hold secrets, and is not repeated.
+        tidy = _named(None, entry, given="-" if text.path is None else shlex.quote(f"@{text.path}")).name
+    return Given(tidy, entry, [f"{tidy}: {told}" for told in remarks])

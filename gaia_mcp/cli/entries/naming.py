@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gaia_mcp.names import tidy_name
+from gaia_mcp.redaction import masked_arguments
 
 # Options of launchers that have a value of their own; that of `--from` or `-p` is only a package that has the program.
 _VALUED = frozenset(
@@ -37,7 +38,9 @@ _HOST_LABELS = frozenset(("mcp", "api", "www", "app", "docs", "server", "co", "c
 
 
 def suggested_name(entry: Mapping[str, Any]) -> str:
-    """A name for the server of `entry`: `time` for `uvx mcp-server-time`; empty if nothing in it suggests one."""
+    """A name for the server of `entry`: `time` for `uvx mcp-server-time`; empty if nothing in it suggests one. It is
+    never made of a secret.
+    """
     url, command, args = entry.get("url"), entry.get("command"), entry.get("args")
     if isinstance(url, str):
         return _name_of_url(url)
@@ -45,7 +48,7 @@ def suggested_name(entry: Mapping[str, Any]) -> str:
         return ""
     program, *rest = [command, *map(str, args)] if isinstance(args, list) else _split(command) or [""]
     # The folder of an interpreter says nothing, that of its script does.
-    words = [re.split(r"[/\\]", program)[-1], *_named(rest)]
+    words = [re.split(r"[/\\]", program)[-1], *_named(masked_arguments(rest))]
     return next((name for word in words if (name := tidy_name(_essence(word)))), "")
 
 

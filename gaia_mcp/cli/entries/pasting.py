@@ -18,6 +18,7 @@ from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
 from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.redaction import masked_arguments
 from gaia_mcp.storage.atomic import read_bytes
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ def is_pasted(word: str) -> bool:
         return Path(word).suffix.lower() in _SUFFIXES and Path(word).expanduser().is_file()
     except (OSError, ValueError, RuntimeError):  # It cannot be the name of a file.
         return False
+
+
+def names_file(word: str) -> bool:
+    """Whether a word can only be the path of a file with entries, there or not."""
+    return "/" in word and word.endswith(tuple(_SUFFIXES))
 
 
 def pasted_text(word: str) -> Text:
@@ -79,8 +85,9 @@ def pasted_entries(text: Text) -> list[Pasted]:
         # A shell that is given JSON without quotes around it removes all double quotes.
         is_stripped = text.where == "the pasted text" and '"' not in text.text
         hint = f"paste it as it is into: {to_type('add', more='-')}" if is_stripped else _EXAMPLE
-        if own_words([text.text.strip()]) != [text.text.strip()]:
-            hint = f"a command line is an argument: {to_type('add', more=shlex.quote(text.text.strip()))}"
+        if own_words([line := text.text.strip()]) != [line]:
+            line = " ".join(masked_arguments(line.split(" ")))
+            hint = f"a command line is an argument: {to_type('add', more=shlex.quote(line))}"
         if text.path is not None:
             raise ConfigFileError(
                 text.path, problem.problem, line=problem.line, column=problem.column, hint=hint

@@ -17,7 +17,7 @@ from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.hosts.placeholders import placeholders
 from gaia_mcp.names import did_you_mean, typeable
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.redaction import masked_arguments
+from gaia_mcp.redaction import masked_arguments, masked_url
 from gaia_mcp.session.parallel import ask_all
 from gaia_mcp.session.session import connected
 from gaia_mcp.storage.server_cache import ServerCache
@@ -93,11 +93,13 @@ def _hint_for(server: Given, error: MCPError) -> str:
             return f"{which!r} stands for a value of your own; nothing was saved; {saved}"
     if isinstance(error, SpawnError) and len(server.words) == 1 and re.fullmatch(_ADDRESS, server.words[0]):
         scheme = "http" if server.words[0].startswith("localhost") else "https"
-        return f"if it is a URL: {to_type('add', server.name, more=f'{scheme}://{server.words[0]}')}"
+        url = shlex.quote(masked_url(f"{scheme}://{server.words[0]}"))
+        return f"if it is a URL: {to_type('add', server.name, more=url)}"
     if isinstance(error, SpawnError) and error.case == "not-on-path" and server.words and server.name in LAUNCHERS:
         words = [server.name, *server.words]
         name = suggested_name({"command": words[0], "args": words[1:]}) or "NAME"
-        return f"the name of the server is missing: {to_type('add', name, more=f'-- {shlex.join(words)}')}"
+        again = to_type("add", name, more=f"-- {shlex.join(masked_arguments(words))}")
+        return f"the name of the server is missing: {again}"
     return ""
 
 

@@ -104,7 +104,6 @@ def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
         ("{'demo': {'command': 'gaia'}}", "line 1, column 2: ' stands where JSON has a double quote"),
         ('{\n  "command": "gaia",\n  "args": ["mcp", ...]\n}', "line 3, column 19: ... stands for"),
         ('{"command": "gaia"', "line 1, column 19: ends too early"),
-        ("{}", "the pasted text holds neither a command nor a URL"),
         ('{"mcpServers": {}}', "the pasted text holds no server"),
         ('{"command": "\0"}', None),
         ("{" * 50_000, "nested too deeply"),
@@ -126,6 +125,28 @@ def test_text_that_is_nearly_json_is_told_in_two_lines(gaia: Gaia, text: str, to
     assert not gaia.config.exists()
 
 
+def test_an_entry_of_a_kind_that_only_we_have_is_pasted_too(gaia: Gaia) -> None:
+    """Ours; and an object that is no entry is invalid, as one in the file is."""
+    assert gaia("add", "x", '{"handler": "pkg.mod:Handler"}', "--no-check").code == 0
+    assert saved(gaia) == {"x": {"handler": "pkg.mod:Handler"}}
+    for text in ("{}", '{"a": {}}', '{"mcpServers": {"a": [1]}}'):
+        ran = gaia("add", text, "--no-check")
+        assert (ran.code, len(ran.errors)) == (3, 2), ran
+
+
+def test_what_suggests_no_name_needs_one(gaia: Gaia) -> None:
+    """Ours: the hint is typed as it is, but for the name; it repeats no secret."""
+    (gaia.cwd / "it.json").write_text('{"command": "./run.sh"}')
+    for words, again in (
+        (("--", "./run.sh", "--token", "abc123def"), "NAME -- ./run.sh --token '****'"),
+        (("it.json",), "NAME @it.json"),
+        (('{"command": "./run.sh"}',), "NAME -"),
+        (("https://ada:pw@[bad/mcp",), "NAME 'https://****@[bad/mcp'"),
+    ):
+        ran = gaia("add", *words)
+        assert (ran.code, ran.errors[1]) == (2, f"hint: put a name first: gaia mcp add {again}")
+
+
 def test_text_whose_quotes_the_shell_has_removed_leads_to_standard_input(gaia: Gaia) -> None:
     """Ours: people forget the quotes around JSON, and braces are words to a shell."""
     for words in (("{command:gaia}",), ("demo", "{command:", "gaia}")):
@@ -136,6 +157,8 @@ def test_text_whose_quotes_the_shell_has_removed_leads_to_standard_input(gaia: G
 def test_what_cannot_be_read_is_told(gaia: Gaia) -> None:
     """Ours: a file that is not there, bytes that are no text, far too much of it, half a surrogate pair."""
     (gaia.cwd / "bytes.json").write_bytes(b'{"command": "\xff"}')
+    assert gaia("add", "./nowhere.json").errors[0] == "error: nowhere.json: is not there"
+    assert "server 'time'" in gaia("add", "uvx mcp-server-time | cat").errors[0]
     missing = gaia("add", "x", "@nowhere.json")
     assert (missing.code, missing.errors[0]) == (3, "error: nowhere.json: is not there")
     package = gaia("add", "@modelcontextprotocol/server-everything")
@@ -208,6 +231,7 @@ def test_a_url_with_credentials_is_pointed_out_and_not_shown(gaia: Gaia) -> None
     ("words", "told"),
     [
         ((URL, "docs"), f"gaia mcp add docs {URL}"),
+        (('{"command": "prog"}', "docs"), "gaia mcp add docs -"),
         (("docs", URL, "more"), "leave out what follows the URL"),
         (("docs", URL, "-t", "stdio"), "--transport http"),
         (("docs", URL, "-t", "pigeon"), "stdio, http, sse"),

@@ -33,6 +33,8 @@ from gaia_mcp.names import is_server_name
         ("node dist/index.js", ""),
         ("python3 server.py", ""),
         ("./run.sh", ""),
+        ("./run.sh --token abc123def", ""),
+        ("npx -y --api-key abc123def foo-mcp", "foo"),
     ],
 )
 def test_a_command_suggests_a_name(line: str, name: str) -> None:
