@@ -1,5 +1,12 @@
 """A command line and a client library for MCP servers, and a way to serve Python agents as one.
 
+`MCPClient` is a client of one server, `MCPClientManager` of many, and `MCPClientMixin` offers their tools to the model
+of an agent: see the examples in `gaia_mcp.client`, `gaia_mcp.manager` and `gaia_mcp.mixin`. `gaia mcp serve` serves a
+class based on `MCPAgent` whose methods are marked with `tool`; `man gaia-mcp` describes how to write one.
+
+Programs written for the documents of AMD's GAIA run with other imports: `gaia.mcp` becomes `gaia_mcp`, and
+`gaia.agents.base` becomes `gaia_mcp.agents.base`.
+
 Everything public can be imported from here; it is loaded when it is first used.
 """
 

@@ -1,5 +1,49 @@
 """The client library: one server at a time, over a transport.
 
+    >>> from gaia_mcp import MCPClient
+    >>> DEMO = {"command": "gaia", "args": ["mcp", "serve", "demo"]}
+    >>> with MCPClient.from_config("demo", DEMO) as client:
+    ...     print(client.protocol_version, [tool.name for tool in client.list_tools()][:2])
+    ...     print(client.call_tool("greet", {"name": "Ada"})["content"][0]["text"])
+    2026-07-28 ['greet', 'add']
+    Hello, Ada!
+
+A client blocks, may be used from several threads at once, and restarts a server that has exited. It never sends a tool
+call twice: if time runs out, the server exits or its response is invalid after the call was sent, the error is also an
+`OutcomeUnknownError`, since the tool may have run.
+
+`connect`, `list_tools` and `call_tool` report failures as GAIA's documents promise: by False, an empty list or the key
+`error`. Every other method raises an exception of `gaia_mcp.errors`.
+
+Prompts, resources, progress, and a call that another thread cancels are the same with servers of all revisions:
+
+    >>> import threading
+    >>> from gaia_mcp.errors import CancelledError
+    >>> client = MCPClient.from_config("demo", DEMO)
+    >>> client.connect()
+    True
+    >>> client.get_prompt("introduce", {"name": "Ada", "language": "Latin"})["messages"][0]["content"]["text"]
+    'Introduce Ada in two sentences, in Latin.'
+    >>> [(content["uri"], content["mimeType"]) for content in client.read_resource("demo://about")["contents"]]
+    [('demo://about', 'text/plain')]
+    >>> quick = {"steps": 2, "seconds": 0.01}
+    >>> result = client.call_tool("countdown", quick, on_progress=lambda report: print(report.progress))
+    1
+    2
+    >>> deadline = client.deadline()
+    >>> threading.Timer(0.2, deadline.cancel).start()
+    >>> try:
+    ...     client.call("countdown", {"steps": 3, "seconds": 60}, deadline)
+    ... except CancelledError as error:
+    ...     print(error)
+    tools/call 'countdown' was cancelled before server 'demo' answered
+    >>> client.disconnect()
+
+After `subscribe_resource`, `on_resource_updated` is called at each change of that resource; `on_list_changed` is
+called when tools, prompts or resources are added or removed. `complete` returns completions of an argument, and
+`set_log_level` asks for log messages. A `Host` responds to the requests of a server: `MCPClient.from_config(...,
+host=Host(elicit=..., sample=..., roots=..., on_log=...))`.
+
 Names are imported when they are first used, so that a program pays only for what it needs.
 """
 
