@@ -108,7 +108,7 @@ def test_another_program_can_mount_it(demo: Gaia, tmp_path: Path) -> None:
 
 
 def test_every_exit_code_has_a_meaning() -> None:
-    """Ours: the README prints this table."""
+    """Ours: the manual prints this table."""
     assert list(MEANINGS) == list(ExitStatus)
 
 

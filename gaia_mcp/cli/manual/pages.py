@@ -15,6 +15,7 @@ from gaia_mcp.cli.manual.tree import Command, Option, commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.cli.vocabulary import ALIASES
 from gaia_mcp.client.transports.stdio.environment import INHERITED_POSIX, INHERITED_PREFIXES
+from gaia_mcp.hosts.known import HOSTS
 
 PROSE = Path(__file__).parent
 _OPTIONS = re.compile(r"((?<![\w-])--[a-z][a-z-]*)")
@@ -79,6 +80,8 @@ def _filled(name: str) -> list[Block]:
                     blocks += _section(command, common)
             case Place("aliases"):
                 blocks.append(Paragraph(_listed([f"{alias} ({name})" for alias, name in sorted(ALIASES.items())])))
+            case Place("hosts"):
+                blocks.append(Paragraph(_listed([f"{host.key} ({host.title})" for host in HOSTS.values()])))
             case Place("exit-codes"):
                 blocks += [Definition([Span(str(int(status)), "B")], [Span(MEANINGS[status])]) for status in MEANINGS]
             case Place("error-shape"):

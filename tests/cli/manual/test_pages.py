@@ -16,6 +16,7 @@ from gaia_mcp.cli.manual.pages import PROSE, inherited_variables, pages
 from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.paths import shown as home_shown
 
@@ -99,6 +100,12 @@ def test_every_exit_code_is_in_it(shown: Shown) -> None:
         assert f" {int(status)} {meaning} " in text
 
 
+def test_every_host_is_in_it(shown: Shown) -> None:
+    """Ours: by the word that is typed, and by its name."""
+    text = " ".join(shown("gaia-mcp.1").split())
+    assert [host.key for host in HOSTS.values() if f"{host.key} ({host.title})" not in text] == []
+
+
 def test_an_option_with_a_meaning_of_its_own_is_told_where_it_is(shown: Shown) -> None:
     """Ours: only what is said once for all is left out."""
     page = shown("gaia-mcp.1").partition("\nCOMMANDS\n")[2]
@@ -126,17 +133,30 @@ def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.M
         assert home_shown(path) in text
 
 
-def test_the_agent_of_the_manual_is_one(tmp_path: Path) -> None:
-    """Ours: a reader who copies it has an agent."""
+@pytest.fixture
+def written(tmp_path: Path) -> str:
+    """A file with the classes that the manual shows."""
     section = (PROSE / "gaia-mcp.txt").read_text("utf-8").partition("# WRITING AN AGENT\n")[2].partition("\n# ")[0]
     lines = [line for line in section.splitlines() if line.startswith("    ") or not line]
     (tmp_path / "written.py").write_text(dedent("\n".join(lines)))
+    return str(tmp_path / "written.py")
 
-    agent = load_agent(f"{tmp_path / 'written.py'}:Notes")
+
+def test_the_agent_of_the_manual_is_one(written: str) -> None:
+    """Ours: a reader who copies it has an agent."""
+    agent = load_agent(f"{written}:Notes")
 
     assert agent.get_mcp_tool_problems() == []
     (tool,) = agent.get_mcp_tool_definitions()
     assert tool["inputSchema"]["properties"]["words"] == {"type": "string", "description": "What to look for."}
+
+
+def test_the_class_of_the_manual_without_a_base_is_an_agent(written: str) -> None:
+    """Ours: as GAIA's documents show one."""
+    agent = load_agent(f"{written}:Weather")
+
+    (tool,) = agent.get_mcp_tool_definitions()
+    assert agent.execute_mcp_tool(tool["name"], {"city": "Oslo"}) == {"city": "Oslo", "sky": "clear"}
 
 
 def test_there_is_no_prose_about_what_there_is_not() -> None:

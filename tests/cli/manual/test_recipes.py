@@ -1,0 +1,76 @@
+"""The recipes of the manual do what they are shown for, as they stand there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.manual.markup import Verbatim, parsed
+from gaia_mcp.cli.manual.pages import PROSE
+from tests.cli.conftest import BIN
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+WORKS = {"command": str(BIN / "mcp-server-time")}
+FAILS = {"command": "false"}
+
+
+def recipe(part: str) -> str:
+    """The example with `part` in it."""
+    blocks = parsed((PROSE / "gaia-mcp.txt").read_text("utf-8"))
+    texts = ["\n".join(block.lines) for block in blocks if isinstance(block, Verbatim)]
+    (found,) = [text for text in texts if part in text]
+    return found
+
+
+def run(gaia: Gaia, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A script, run as cron and make do."""
+    environ = {**gaia.environ, **variables}
+    return subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, cwd=gaia.cwd, env=environ, timeout=60, check=False
+    )
+
+
+def test_the_recipe_for_pre_commit_fails_with_the_server(gaia: Gaia) -> None:
+    """Ours: its file of servers is in the repository."""
+    (entry,) = re.findall(r"^ +entry: (.+)$", recipe("pre-commit-config.yaml"), re.MULTILINE)
+    for server, code in ((WORKS, 0), (FAILS, 4)):
+        gaia.write({"time": server})
+        gaia.config.replace(gaia.cwd / "servers.json")
+        assert run(gaia, entry).returncode == code
+
+
+def test_the_recipe_for_cron_is_silent_until_something_is_wrong(gaia: Gaia) -> None:
+    """Ours: run with the variables that the table sets."""
+    variables, line = recipe("0 6 * * *").split("\n")
+    *_, command = line.split(" ", 5)
+    assert "%" not in command
+    path = variables.removeprefix("PATH=").replace("/home/ada/.venv/bin", str(BIN))
+
+    gaia.write({"time": WORKS})
+    ran = run(gaia, command, PATH=path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+    gaia.write({"time": FAILS})
+    ran = run(gaia, command, PATH=path)
+    assert ran.returncode == 4
+    assert "time" in ran.stdout
+
+
+def test_the_recipe_with_jq_prints_one_value(gaia: Gaia, jq: str) -> None:
+    """Ours."""
+    gaia.write({"time": WORKS})
+
+    ran = run(gaia, recipe("| jq"))
+
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00\n", ran.stdout), ran
+
+
+def test_the_recipe_for_a_script_tells_failures_apart(gaia: Gaia) -> None:
+    """Ours."""
+    script = recipe("case $? in")
+    for server, said in ((WORKS, "it worked"), (FAILS, "the server does not run")):
+        gaia.write({"time": server})
+        assert run(gaia, script).stdout.endswith(f"{said}\n")
