@@ -77,12 +77,17 @@ def to_type(command: str, *names: str, more: str = "") -> str:
 
 
 def typed_again(option: str, value: str) -> str:
-    """The command line that was typed, with one more option; that option alone if the line is too long to be read."""
+    """The command line that was typed, with one more option; that option alone if the line is too long to be read, or
+    holds a secret.
+    """
+    from gaia_mcp.redaction import masked_arguments
+
     words = list(Typed.words)
     # Not after two dashes.
     at = 2 if "--" in words else len(words)
     line = shlex.join(["gaia", *words[:at], option, value, *words[at:]])
-    return line if words and len(line) <= AGAIN_CHARS else shlex.join([option, value])
+    is_shown = words and len(line) <= AGAIN_CHARS and masked_arguments(words) == words
+    return line if is_shown else shlex.join([option, value])
 
 
 def how_to_add() -> str:

@@ -16,6 +16,8 @@ from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnkn
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
+# With what is wrong before it, two lines of a usual terminal.
+SIGNATURE_CHARS = 120
 HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
 
 
@@ -62,7 +64,7 @@ def _without_key(problem: str, server: str, tool: str, words: Sequence[str], sch
 
     if schema is None:
         return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {to_type('tools', server)}")
-    problem = f"{problem}; the tool is {signature(tool, schema)}"
+    problem = f"{problem}; the tool is {signature(tool, schema, SIGNATURE_CHARS)}"
     keyed = _with_keys(words, schema)
     return UsageError(problem, hint=f"write: {to_type('call', server, tool, *keyed)}" if keyed else HOW_TO_WRITE)
 

@@ -18,6 +18,7 @@ from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.toolspec.read_only import hints_in_words
 from gaia_mcp.toolspec.schema import default_of, description_of, parts_of, properties_of, required_of, type_in_words
 
 EXPLANATION_CHARS = 1000
@@ -56,6 +57,11 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
             # Line by line: a paragraph would be filled, and lists would lose their lines.
             for text in encodable(clean(description.strip())).splitlines():
                 formatter.write_text(text)
+    annotations = tool.get("annotations")
+    if hints := hints_in_words(annotations if isinstance(annotations, dict) else {}):
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"Its server calls it {' and '.join(hints)}.")
     if words:
         with formatter.section("Arguments"):
             rows: list[tuple[str, str]] = []

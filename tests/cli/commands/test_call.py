@@ -60,6 +60,24 @@ def test_the_whole_result_is_printed_as_json(demo: Gaia) -> None:
     assert ran.code == 0
 
 
+TWO_PICTURES = """
+import base64
+class Agent:
+    def get_mcp_tool_definitions(self):
+        return [{"name": "twice", "inputSchema": {}}]
+    def execute_mcp_tool(self, name, arguments):
+        blobs = [base64.b64encode(data).decode() for data in (b"one", b"two")]
+        return {"content": [{"type": "image", "data": blob, "mimeType": "image/png"} for blob in blobs]}
+"""
+
+
+def add_two_pictures(demo: Gaia) -> None:
+    """Configure a server `several` as well, whose tool `twice` returns two pictures."""
+    (demo.cwd / "several.py").write_text(TWO_PICTURES)
+    servers = json.loads(demo.config.read_text())["mcpServers"]
+    demo.write({**servers, "several": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "several.py"]}})
+
+
 def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
     """Ours: a pipe gets the text; what is not text is described on stderr, with the command that saves it."""
     ran = demo("call", "demo", "attach")
@@ -82,6 +100,12 @@ def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
     assert demo(*saves[2:]).code == 0
     assert (demo.cwd / "logo.png").read_bytes().startswith(b"\x89PNG")
 
+    # What is too long, or a secret, is not repeated.
+    add_two_pictures(demo)
+    for word in ("x=" + "y" * 300, "api_key=sk-verysecret123"):
+        note = demo("call", "several", "twice", word).stderr
+        assert note == "note: 2 files not shown: save them with: -o ./\n"
+
 
 def test_files_are_saved_where_it_was_said_and_their_paths_printed(demo: Gaia) -> None:
     """Ours: in a folder, which is made, or as the file that was named; the text is printed all the same."""
@@ -100,24 +124,6 @@ def test_files_are_saved_where_it_was_said_and_their_paths_printed(demo: Gaia) -
         "demo://about",
     ]
     assert (demo.cwd / "out/about.txt").read_text().startswith("This agent")
-
-
-TWO_PICTURES = """
-import base64
-class Agent:
-    def get_mcp_tool_definitions(self):
-        return [{"name": "twice", "inputSchema": {}}]
-    def execute_mcp_tool(self, name, arguments):
-        blobs = [base64.b64encode(data).decode() for data in (b"one", b"two")]
-        return {"content": [{"type": "image", "data": blob, "mimeType": "image/png"} for blob in blobs]}
-"""
-
-
-def add_two_pictures(demo: Gaia) -> None:
-    """Configure a server `several` as well, whose tool `twice` returns two pictures."""
-    (demo.cwd / "several.py").write_text(TWO_PICTURES)
-    servers = json.loads(demo.config.read_text())["mcpServers"]
-    demo.write({**servers, "several": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "several.py"]}})
 
 
 def test_a_file_that_was_named_is_overwritten_and_no_other(demo: Gaia) -> None:
@@ -316,12 +322,24 @@ def test_an_error_about_arguments_fits_three_lines(demo: Gaia, words: tuple[str,
     given = json.dumps({f"wish{number}": number for number in range(30)})
     ran = demo("call", *words, stdin=given)
 
-    assert ran.code == 7
     lines = [line[at : at + 100] for line in ran.errors for at in range(0, len(line), 100)]
     assert len(lines) <= 3, lines
     error, hint = ran.errors
+    assert ran.code == 7
     assert hint.startswith(f"hint: it takes {words[1]}(")
     assert "is missing" in error or "is not of type" in error
+
+
+def test_a_signature_in_an_error_about_words_has_an_end(gaia: Gaia) -> None:
+    """Ours: the tool has been seen before, so the line to type instead is the hint."""
+    gaia.use("asks-much")
+    assert gaia("tools", "asks-much").code == 0
+
+    error, hint = gaia("call", "asks-much", "book", "Ritz").errors
+
+    assert error.startswith("error: 'Ritz' is not key=value; the tool is book(hotel: string, ")
+    assert len(error) <= 200
+    assert hint == "hint: write: gaia mcp call asks-much book hotel=Ritz"
 
 
 def test_unknown_names_get_a_suggestion(demo: Gaia) -> None:

@@ -75,6 +75,21 @@ def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tupl
     )
 
 
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({"readOnlyHint": True}, "Its server calls it read-only."),
+        ({"destructiveHint": True}, "Its server calls it destr"),
+    ],
+)
+def test_what_a_tool_does_to_its_surroundings_is_said(gaia: Gaia, annotations: Any, said: str) -> None:
+    """Spec, ToolAnnotations: hints; nothing is said of a tool without them, or with others."""
+    know(gaia, {**TOOL, "annotations": annotations}, {"name": "odd", "annotations": 7})
+
+    assert f"\n  {said}" in gaia("call", "s", "greet", "--help").stdout
+    assert "Its server" not in gaia("call", "s", "odd", "--help").stdout
+
+
 def test_the_example_takes_a_value_that_fits(gaia: Gaia) -> None:
     """Ours."""
     schema = {"properties": {"mode": {"enum": ["very fast", "slow"]}}, "required": ["mode"]}
