@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
 Wire = dict[str, Any]
 
@@ -47,7 +47,7 @@ class Image:
     ) -> None:
         if (path is None) == (data is None):
             raise TypeError(f"{type(self).__name__} needs either path or data")
-        self.path = Path(path) if path is not None else None
+        self.path = _path(path) if path is not None else None
         self.data = data
         self.mime_type = self._type_of(format)
 
@@ -158,6 +158,12 @@ def _text_or_blob(data: bytes, mime_type: str) -> Wire:
         except UnicodeDecodeError:
             pass  # Bytes, whatever their type claims.
     return {"blob": _base64(data)}
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    from pathlib import Path
+
+    return Path(path)
 
 
 def _type_of_name(name: str) -> str:

@@ -1,19 +1,20 @@
-"""Kinds of values that JSON carries as text: times, durations, decimals, UUIDs, paths and bytes."""
+"""Kinds of values that JSON carries as text: times, durations, decimals, UUIDs, paths and bytes.
+
+Their types are known by name: a hint that names one has loaded it, and no other agent has to.
+"""
 
 from __future__ import annotations
 
 import base64
 import re
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal, InvalidOperation
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from gaia_mcp.agents.hints.kinds import ConversionError, Kind, shown
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from gaia_mcp.agents.hints.definitions import Definitions
 
 Wire = dict[str, Any]
@@ -40,15 +41,15 @@ class Text(Kind):
             raise ConversionError(where, f"{shown(value)} is not of type 'string'")
         try:
             return self._make(value)
-        except (ValueError, OverflowError, InvalidOperation) as cause:
+        except (ValueError, ArithmeticError) as cause:
             raise ConversionError(where, f"{shown(value)} is not {self._noun}") from cause
 
 
 class DecimalText(Text):
     """A decimal number: as text with all its digits, or as a number."""
 
-    def __init__(self) -> None:
-        super().__init__("a decimal number", {"pattern": _DECIMAL}, Decimal)
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__("a decimal number", {"pattern": _DECIMAL}, make)
 
     def schema(self, definitions: Definitions) -> Wire:
         return {"anyOf": [{"type": "number"}, super().schema(definitions)]}
@@ -60,30 +61,38 @@ class DecimalText(Text):
 
 
 def duration(text: str) -> timedelta:
-    """The duration that an ISO 8601 text such as `P1DT2H3M4.5S` stands for. Raises `ValueError`."""
+    """The duration that an ISO 8601 text such as `P1DT2H3M4.5S` stands for. Raises `ValueError`, `OverflowError`."""
+    from datetime import timedelta
+
     matched = _DURATION.fullmatch(text)
     if matched is None or text.endswith(("P", "T")):
         raise ValueError(f"{text!r} is not a duration")
-    numbers = {unit: float(number.replace(",", ".")) for unit, number in zip(_UNITS, matched.groups()[1:], strict=True)
-               if number}  # fmt: skip
+    given = zip(_UNITS, matched.groups()[1:], strict=True)
+    numbers = {unit: float(number.replace(",", ".")) for unit, number in given if number}
     return timedelta(**numbers) * (-1 if matched[1] == "-" else 1)
 
 
-_TEXTS: dict[type, Callable[[], Kind]] = {
-    datetime: lambda: Text("a date and time", {"format": "date-time"}, datetime.fromisoformat),
-    date: lambda: Text("a date", {"format": "date"}, date.fromisoformat),
-    time: lambda: Text("a time", {"format": "time"}, time.fromisoformat),
-    timedelta: lambda: Text("a duration such as P1DT2H30M", {"format": "duration"}, duration),
-    UUID: lambda: Text("a UUID", {"format": "uuid"}, UUID),
-    bytes: lambda: Text("base64", {"contentEncoding": "base64"}, lambda text: base64.b64decode(text, validate=True)),
-    Decimal: DecimalText,
+# By the full names of types, with what makes the kind of one.
+_TEXTS: dict[str, Callable[[Any], Kind]] = {
+    "datetime.datetime": lambda kind: Text("a date and time", {"format": "date-time"}, kind.fromisoformat),
+    "datetime.date": lambda kind: Text("a date", {"format": "date"}, kind.fromisoformat),
+    "datetime.time": lambda kind: Text("a time", {"format": "time"}, kind.fromisoformat),
+    "datetime.timedelta": lambda _: Text("a duration such as P1DT2H30M", {"format": "duration"}, duration),
+    "uuid.UUID": lambda kind: Text("a UUID", {"format": "uuid"}, kind),
+    "builtins.bytes": lambda _: Text("base64", {"contentEncoding": "base64"}, _from_base64),
+    "decimal.Decimal": DecimalText,
 }
-_PATHS = (Path, PurePath, PurePosixPath, PureWindowsPath)
 
 
-def text_kind(hint: Any) -> Kind | None:
-    """The kind of a hint whose values are text, None for any other hint."""
-    if hint in _PATHS:
+def text_kind(hint: type) -> Kind | None:
+    """The kind of a type whose values are text, None for any other type."""
+    # Some versions of Python define the paths in a module within `pathlib`.
+    module = hint.__module__.partition(".")[0]
+    if module == "pathlib" and hasattr(hint, "__fspath__"):
         return Text("a path", {"format": "path"}, hint)
-    make = _TEXTS.get(hint)
-    return make() if make is not None else None
+    make = _TEXTS.get(f"{module}.{hint.__qualname__}")
+    return make(hint) if make is not None else None
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
