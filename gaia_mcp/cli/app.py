@@ -57,6 +57,7 @@ COMMANDS = {
     "lock": "gaia_mcp.cli.commands.lock:lock",
     "record": "gaia_mcp.cli.commands.record:record",
     "replay": "gaia_mcp.cli.commands.replay:replay",
+    "init": "gaia_mcp.cli.commands.init:init",
     "serve": "gaia_mcp.cli.commands.serve:serve",
     "completion": "gaia_mcp.cli.commands.completion:completion",
 }
@@ -64,7 +65,7 @@ COMMANDS = {
 UNLISTED = {"generate": "gaia_mcp.cli.commands.generate:generate"}
 _PLACES = COMMANDS | UNLISTED
 # In the help, above the first command of each group.
-HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "serve": "And more"}
+HEADINGS = {"add": "Keep servers", "tools": "Look inside and use them", "test-client": "Test them", "init": "And more"}
 # Longer than any of ours: a terminal that is too narrow for one breaks it.
 SUMMARY_CHARS = 200
 

@@ -67,6 +67,7 @@ RUNS: dict[str, list[str]] = {
     "prompt": ["prompt demo introduce name=Ada"],
     "resources": ["resources odd dead lost"],
     "read": ["read demo demo://about", "read demo demo://logo"],
+    "init": ["init notes.py"],
     "serve": ["serve demo --check", "serve agent.py:Agent --kwarg text=one --print-config cursor"],
     "test-client": ["test-client demo dead", "test-client demo --junit /dev/null/x"],
 }

@@ -1,0 +1,90 @@
+"""`gaia mcp init`: write an agent to begin with."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from keyword import iskeyword
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gaia_mcp.cli.completion.file_names import files
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.options import JSON
+from gaia_mcp.cli.screen.output import done
+
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]", help="The Python file. Default: agent.py.", autocompletion=files, show_default=False
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
+
+COMMON = (JSON,)
+
+DEFAULT = "agent.py"
+TEMPLATE = '''"""An agent: its methods with @tool are tools of an MCP server."""
+
+from gaia_mcp import MCPAgent, tool
+
+
+class {name}(MCPAgent):
+    """Greets people."""
+
+    @tool(read_only=True)
+    def greet(self, name: str, times: int = 1) -> str:
+        """Greet a person.
+
+        Args:
+            name: Whom to greet.
+            times: How often.
+        """
+        return " ".join([f"Hello, {{name}}!"] * times)
+'''
+
+
+def init(file: FileArgument = None, force: ForceOption = False) -> None:
+    """Write a Python file with an agent that has one tool.
+
+    It runs as it is, and prints what to type next. Nothing is replaced without --force.
+
+    Example: gaia mcp init notes.py
+    """
+    from gaia_mcp.errors import ConfigFileError
+    from gaia_mcp.paths import shown
+
+    path = file or Path(DEFAULT)
+    if path.is_dir():
+        path /= DEFAULT
+    path = path if path.suffix == ".py" else path.with_name(f"{path.name}.py")
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as opened:
+            opened.write(TEMPLATE.format(name=_class_name(path.stem)))
+    except FileExistsError as cause:
+        hint = f"choose another name, or replace it: {to_type('init', str(path), more='--force')}"
+        raise ConfigFileError(path, "exists already", hint=hint) from cause
+    except FileNotFoundError as cause:
+        hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+        raise ConfigFileError(path, "is in a folder that does not exist", hint=hint) from cause
+    target = str(path) if path.is_absolute() or path.parts[0] == ".." else f"./{path}"
+    following = [
+        f"gaia mcp call {shlex.quote(target)} greet name=Ada",
+        f"gaia mcp add {_server_name(path.stem)} {shlex.quote(target)}",
+    ]
+    lines = [f"wrote {shown(path)}; try it, and save it under a name:", *(f"  {line}" for line in following)]
+    done("\n".join(lines), path=str(path.absolute()), next=following)
+
+
+def _class_name(stem: str) -> str:
+    """`my_notes` as `MyNotes`; a name that says what it is where the file's says nothing."""
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", stem) if word]
+    name = "".join(word[:1].upper() + word[1:] for word in words)
+    is_usable = name.isidentifier() and not iskeyword(name)
+    return name if is_usable and name not in ("Agent", "MCPAgent") else "MyAgent"
+
+
+def _server_name(stem: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-.") or "agent"
