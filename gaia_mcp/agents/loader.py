@@ -37,6 +37,9 @@ def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     agent = None if missing else _make(target, found, keywords or {})
     missing = missing or [name for name in _METHODS if not callable(getattr(agent, name, None))]
+    if missing and _has_marks(found):
+        hint = f"derive it from gaia_mcp.MCPAgent: class {found.__name__}(MCPAgent)"
+        raise AgentError(target, "has methods with @tool, but is no MCPAgent", hint=hint)
     if missing:
         raise AgentError(target, f"has no {'() and no '.join(missing)}()", case="agent-incomplete")
     return agent
@@ -106,20 +109,28 @@ def _split(target: str) -> tuple[str, str, str]:
 
 
 def _only_agent(target: str, module: ModuleType) -> Any:
-    candidates = [
-        name
+    own = {
+        name: value
         for name, value in vars(module).items()
-        if isinstance(value, type)
-        and value.__module__ == module.__name__
-        and all(hasattr(value, method) for method in _METHODS)
-        and not getattr(value, "__abstractmethods__", None)
-    ]
+        if isinstance(value, type) and value.__module__ == module.__name__
+    }
+    agents = [name for name, value in own.items() if all(hasattr(value, method) for method in _METHODS)]
+    complete = [name for name in agents if not getattr(own[name], "__abstractmethods__", None)]
+    # What was meant as an agent is told what it lacks.
+    candidates = complete or agents or [name for name, value in own.items() if _has_marks(value)]
     if len(candidates) != 1:
         what = "contains no agent class" if not candidates else f"contains several agents: {', '.join(candidates)}"
         raise AgentError(
             target, what, hint=f"name one: {target.rstrip(':')}:{candidates[0] if candidates else 'Class'}"
         )
     return getattr(module, candidates[0])
+
+
+def _has_marks(found: Any) -> bool:
+    """Whether it is a class with methods that are marked with `@tool`."""
+    from gaia_mcp.agents.base.tools import marks_of
+
+    return isinstance(found, type) and bool(marks_of(found))
 
 
 def _import_module(target: str, name: str) -> ModuleType:

@@ -218,7 +218,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
 CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg",
     "agent-failed": lambda _: "see the traceback with --debug",
-    "agent-incomplete": lambda _: "see what makes an agent: gaia mcp serve --help",
+    "agent-incomplete": lambda _: "mark its methods with @tool, as in the file that this writes: gaia mcp init",
     "agent-problem": lambda e: f"mend it, and check again: gaia mcp serve {shlex.quote(e.target)} --check",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",

@@ -226,6 +226,33 @@ def test_a_class_that_is_still_abstract_says_what_it_lacks(write: Write) -> None
     assert problem.case == "agent-incomplete"
 
 
+MARKED = "from gaia_mcp import MCPAgent, tool\nclass Notes{base}:\n    @tool\n    def add(self) -> int: return 1\n"
+
+
+def test_the_only_agent_of_a_file_may_have_marked_methods(write: Write) -> None:
+    """Ours: they are all that it needs."""
+    write("marked.py", MARKED.format(base="(MCPAgent)"))
+
+    assert load_agent("marked.py").execute_mcp_tool("add", {}) == 1
+
+
+def test_marked_methods_without_the_base_class_are_explained(write: Write) -> None:
+    """Ours: the mistake that is easily made."""
+    write("bare.py", MARKED.format(base=""))
+
+    for target in ("bare.py", "bare.py:Notes"):
+        problem = _problem(target)
+        assert str(problem).endswith("has methods with @tool, but is no MCPAgent")
+        assert problem.hint == "derive it from gaia_mcp.MCPAgent: class Notes(MCPAgent)"
+
+
+def test_the_only_class_that_is_nearly_an_agent_is_told_what_it_lacks(write: Write) -> None:
+    """Ours: it was meant as one."""
+    write("empty.py", "from gaia_mcp import MCPAgent\nclass Notes(MCPAgent): pass\n")
+
+    assert _problem("empty.py").case == "agent-incomplete"
+
+
 # Making.
 
 

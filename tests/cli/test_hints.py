@@ -84,7 +84,14 @@ def spawn(command: str, case: str) -> SpawnError:
 CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg"),
     (AgentError("demo", "cannot be imported", case="agent-failed"), "see the traceback with --debug"),
-    (AgentError("demo", "has no x()", case="agent-incomplete"), "see what makes an agent: gaia mcp serve --help"),
+    (
+        AgentError("demo", "has no x()", case="agent-incomplete"),
+        "mark its methods with @tool, as in the file that this writes: gaia mcp init",
+    ),
+    (
+        AgentError("a b.py", "has a problem", case="agent-problem"),
+        "mend it, and check again: gaia mcp serve 'a b.py' --check",
+    ),
     (
         ConfigFileError(PATH, "has changed", server="fs", case="entry-changed"),
         "nothing was saved; look at it, and do it again: gaia mcp show fs",
