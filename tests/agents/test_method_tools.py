@@ -260,6 +260,14 @@ class Broken(MCPAgent):
         return ""
 
     @tool
+    def listed(self, numbers: [int]) -> str:  # type: ignore[valid-type]
+        return ""
+
+    @tool
+    def bare():  # type: ignore[no-untyped-def, misc]
+        return ""
+
+    @tool
     def stream(self) -> Any:
         yield 1
 
@@ -281,6 +289,8 @@ def test_hints_that_cannot_be_schemas_are_named_with_their_place() -> None:
         "Broken.odd(other): name 'Nowhere' is not defined",
         "Broken.odd(connection): socket is not a type that has a JSON Schema",
         "Broken.odd(rest): arguments have names; take a list instead of *rest",
+        "Broken.listed(numbers): [<class 'int'>] is not a type that has a JSON Schema",
+        "Broken.bare: a method has a parameter for its object, usually self",
         "Broken.stream: a tool returns one value, and cannot be a generator",
         "Broken.opened(return): socket is not a type that has a JSON Schema; the tool has no output schema",
         "Broken.again: there is another tool 'fine'",

@@ -19,8 +19,8 @@ from gaia_mcp.agents.hints.definitions import Definitions
 from gaia_mcp.agents.hints.docstrings import read_docstring
 from gaia_mcp.agents.hints.kinds import ConversionError, Kind
 from gaia_mcp.agents.hints.metadata import is_described, is_field, members_of
-from gaia_mcp.agents.hints.reading import ABSENT, REQUIRED, HintError, Reader, member
-from gaia_mcp.agents.hints.records import Member, object_schema
+from gaia_mcp.agents.hints.reading import HintError, Reader
+from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, Member, member, object_schema
 from gaia_mcp.content import Image
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
@@ -116,6 +116,8 @@ class _Reading:
         self._reader = Reader()
         self.problems: list[str] = []
         self._hints = self._read_hints(function)
+        if not parameters and self._parameters is not parameters:
+            self.problems.append(f"{kind.__name__}.{method}: a method has a parameter for its object, usually self")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             self.problems.append(f"{kind.__name__}.{method}: a tool returns one value, and cannot be a generator")
 
@@ -131,10 +133,10 @@ class _Reading:
                     rest = self._reader.read(self._hints[parameter.name])
                 else:
                     members[parameter.name] = self._member(parameter, self._hints[parameter.name])
-            except HintError as problem:
-                self._note(parameter.name, str(problem))
             except KeyError:
                 continue  # Its hint could not be evaluated.
+            except Exception as problem:  # noqa: BLE001 (a hint may be any object)
+                self._note(parameter.name, str(problem))
         if self.problems:
             return None
         positional = frozenset(one.name for one in self._parameters if one.kind is one.POSITIONAL_ONLY)
@@ -186,7 +188,7 @@ class _Reading:
                 return schema
             definitions = Definitions(for_output=True)
             return definitions.complete(object_schema({"result": Member(kind, is_required=True)}, definitions))
-        except HintError as problem:
+        except Exception as problem:  # noqa: BLE001 (as above)
             self._note("return", f"{problem}; the tool has no output schema")
             return None
 

@@ -8,16 +8,16 @@ import types
 import typing
 from collections import abc
 from collections.abc import Mapping
-from contextlib import suppress
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
+from gaia_mcp.agents.hints.definitions import Definitions
 from gaia_mcp.agents.hints.docstrings import read_docstring
 from gaia_mcp.agents.hints.kinds import Choice, Described, Items, Kind, Map, Row, Scalar, Union
 from gaia_mcp.agents.hints.metadata import is_described, members_of
-from gaia_mcp.agents.hints.records import Member, PydanticKind, Record
+from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, Member, PydanticKind, Record, member
 from gaia_mcp.agents.hints.texts import text_kind
-from gaia_mcp.jsonvalues import NotJSONError, as_json_value
+from gaia_mcp.jsonvalues import NotJSONError
 
 _SCALARS = (str, int, float, bool, type(None))
 _LISTS: dict[Any, Any] = {
@@ -30,9 +30,6 @@ _UNIONS = (typing.Union, types.UnionType)
 # They say something about a member of a class, not about its values.
 _QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final")
 
-# Type variables, and what stands for them in `Page[int]`.
-Variables: typing.TypeAlias = "Mapping[Any, Any]"
-
 
 class HintError(TypeError):
     """A type hint that no JSON Schema stands for; the message names it."""
@@ -44,72 +41,71 @@ class Reader:
     def __init__(self) -> None:
         self._known: dict[Any, Kind] = {}
 
-    def read(self, hint: Any, variables: Variables = types.MappingProxyType({})) -> Kind:
+    def read(self, hint: Any) -> Kind:
         """The kind of a hint. Raises `HintError`."""
         if hint is Any or hint is object:
             return Kind()
         if hint is None or hint in _SCALARS:
             return Scalar(type(None) if hint is None else hint)
+        if not isinstance(hint, abc.Hashable):
+            raise HintError(f"{hint} is not a type that has a JSON Schema")
         if isinstance(hint, TypeVar):
-            return self._read_variable(hint, variables)
+            return self._read_variable(hint)
         if hasattr(hint, "__supertype__"):  # NewType
-            return self.read(hint.__supertype__, variables)
+            return self.read(hint.__supertype__)
         if hasattr(hint, "__value__"):  # type Name = …
-            return self._read_alias(hint, variables)
-        return self._read_generic(hint, variables) or self._read_class(hint, variables)
+            return self._read_alias(hint)
+        return self._read_generic(hint) or self._read_class(hint)
 
     # Generic types.
 
-    def _read_generic(self, hint: Any, variables: Variables) -> Kind | None:
+    def _read_generic(self, hint: Any) -> Kind | None:
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is Annotated:
-            return self._read_annotated(hint, variables)
+            return self._read_annotated(hint)
         if origin in _UNIONS:
-            return Union([self.read(member, variables) for member in arguments])
+            return Union([self.read(member) for member in arguments])
         if origin is typing.Literal:
             return _choice(hint, arguments)
         if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS and arguments:
-            return self.read(arguments[0], variables)
+            return self.read(arguments[0])
         kind = origin or hint
         if kind in _LISTS:
-            return Items(self.read(arguments[0] if arguments else Any, variables), _LISTS[kind])
+            return Items(self.read(arguments[0] if arguments else Any), _LISTS[kind])
         if hint is tuple or (kind is tuple and arguments[1:] == (...,)):
-            return Items(self.read(arguments[0] if arguments else Any, variables), tuple)
+            return Items(self.read(arguments[0] if arguments else Any), tuple)
         if kind is tuple:
-            return Row([self.read(item, variables) for item in arguments], lambda *items: items)
+            return Row([self.read(item) for item in arguments], lambda *items: items)
         if kind in _MAPS:
             key, value = arguments or (str, Any)
-            return Map(self.read(key, variables), self.read(value, variables))
+            return Map(self.read(key), self.read(value))
         return None
 
-    def _read_annotated(self, hint: Any, variables: Variables) -> Kind:
+    def _read_annotated(self, hint: Any) -> Kind:
         inner, *metadata = typing.get_args(hint)
         if any(hasattr(type(item), "__get_pydantic_core_schema__") for item in metadata):
-            return PydanticKind(hint)
+            return self._read_pydantic(hint)
         more = members_of(metadata)
-        kind = self.read(inner, variables)
+        kind = self.read(inner)
         return Described(kind, more) if more else kind
 
-    def _read_variable(self, hint: TypeVar, variables: Variables) -> Kind:
-        if hint in variables:
-            return self.read(variables[hint], {})
+    def _read_variable(self, hint: TypeVar) -> Kind:
         if hint.__constraints__:
-            return Union([self.read(member, variables) for member in hint.__constraints__])
-        return self.read(hint.__bound__ if hint.__bound__ is not None else Any, variables)
+            return Union([self.read(member) for member in hint.__constraints__])
+        return self.read(hint.__bound__ if hint.__bound__ is not None else Any)
 
-    def _read_alias(self, hint: Any, variables: Variables) -> Kind:
+    def _read_alias(self, hint: Any) -> Kind:
         if hint in self._known:
             raise HintError(f"{name_of(hint)} contains itself; use a dataclass for that")
         self._known[hint] = Kind()
-        names = getattr(hint, "__type_params__", ())
         try:
-            return self.read(hint.__value__, {**variables, **dict(zip(names, typing.get_args(hint), strict=False))})
+            return self.read(_bound(hint.__value__, _arguments_of(hint, getattr(hint, "__type_params__", ()))))
         finally:
             del self._known[hint]
 
     # Classes.
 
-    def _read_class(self, hint: Any, variables: Variables) -> Kind:
+    def _read_class(self, hint: Any) -> Kind:
         kind = typing.get_origin(hint) or hint
         if not isinstance(kind, type):
             raise HintError(f"{name_of(hint)} is not a type that has a JSON Schema")
@@ -118,36 +114,30 @@ class Reader:
         if (text := text_kind(kind)) is not None:
             return text
         if "pydantic" in sys.modules and hasattr(kind, "__get_pydantic_core_schema__"):
-            return self._remembered(hint, lambda: self._pydantic(hint))
-        named = {**variables, **dict(zip(getattr(kind, "__parameters__", ()), typing.get_args(hint), strict=False))}
+            return self._remembered(hint, lambda: self._read_pydantic(hint))
         if dataclasses.is_dataclass(kind) or _is_typed_dict(kind):
-            arguments = tuple(variables.get(item, item) for item in typing.get_args(hint))
-            return self._read_record(kind, named, (kind, arguments))
+            return self._known[hint] if hint in self._known else self._read_record(hint, kind)
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-            return self._read_named_tuple(kind, named)
+            return self._read_named_tuple(hint, kind)
         raise HintError(f"{name_of(hint)} is not a type that has a JSON Schema")
 
-    def _read_record(self, kind: Any, variables: Variables, key: Any) -> Kind:
-        if key in self._known:
-            return self._known[key]
+    def _read_record(self, hint: Any, kind: Any) -> Kind:
         written = read_docstring(_doc_of(kind))
-        record = self._known[key] = Record(kind.__name__, written.description, kind)
-        hints = _hints_of(kind)
+        record = self._known[hint] = Record(kind.__name__, written.description, kind)
         members: dict[str, Member] = {}
-        for name, hint, default, about in _members(kind, hints):
+        for name, inner, default, about in _members(kind, _hints_of(hint, kind)):
             try:
-                inner = self.read(hint, variables)
+                read = self.read(inner)
             except HintError as problem:
                 raise HintError(f"{kind.__name__}.{name}: {problem}") from problem
-            text = None if is_described(hint) else written.parameters.get(name)
-            more = {**({"description": text} if text else {}), **about}
-            members[name] = member(inner, default, more)
+            text = None if is_described(inner) else written.parameters.get(name)
+            members[name] = member(read, default, {**({"description": text} if text else {}), **about})
         record.members = members
         return record
 
-    def _read_named_tuple(self, kind: Any, variables: Variables) -> Kind:
-        hints, defaults = _hints_of(kind), kind._field_defaults
-        read = {name: self.read(hints.get(name, Any), variables) for name in kind._fields}
+    def _read_named_tuple(self, hint: Any, kind: Any) -> Kind:
+        hints, defaults = _hints_of(hint, kind), kind._field_defaults
+        read = {name: self.read(hints.get(name, Any)) for name in kind._fields}
         items = [member(item, defaults.get(name, REQUIRED), {}).kind for name, item in read.items()]
         return Row(items, kind, kind._fields, len(defaults))
 
@@ -156,31 +146,14 @@ class Reader:
             self._known[hint] = make()
         return self._known[hint]
 
-    def _pydantic(self, hint: Any) -> Kind:
+    def _read_pydantic(self, hint: Any) -> Kind:
         try:
-            return PydanticKind(hint)
+            kind = PydanticKind(hint)
+            # Some types can be validated, and have no schema.
+            kind.schema(Definitions())
+            return kind
         except Exception as cause:  # of pydantic, which has many, about the model's own code
             raise HintError(f"{name_of(hint)}: {cause}") from cause
-
-
-# The default of what is required.
-REQUIRED: Any = dataclasses.MISSING
-
-
-def member(kind: Kind, default: Any, more: Mapping[str, Any]) -> Member:
-    """A member of this kind; `more` is added to its schema. With the default None it may be null."""
-    if default is REQUIRED:
-        return Member(Described(kind, dict(more)) if more else kind, is_required=True)
-    if default is None and not _takes_null(kind):
-        kind = Union([kind, Scalar(type(None))])
-    # One that cannot be shown is used all the same.
-    with suppress(NotJSONError, RecursionError):
-        more = {**more, "default": as_json_value(default)} if default is not ABSENT else more
-    return Member(Described(kind, dict(more)) if more else kind, is_required=False)
-
-
-# The default of what may be missing, and has no value then.
-ABSENT: Any = object()
 
 
 def name_of(hint: Any) -> str:
@@ -215,11 +188,26 @@ def _is_required(kind: Any, name: str, hint: Any) -> bool:
     return qualifier == "Required" or (name in kind.__required_keys__ and qualifier != "NotRequired")
 
 
-def _hints_of(kind: Any) -> dict[str, Any]:
+def _hints_of(hint: Any, kind: Any) -> dict[str, Any]:
+    """The hints of a class; `hint` names it, perhaps with what stands for its type variables, as in `Page[int]`."""
     try:
-        return typing.get_type_hints(kind, include_extras=True)
+        hints = typing.get_type_hints(kind, include_extras=True)
     except Exception as cause:  # annotations are other people's code
         raise HintError(f"{kind.__name__}: {cause}") from cause
+    variables = _arguments_of(hint, getattr(kind, "__parameters__", ()))
+    return {name: _bound(inner, variables) for name, inner in hints.items()}
+
+
+def _arguments_of(hint: Any, names: tuple[Any, ...]) -> dict[Any, Any]:
+    return dict(zip(names, typing.get_args(hint), strict=False))
+
+
+def _bound(hint: Any, variables: Mapping[Any, Any]) -> Any:
+    """A hint with what stands for its type variables."""
+    if isinstance(hint, TypeVar):
+        return variables.get(hint, hint)
+    names = getattr(hint, "__parameters__", ()) if typing.get_args(hint) and variables else ()
+    return hint[tuple(variables.get(name, name) for name in names)] if names else hint
 
 
 def _choice(hint: Any, values: tuple[Any, ...], name: str = "", description: str = "") -> Kind:
@@ -227,14 +215,6 @@ def _choice(hint: Any, values: tuple[Any, ...], name: str = "", description: str
         return Choice(values, name, description)
     except (NotJSONError, RecursionError) as problem:
         raise HintError(f"{name_of(hint)} has a value that is not JSON: {problem}") from problem
-
-
-def _takes_null(kind: Kind) -> bool:
-    try:
-        kind.convert(None, "")
-    except ValueError:
-        return False
-    return True
 
 
 def _doc_of(kind: Any) -> str:

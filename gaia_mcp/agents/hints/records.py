@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.agents.hints.kinds import ConversionError, Kind, an_object
-from gaia_mcp.jsonvalues import at
+from gaia_mcp.agents.hints.kinds import ConversionError, Described, Kind, Scalar, Union, an_object
+from gaia_mcp.jsonvalues import NotJSONError, as_json_value, at
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hints.definitions import Definitions
 
 Wire = dict[str, Any]
+
+# The default of what is required, and of what may be missing and has no value then.
+REQUIRED: Any = dataclasses.MISSING
+ABSENT: Any = object()
 
 
 class Member(NamedTuple):
@@ -89,3 +95,23 @@ def converted_members(members: Mapping[str, Member], value: dict[str, Any], wher
     return {
         name: member.kind.convert(value[name], at(where, name)) for name, member in members.items() if name in value
     }
+
+
+def member(kind: Kind, default: Any, more: Mapping[str, Any]) -> Member:
+    """A member of this kind; `more` is added to its schema. With the default None it may be null."""
+    if default is REQUIRED:
+        return Member(Described(kind, dict(more)) if more else kind, is_required=True)
+    if default is None and not _takes_null(kind):
+        kind = Union([kind, Scalar(type(None))])
+    # One that cannot be shown is used all the same.
+    with suppress(NotJSONError, RecursionError):
+        more = {**more, "default": as_json_value(default)} if default is not ABSENT else more
+    return Member(Described(kind, dict(more)) if more else kind, is_required=False)
+
+
+def _takes_null(kind: Kind) -> bool:
+    try:
+        kind.convert(None, "")
+    except ValueError:
+        return False
+    return True

@@ -12,7 +12,7 @@ import socket
 import typing
 import uuid
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal, NewType, Optional, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, NewType, Optional, TypedDict, TypeVar
 
 import annotated_types
 import pytest
@@ -20,7 +20,8 @@ import typing_extensions
 from mcp.server.mcpserver import MCPServer
 from pydantic import AfterValidator, BaseModel, Field
 
-from gaia_mcp.agents.hints.reading import ABSENT, REQUIRED, HintError, Reader, member
+from gaia_mcp.agents.hints.reading import HintError, Reader
+from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, member
 from tests.agents.hints.hinted import (
     Circle,
     Colour,
@@ -321,7 +322,13 @@ class Unresolved:
 
 class Arbitrary(BaseModel):
     model_config = {"arbitrary_types_allowed": True}
-    socket: list[Any]
+    connection: socket.socket
+
+
+@dataclass
+class Box(Generic[Free]):
+    page: Page[list[Free]]
+    one: Free | None = None
 
 
 @pytest.mark.parametrize(
@@ -355,6 +362,8 @@ def test_a_type_of_pydantic_that_cannot_be_a_schema_is_named() -> None:
 
     with pytest.raises(HintError, match="Strange: no schema today"):
         Reader().read(Strange)
+    with pytest.raises(HintError, match="Arbitrary: Cannot generate a JsonSchema"):
+        Reader().read(Arbitrary)
 
 
 def test_a_type_that_is_used_twice_is_defined_once() -> None:
@@ -364,6 +373,16 @@ def test_a_type_that_is_used_twice_is_defined_once() -> None:
     assert schema["prefixItems"][:2] == [{"$ref": "#/$defs/Colour"}] * 2
     assert schema["prefixItems"][2] == POINT
     assert list(schema["$defs"]) == ["Colour"]
+
+
+def test_type_variables_stand_for_what_is_given_also_within_others() -> None:
+    """Ours: each of two boxes holds its own."""
+    schema = schema_of(tuple[Box[int], Box[str]])
+
+    for row, kind in zip(schema["prefixItems"], ("integer", "string"), strict=True):
+        assert row["properties"]["page"]["properties"]["items"]["items"]["items"] == {"type": kind}
+        assert row["properties"]["one"]["anyOf"][0] == {"type": kind}
+    assert schema_of(Box)["properties"]["one"]["anyOf"][0] == {}
 
 
 def test_two_types_of_one_name_are_two_definitions() -> None:
