@@ -69,12 +69,12 @@ def init(file: FileArgument = None, force: ForceOption = False) -> None:
     except FileNotFoundError as cause:
         hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
         raise ConfigFileError(path, "is in a folder that does not exist", hint=hint) from cause
-    target = str(path) if path.is_absolute() or path.parts[0] == ".." else f"./{path}"
+    server = _server_name(path.stem)
     following = [
-        f"gaia mcp call {shlex.quote(target)} greet name=Ada",
-        f"gaia mcp add {_server_name(path.stem)} {shlex.quote(target)}",
+        f"gaia mcp add {server} -- gaia mcp serve {shlex.quote(str(path.absolute()))}",
+        f"gaia mcp call {server} greet name=Ada",
     ]
-    lines = [f"wrote {shown(path)}; try it, and save it under a name:", *(f"  {line}" for line in following)]
+    lines = [f"wrote {shown(path)}; save it under a name, and call its tool:", *(f"  {line}" for line in following)]
     done("\n".join(lines), path=str(path.absolute()), next=following)
 
 
