@@ -21,17 +21,18 @@ _WHOLE = re.compile(
 
 
 def placeholders(entry: Mapping[str, Any]) -> list[str]:
-    """Where in an entry of ours a placeholder stands: `env NAME`, `header NAME`, `args N` counted from 0, or `url`."""
+    """Where in an entry of ours a placeholder stands: `env NAME`, `header NAME`, `args N` counted from 0, `command` or
+    `url`.
+    """
     found = [f"env {name}" for name, held in _pairs(entry.get("env")) if is_placeholder(held, name)]
     found += [f"header {name}" for name, held in _pairs(entry.get("headers")) if is_placeholder(held, name)]
     args = entry.get("args")
     for number, held in enumerate(args if isinstance(args, list) else []):
         if isinstance(held, str) and _ANYWHERE.search(held):
             found.append(f"args {number}")
-    url = entry.get("url")
-    if isinstance(url, str) and _ANYWHERE.search(url):
-        found.append("url")
-    return found
+    return found + [
+        key for key in ("command", "url") if isinstance(entry.get(key), str) and _ANYWHERE.search(entry[key])
+    ]
 
 
 def is_placeholder(value: Any, name: str = "") -> bool:

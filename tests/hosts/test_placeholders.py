@@ -63,4 +63,5 @@ def test_every_place_of_an_entry_is_looked_at() -> None:
     remote = {"url": "https://host/<id>", "headers": {"X": "YOUR_KEY"}}
     assert placeholders(command) == ["env TOKEN", "args 1"]
     assert placeholders(remote) == ["header X", "url"]
-    assert placeholders({"env": 5, "args": 5, "headers": [], "url": 5}) == []
+    assert placeholders({"command": "/ABSOLUTE/PATH/TO/uv", "args": ["run"]}) == ["command"]
+    assert placeholders({"env": 5, "args": 5, "headers": [], "url": 5, "command": 5}) == []

@@ -13,6 +13,7 @@ from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import ConfigFileError, EntryError
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
@@ -85,7 +86,8 @@ def pasted_entries(text: Text) -> list[Pasted]:
         # A shell that is given JSON without quotes around it removes all double quotes.
         is_stripped = text.where == "the pasted text" and '"' not in text.text
         hint = f"paste it as it is into: {to_type('add', more='-')}" if is_stripped else _EXAMPLE
-        if own_words([line := text.text.strip()]) != [line]:
+        line = text.text.strip()
+        if own_words([line]) != [line] or not (looks_pasted(line) or "\n" in line or "{" in line or not line):
             line = " ".join(masked_arguments(line.split(" ")))
             hint = f"a command line is an argument: {to_type('add', more=shlex.quote(line))}"
         if text.path is not None:
@@ -103,12 +105,25 @@ def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]
     Raises `EntryError`.
     """
     if not is_foreign(pasted.raw):
-        read_entry(name, pasted.raw)
-        return {key: held for key, held in pasted.raw.items() if key != "name"}, []
+        entry, remarks = _in_seconds(pasted.raw)
+        read_entry(name, entry)
+        return {key: held for key, held in entry.items() if key != "name"}, remarks
     try:
         return entry_from(pasted.raw, pasted.host.dialect)
     except NotCarriedError as problem:
         raise EntryError(name, str(problem)) from problem
+
+
+def _in_seconds(raw: Any) -> tuple[Any, list[str]]:
+    """An entry whose `timeout`, if it is far too long in seconds, is taken for the milliseconds of other hosts."""
+    held = raw.get("timeout") if isinstance(raw, dict) else None
+    if isinstance(held, bool) or not isinstance(held, (int, float)):
+        return raw, []
+    if not MAX_ENTRY_TIMEOUT_SECONDS < held <= MAX_ENTRY_TIMEOUT_SECONDS * 1000:
+        return raw, []
+    seconds = held / 1000
+    whole = int(seconds) if seconds == int(seconds) else seconds
+    return {**raw, "timeout": whole}, [f"its timeout of {held} is taken for milliseconds, and saved as {whole} seconds"]
 
 
 def _decoded(data: bytes) -> str:

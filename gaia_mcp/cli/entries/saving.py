@@ -68,7 +68,7 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
     for problem in problems[:-1]:
         report(problem)
     if problems:
-        remark("nothing was saved, since all of them are or none")
+        remark("nothing was saved: servers that are pasted together are saved all or none")
         raise problems[-1]
     return [_presented(result.peer, result.value) for result in results]
 
@@ -88,9 +88,9 @@ def _hint_for(server: Given, error: MCPError) -> str:
             options = " ".join(f"--env {typeable(name)}=VALUE" for name in variables)
             return f"its variables hold placeholders; nothing was saved; again with: {options}"
         if arguments := [int(number) for kind, _, number in places if kind == "args"]:
-            which = masked_arguments(server.entry["args"])[arguments[0]]
-            saved = f"save it with --no-check, and then: {to_type('edit', server.name)}"
-            return f"{which!r} stands for a value of your own; nothing was saved; {saved}"
+            return _to_be_edited(server.name, masked_arguments(server.entry["args"])[arguments[0]])
+    if isinstance(error, SpawnError) and "command" in placeholders(server.entry):
+        return _to_be_edited(server.name, error.command)
     if isinstance(error, SpawnError) and len(server.words) == 1 and re.fullmatch(_ADDRESS, server.words[0]):
         scheme = "http" if server.words[0].startswith("localhost") else "https"
         url = shlex.quote(masked_url(f"{scheme}://{server.words[0]}"))
@@ -103,6 +103,11 @@ def _hint_for(server: Given, error: MCPError) -> str:
     return ""
 
 
+def _to_be_edited(name: str, placeholder: str) -> str:
+    saved = f"save it with --no-check, and then: {to_type('edit', name)}"
+    return f"{placeholder!r} stands for a value of your own; nothing was saved; {saved}"
+
+
 def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
     """Remark on each value of an entry that only stands for a value."""
     for place in placeholders(entry):
@@ -113,7 +118,7 @@ def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:
             header = shlex.quote(f"{which}: VALUE")
             told, change = f"the header {which} is a placeholder", to_type("edit", name, more=f"--header {header}")
         else:
-            value = "the URL" if kind == "url" else repr(masked_arguments(entry["args"])[int(which)])
+            value = repr(masked_arguments(entry["args"])[int(which)]) if kind == "args" else f"its {kind}"
             told, change = f"{value} contains a placeholder", to_type("edit", name)
         remark(f"{told}; set it with: {change}")
 

@@ -199,6 +199,15 @@ def test_the_forms_of_other_hosts_are_translated(gaia: Gaia) -> None:
     assert (none.code, len(none.errors)) == (3, 2)
 
 
+def test_a_timeout_in_milliseconds_is_saved_in_seconds(gaia: Gaia) -> None:
+    """Ours: that is what some hosts have; what no host can mean is invalid."""
+    ran = gaia("add", '{"x": {"command": "prog", "timeout": 90000}}', "--no-check")
+    assert (ran.code, saved(gaia)["x"]["timeout"]) == (0, 90)
+    assert "its timeout of 90000 is taken for milliseconds" in ran.stderr
+    for wrong in (0, -1, True, 601_000, "90"):
+        assert gaia("add", json.dumps({"y": {"command": "prog", "timeout": wrong}}), "--no-check").code == 3
+
+
 def test_a_url_is_enough(gaia: Gaia) -> None:
     """Ours: the name is that of its host; what cannot be used yet is refused, or saved as it was asked to be."""
     refused = gaia("add", URL)
@@ -292,10 +301,10 @@ def test_the_line_of_another_program_is_understood(gaia: Gaia, line: str) -> Non
 
 def test_a_line_in_standard_input_leads_to_the_argument(gaia: Gaia) -> None:
     """Ours: there a command line is not looked for."""
-    ran = gaia("add", "-", stdin="claude mcp add time -- uvx mcp-server-time\n")
-
-    assert (ran.code, len(ran.errors)) == (2, 2)
-    assert ran.errors[1].endswith("gaia mcp add 'claude mcp add time -- uvx mcp-server-time'")
+    for line in ("claude mcp add time -- uvx mcp-server-time", "npx -y mcp-server-foo"):
+        ran = gaia("add", "-", stdin=f"{line}\n")
+        assert (ran.code, len(ran.errors)) == (2, 2)
+        assert ran.errors[1].endswith(f"gaia mcp add '{line}'")
 
 
 def test_a_url_without_its_scheme_is_told(gaia: Gaia) -> None:
@@ -326,6 +335,8 @@ def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
     url = gaia("add", "y", URL, "-H", "Authorization: Bearer YOUR_TOKEN", "--no-check")
     assert "gaia mcp edit y --header 'Authorization: VALUE'" in url.stderr
 
+    missing = gaia("add", "w", '{"command": "/ABSOLUTE/PATH/TO/uv", "args": ["run", "weather.py"]}')
+    assert (missing.code, missing.errors[1].endswith("gaia mcp edit w")) == (4, True)
     dead = entry_of("exits-at-once", env={"API_KEY": "YOUR_KEY"})
     failed = gaia("add", "z", json.dumps(dead))
     assert (failed.code, failed.errors[1].endswith("again with: --env API_KEY=VALUE")) == (4, True)
