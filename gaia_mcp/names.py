@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable
 
 # Names that every shell takes without quoting, and that leave room inside a tool's name.
 _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
+# Begins what is kept for a server that has no name, since it is not saved. No server's name begins so.
+UNSAVED_MARK = "~"
 
 
 def is_server_name(name: str) -> bool:

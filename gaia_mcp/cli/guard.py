@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gaia_mcp.cli.dashes import AFTER_DASHES
 from gaia_mcp.cli.hints import Typed
-from gaia_mcp.cli.options import Invocation, with_implied
+from gaia_mcp.cli.options import Invocation, tell_how_to_keep, with_implied
 from gaia_mcp.cli.screen.output import Form, choose_form, fail, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
@@ -22,6 +23,8 @@ from gaia_mcp.errors import MCPError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_CONTEXT = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
 
 def guarded(
     command: Callable[..., None], name: str = "", common: Sequence[inspect.Parameter] = ()
@@ -30,11 +33,15 @@ def guarded(
     signature = inspect.signature(command, eval_str=True)
     own, shared = dict(signature.parameters), with_implied(common)
     wants_invocation = own.pop("invocation", None) is not None
+    wants_context = own.pop("context", None) is not None
+    by_typer = [_CONTEXT] if wants_invocation or wants_context else []
 
     @wraps(command)
     def run(**options: Any) -> None:
-        invocation = Invocation(**{option.name: options.pop(option.name) for option in shared})
-        Typed.command, Typed.config = name, invocation.config
+        context = options.pop("context", None)
+        after = context.meta.get(AFTER_DASHES, ()) if context is not None else ()
+        invocation = Invocation(**{option.name: options.pop(option.name) for option in shared}, after=after)
+        Typed.begin(name, invocation.config)
         choose_form(
             as_json=invocation.as_json,
             debug=invocation.debug,
@@ -47,7 +54,10 @@ def guarded(
             invocation.check()
             if wants_invocation:
                 options["invocation"] = invocation
+            if wants_context:
+                options["context"] = context
             command(**options)
+            tell_how_to_keep()
         except MCPError as error:
             raise typer.Exit(fail(error)) from None
         except KeyboardInterrupt:
@@ -70,7 +80,7 @@ def guarded(
             raise typer.Exit(fail(bug)) from error
 
     # What Typer makes the command line of.
-    run.__signature__ = signature.replace(parameters=[*own.values(), *shared])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*own.values(), *shared, *by_typer])  # type: ignore[attr-defined]
     return run
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gaia_mcp.errors import (
     AgentError,
@@ -34,11 +34,13 @@ from gaia_mcp.errors import (
     VariableUnsetError,
     VersionError,
 )
-from gaia_mcp.names import typeable
+from gaia_mcp.names import is_server_name, typeable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from gaia_mcp.config.typed import TypedEntry
 
 # Of variables that may be missing; more would bury what to type.
 MAX_NAMED = 3
@@ -60,11 +62,24 @@ AGAIN_CHARS = 200
 
 
 class Typed:
-    """The command that runs: its name, the words that it was typed with, and the file that its `--config` names."""
+    """The command that runs: its name, the words that it was typed with, the file that its `--config` names, and the
+    servers that it uses although no file holds them.
+    """
 
     command = ""
     words: Sequence[str] = ()
     config: Path | None = None
+    unsaved: ClassVar[list[TypedEntry]] = []
+
+    @classmethod
+    def begin(cls, command: str, config: Path | None) -> None:
+        """This command begins to run."""
+        cls.command, cls.config, cls.unsaved = command, config, []
+
+    @classmethod
+    def is_saved(cls, server: str) -> bool:
+        """Whether a server is in a file, as far as the command uses it."""
+        return all(entry.name != server for entry in cls.unsaved)
 
 
 def to_type(command: str, *names: str, more: str = "") -> str:
@@ -109,6 +124,15 @@ def hint_for(error: MCPError) -> str:
 def _unknown(error: ServerUnknownError) -> str:
     if error.project is not None:
         return f"it comes from {error.project}; edit that, or: gaia mcp untrust"
+    name = error.server
+    from shutil import which
+
+    if not name.strip():
+        return "the name is empty: in a script, the variable that holds it may not be set"
+    if re.match(r"[\w.-]+:\d+(/|$)", name):
+        return f"a URL begins with its scheme: {to_type(Typed.command, f'http://{name}')}"
+    if is_server_name(name) and which(name):
+        return f"it is a program; run it with: {to_type('tools', more=f'-- {name}')}"
     return f"see the names with: {to_type('list')}"
 
 
@@ -118,6 +142,8 @@ def _install(error: SpawnError) -> str:
         variable = command.partition("=")[0]
         if _unsaved():
             return f"a variable is an option: put --env {variable}=VALUE before the command, and leave {variable} out"
+        if not Typed.is_saved(error.server):
+            return f"start the command with env: -- env {variable}=… COMMAND [ARG...]"
         return f"a variable belongs into its env: {to_type('edit', error.server, more=f'--env {variable}=…')}"
     known = _INSTALL.get(command.removesuffix(".exe").removesuffix(".cmd"))
     if known is None and command.startswith("python"):
@@ -144,6 +170,8 @@ def _not_passed_on(error: MCPError) -> str:
     can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
     options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
     how = f"try again with {options}" if _unsaved() else f"pass on with: {to_type('edit', error.server, more=options)}"
+    if not Typed.is_saved(error.server):
+        how = f"pass on by saving it: {to_type('add', more=f'{options} NAME -- COMMAND')}"
     return f"set here, and not passed on: {listed}; {how}"
 
 
@@ -187,9 +215,17 @@ def _unsaved() -> str:
     return ""
 
 
+def _shell(error: EntryError) -> str:
+    # A command line that was typed has no name.
+    words = ("add", error.server) if is_server_name(error.server) else ("tools",)
+    return "if you want a shell, name it: " + to_type(*words, more="-- sh -c '…'")
+
+
 def _unreachable(error: EntryError) -> str:
     if Typed.command in ("add", "edit"):
         return "keep it with --no-check, for a version that can use it"
+    if not Typed.is_saved(error.server):
+        return f"keep it for a version that can: {to_type('add', more='NAME --no-check --url URL')}"
     return f"it stays saved for a version that can; see its entry with: {to_type('show', error.server)}"
 
 
@@ -219,6 +255,9 @@ CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg",
     "agent-failed": lambda _: "see the traceback with --debug",
     "agent-incomplete": lambda _: "mark its methods with @tool, as in the file that this writes: gaia mcp init",
+    "agent-missing": lambda e: (
+        f"if it is a server by itself, run it with: {to_type('tools', more=f'-- python {shlex.quote(e.target)}')}"
+    ),
     "agent-problem": lambda e: f"mend it, and check again: gaia mcp serve {shlex.quote(e.target)} --check",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
@@ -234,6 +273,6 @@ CASES: dict[str, Callable[[Any], str]] = {
     "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",
     "recording-busy": lambda _: "wait for its end, or choose another file with --to",
     "recording-file": lambda _: "choose another file with --to",
-    "shell-syntax": lambda e: "if you want a shell, name it: " + to_type("add", e.server, more="-- sh -c '…'"),
+    "shell-syntax": _shell,
     "transport-unknown": _unreachable,
 }

@@ -8,22 +8,26 @@ their values.
 from __future__ import annotations
 
 import math
+import sys
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from gaia_mcp.cli.completion.completers import server_names
+from gaia_mcp.cli.completion.completers import only_server, servers
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.screen.output import Form, remark
+from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gaia_mcp.cli.grammar.server_words import ServerWords
     from gaia_mcp.cli.screen.destination import Destination
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
@@ -72,10 +76,18 @@ MAX_CHARS = _option(
     metavar="N", help="Print N characters at most, and how many more there are.", min=1, show_default=False,
 )  # fmt: skip
 RAW = _option("raw", bool, False, "--raw", help="End text in a pipe as it came, not with a newline.")
-ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
+_SERVER_HELP = "The server: its name, or a command line, URL or agent."
+ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
+# Of a command that takes nothing else; several words are a command after two dashes.
+OnlyServerArgument = Annotated[list[str], typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=only_server)]
 ServersArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME...]", help="Servers. Default: all that are enabled.", autocompletion=server_names),
+    typer.Argument(
+        metavar="[NAME...]",
+        help="Servers: names, or command lines, URLs, agents. Default: all that are enabled.",
+        autocompletion=servers,
+        show_default=False,
+    ),
 ]
 
 
@@ -89,7 +101,9 @@ LockFileOption = Annotated[
 
 
 class Invocation(NamedTuple):
-    """The values of the common options, for one run of a command; those that it does not take have their defaults."""
+    """The values of the common options, for one run of a command; those that it does not take have their defaults.
+    `after` are the last of its arguments, those after two dashes.
+    """
 
     config: Path | None = None
     as_json: bool = False
@@ -100,6 +114,7 @@ class Invocation(NamedTuple):
     output_dir: Path | None = None
     raw: bool = False
     max_chars: int | None = None
+    after: Sequence[str] = ()
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
         """The servers of `--config`, or of the usual file, with a remark about a project that is not approved.
@@ -120,6 +135,50 @@ class Invocation(NamedTuple):
                 f"{shown(store.project.path)} is not used, since it is not approved; read it, and then: gaia mcp trust"
             )
         return store
+
+    def typed(self, words: Sequence[str]) -> ServerWords:
+        """All arguments that may name servers, as they stand before and after two dashes."""
+        from gaia_mcp.cli.grammar.server_words import ServerWords
+
+        return ServerWords.of(words, self.after)
+
+    def server(
+        self, *words: str, has_item: bool = True, store: ConfigStore | None = None
+    ) -> tuple[ServerEntry, list[str]]:
+        """The server that `words`, all arguments of a command, name, and the others of them.
+
+        Raises as `open_store` and `find_server` do.
+        """
+        from gaia_mcp.cli.entries.targets import find_server
+
+        store = self.open_store() if store is None else store
+        entry, rest = find_server(store, self.typed(words), has_item=has_item, debug=self.debug)
+        return self.using(entry), rest
+
+    def only_server(self, words: Sequence[str], store: ConfigStore | None = None) -> ServerEntry:
+        """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more."""
+        entry, rest = self.server(*words, has_item=False, store=store)
+        if rest:
+            raise UsageError(
+                f"one server at a time, not also {rest[0]!r}", hint=f"see: gaia mcp {Typed.command} --help"
+            )
+        return entry
+
+    def servers(self, store: ConfigStore, typed: ServerWords) -> list[ServerEntry]:
+        """The servers of `store`, and others, that are `typed`. Raises as `find_servers` does."""
+        from gaia_mcp.cli.entries.targets import find_servers
+
+        return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
+
+    def using(self, entry: ServerEntry) -> ServerEntry:
+        """The entry, which the command is about to use."""
+        from gaia_mcp.config.typed import TypedEntry
+
+        if isinstance(entry, TypedEntry):
+            Typed.unsaved.append(entry)
+        elif entry.name.endswith(".py") and Path(entry.name).is_file():
+            remark(f"{entry.name!r} is a configured server, and it is used; the file is ./{entry.name}")
+        return entry
 
     def check(self) -> None:
         """Raises `UsageError` for options that exclude each other."""
@@ -149,3 +208,13 @@ def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
     """`common`, with `--quiet` after `--json`, `--max-chars` and `--raw` after `-o`, and `--debug` at the end."""
     implied = [option for each in common for option in (each, *_WITH.get(each.name, ()))]
     return [*implied, DEBUG]
+
+
+def tell_how_to_keep() -> None:
+    """After a success: remark how a server is saved that the command has used without a name, at a terminal alone."""
+    if not Typed.unsaved or Form.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
+        return
+    from gaia_mcp.cli.entries.keeping import how_to_keep
+
+    for entry in Typed.unsaved:
+        remark(f"nothing was saved; keep it with: {how_to_keep(entry)}")

@@ -68,6 +68,11 @@ class ServerEntry(NamedTuple):
         """What the server is, on one line and without secrets: a command line, a URL, or a name."""
         return self.target.described()
 
+    @property
+    def key(self) -> str:
+        """What its cache and its logs are filed under."""
+        return self.name
+
     def identity(self) -> int:
         """What distinguishes this server from others, the same in every process.
 
@@ -77,7 +82,11 @@ class ServerEntry(NamedTuple):
         import json
         import zlib
 
-        return zlib.crc32(json.dumps([self.name, *self.target.identity()]).encode("ascii"))
+        return zlib.crc32(json.dumps(self.identifying()).encode("ascii"))
+
+    def identifying(self) -> list[Any]:
+        """What `identity` is the checksum of, as JSON. It may hold secrets."""
+        return [self.name, *self.target.identity()]
 
 
 def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntry:

@@ -70,10 +70,19 @@ class ConfigStore:
 
         Raises `ServerUnknownError` with a suggestion, `EntryError` if it is invalid, `ConfigFileError`.
         """
+        entry = self.find(name)
+        if entry is None:
+            raise self.unknown(name)
+        return entry
+
+    def find(self, name: str) -> ServerEntry | None:
+        """The entry of that name, None without one. Raises `EntryError` if it is invalid, `ConfigFileError`."""
         found = self._raw_entries()
-        if name not in found:
-            raise ServerUnknownError(name, self.path, suggestion=did_you_mean(name, found))
-        return read_entry(name, *found[name])
+        return read_entry(name, *found[name]) if name in found else None
+
+    def unknown(self, name: str) -> ServerUnknownError:
+        """The error about a name that no server has, with a suggestion. Raises `ConfigFileError`."""
+        return ServerUnknownError(name, self.path, suggestion=did_you_mean(name, self.names()))
 
     def entries(self) -> dict[str, ServerEntry | EntryError]:
         """All entries by name; in place of an invalid one, the error that names what is wrong with it.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
+from gaia_mcp.session.served_agent import explained
 from gaia_mcp.session.session import Session
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def use_all(
             result.value = work(session)
             result.peer = session.peer
         except MCPError as error:
-            result.error = error
+            result.error = explained(error, result.entry)
         finally:
             result.seconds = time.monotonic() - began
             if session is not None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.host import Elicit, Host, OnLog
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import MCPError, PeerError
+from gaia_mcp.errors import MCPError, PeerError, ServerExitedError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.remembered import Remembered
+from gaia_mcp.session.served_agent import explained
 from gaia_mcp.session.stderr_log import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
 
@@ -304,6 +305,8 @@ def connected(
         yield session
         session.settle()
         grace = GRACE_SECONDS
+    except ServerExitedError as error:
+        raise explained(error, entry) from error.__cause__
     finally:
         observer.stopping(name)
         session.close(grace)

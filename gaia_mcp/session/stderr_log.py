@@ -65,5 +65,5 @@ class StderrLog:
         entry = self._entry
         if self._show is not None:
             self._lines = RedactedLines(self._secrets)
-        self._log = RunLog(lambda: RunLogs(log_folder(), entry.name, entry.source), self._command, self._secrets)
+        self._log = RunLog(lambda: RunLogs(log_folder(), entry.key, entry.source), self._command, self._secrets)
         return self._log

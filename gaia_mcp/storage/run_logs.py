@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.safetext import RedactedLines, clean
+from gaia_mcp.storage.unsaved import make_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,7 +56,9 @@ class Run(NamedTuple):
 
 
 class RunLogs:
-    """The kept logs of the server `name` that is configured in the file `source`, under `folder`."""
+    """The kept logs of the server `name` that is configured in the file `source`, under `folder`. One that is in no
+    file has its key in place of a name.
+    """
 
     def __init__(self, folder: Path, name: str, source: Path | None) -> None:
         # Two projects may each have a server of this name. A long name is cut to what file systems allow.
@@ -175,6 +178,7 @@ class RunLog:
 
     def _begin(self) -> Path:
         logs = self._logs()
+        make_room(logs.folder)
         for folder in (logs.folder.parent, logs.folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for run in logs.runs()[: 1 - KEPT_RUNS]:

@@ -14,6 +14,8 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from gaia_mcp.names import UNSAVED_MARK
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
         """What a cache is keyed by, such as a server's entry."""
 
         @property
-        def name(self) -> str: ...
+        def key(self) -> str: ...
 
         @property
         def tool_filter(self) -> ToolFilter | None: ...
@@ -108,6 +110,10 @@ class ServerCache:
             kept = {"identity": self._server.identity(), "written": int(self._now()), kind: value}
             text = json.dumps(kept, separators=(",", ":"))
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._server.key.startswith(UNSAVED_MARK):
+                from gaia_mcp.storage.unsaved import make_room
+
+                make_room(path)
             temporary.write_text(text, "ascii")
             temporary.replace(path)
         except (OSError, ValueError, TypeError, RecursionError):
@@ -116,4 +122,4 @@ class ServerCache:
 
     def _path(self, kind: str) -> Path:
         # Whatever an old configuration file calls its servers; and no longer than file systems allow.
-        return self._folder / kind / f"{quote(self._server.name, safe='')[:200]}.json"
+        return self._folder / kind / f"{quote(self._server.key, safe='')[:200]}.json"

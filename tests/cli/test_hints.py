@@ -11,6 +11,8 @@ import pytest
 
 import gaia_mcp
 from gaia_mcp.cli.hints import CASES, HINTS, Typed, hint_for, how_to_add, to_type
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -93,6 +95,14 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "mend it, and check again: gaia mcp serve 'a b.py' --check",
     ),
     (
+        AgentError("a b.py:A", "has a problem", case="agent-problem"),
+        "mend it, and check again: gaia mcp serve 'a b.py:A' --check",
+    ),
+    (
+        AgentError("a b.py", "contains no agent class", case="agent-missing"),
+        "if it is a server by itself, run it with: gaia mcp tools -- python 'a b.py'",
+    ),
+    (
         ConfigFileError(PATH, "has changed", server="fs", case="entry-changed"),
         "nothing was saved; look at it, and do it again: gaia mcp show fs",
     ),
@@ -130,6 +140,10 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "if you want a shell, name it: gaia mcp add fs -- sh -c '…'",
     ),
     (
+        EntryError("x | y", "uses shell syntax", case="shell-syntax"),
+        "if you want a shell, name it: gaia mcp tools -- sh -c '…'",
+    ),
+    (
         EntryError("fs", "cannot be reached", case="transport-unknown"),
         "it stays saved for a version that can; see its entry with: gaia mcp show fs",
     ),
@@ -140,7 +154,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
 def nothing_typed() -> Iterator[None]:
     """The words of the command that runs, restored after each test."""
     yield
-    Typed.command, Typed.config = "", None
+    Typed.begin("", None)
 
 
 @pytest.mark.parametrize(("error", "hint"), [*EXPECTED, *CASE_BY_CASE], ids=lambda one: getattr(one, "kind", ""))
@@ -162,6 +176,36 @@ def test_the_table_has_no_error_that_is_not_tested() -> None:
 def test_an_error_of_the_library_knows_no_command_line(error: MCPError) -> None:
     """Ours: a Python program has no use for one."""
     assert error.hint == ""
+
+
+def test_a_server_that_is_not_saved_has_no_entry_to_edit() -> None:
+    """Ours: what was typed is what can be changed."""
+    Typed.unsaved.append(TypedEntry("A=1 srv", Command("A=1", ["srv"])))
+    unset = SpawnError("A=1 srv", "A=1", "was not found", case="not-on-path")
+    network = ServerExitedError("A=1 srv", "at its start", 1)
+    network.facts["not_passed_on"] = ["CERTS"]
+
+    assert hint_for(unset) == "start the command with env: -- env A=… COMMAND [ARG...]"
+    assert hint_for(network).endswith("pass on by saving it: gaia mcp add --env CERTS NAME -- COMMAND")
+    far = EntryError("A=1 srv", "cannot be reached", case="transport-unknown")
+    assert hint_for(far) == "keep it for a version that can: gaia mcp add NAME --no-check --url URL"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("", "the name is empty: in a script, the variable that holds it may not be set"),
+        ("localhost:8000/mcp", "a URL begins with its scheme: gaia mcp tools http://localhost:8000/mcp"),
+        ("127.0.0.1:80", "a URL begins with its scheme: gaia mcp tools http://127.0.0.1:80"),
+        ("sh", "it is a program; run it with: gaia mcp tools -- sh"),
+        ("./sh", "see the names with: gaia mcp list"),
+    ],
+)
+def test_an_unknown_name_may_be_another_kind_of_target(name: str, hint: str) -> None:
+    """Ours."""
+    Typed.command = "tools"
+
+    assert hint_for(ServerUnknownError(name, PATH)) == hint
 
 
 def test_a_server_of_a_project_is_changed_in_the_project() -> None:

@@ -22,7 +22,7 @@ BEGIN = 1_000_000.0
 class Known(NamedTuple):
     """A server, as far as a cache knows it."""
 
-    name: str = "time"
+    key: str = "time"
     number: int = 5
     tool_filter: ToolFilter | None = None
 

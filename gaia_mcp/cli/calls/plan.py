@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_words, option_unknown
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.names import split_tool_name
+from gaia_mcp.errors import ServerUnknownError
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gaia_mcp.cli.grammar.server_words import ServerWords
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
 
 
 class Plan(NamedTuple):
-    """A call of a configured server. `base` is the object of `--args`; the arguments in `words` replace its members.
+    """A call. `base` is the object of `--args`; the arguments in `words` replace its members.
     `is_base_read`: it was read from a file, or from standard input.
     """
 
@@ -32,13 +33,13 @@ class Plan(NamedTuple):
     is_base_read: bool = False
 
 
-def planned(store: ConfigStore, target: str, words: list[str], args: str | None) -> Plan:
-    """The call that `NAME TOOL [ARG...]` and `--args` mean.
+def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: bool = False) -> Plan:
+    """The call that `NAME TOOL [ARG...]` and `--args` mean; also `NAME.TOOL [ARG...]`, and
+    `TOOL [ARG...] -- COMMAND [ARG...]`.
 
-    Raises `UsageError`, and as `ConfigStore.entry` does.
+    Raises `UsageError`, and as `find_server` does.
     """
-    server, tool, given = _split(target, words, store.names())
-    entry = store.entry(server)
+    entry, tool, given = _split(store, typed, debug=debug)
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
         raise UsageError("--args and a JSON object exclude each other", hint="leave --args out")
@@ -63,21 +64,32 @@ def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] |
         raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
 
 
-def _split(target: str, words: list[str], servers: list[str]) -> tuple[str, str, list[str]]:
-    if target.startswith("-") and target not in servers:
-        raise option_unknown(target)
-    if target not in servers and (parts := split_tool_name(target, servers)) is not None:
-        return parts[0], parts[1], words
-    if target in servers and not words:
-        hint = f"see its tools with: {to_type('tools', target)}"
-        raise UsageError(f"which tool of {target!r}?", hint=hint)
-    if target in servers and words[0].startswith("-"):
-        raise option_unknown(words[0])
-    # An unknown server is reported as such by the store, whatever follows.
-    if target not in servers and "." in target and (not words or "=" in words[0]):
-        server, _, tool = target.partition(".")
-        return server, tool, words
-    return target, words[0] if words else "", words[1:]
+def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[ServerEntry, str, list[str]]:
+    """Server, tool and arguments."""
+    servers = store.names()
+    first, *rest = typed.words
+    if first.startswith("-") and first not in servers:
+        raise option_unknown(first)
+    if first in servers and not typed.has_command(servers):
+        # As most calls are: nothing more is loaded for them.
+        entry = store.entry(first)
+    else:
+        from gaia_mcp.cli.entries.targets import find_entry, find_server, tool_of
+
+        if not typed.has_command(servers) and (parts := tool_of(first, servers)) is not None:
+            return find_entry(store, parts[0], debug=debug), parts[1], rest
+        try:
+            entry, rest = find_server(store, typed, debug=debug)
+        except ServerUnknownError:
+            server, dot, _ = first.partition(".")
+            if dot and (not rest or "=" in rest[0]):
+                raise store.unknown(server) from None
+            raise
+    if not rest:
+        raise UsageError(f"which tool of {entry.name!r}?", hint=f"see its tools with: {to_type('tools', entry.name)}")
+    if rest[0].startswith("-"):
+        raise option_unknown(rest[0])
+    return entry, rest[0], rest[1:]
 
 
 def base_arguments(args: str | None) -> dict[str, Any]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.calls.plan import planned
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
 from gaia_mcp.session.prestart import Prestarted, prestarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.config.entries import ServerEntry
 
 # With other parameters, Typer reads the line first: `--debug`; `--interactive`, which needs a terminal; and `--locked`
@@ -39,28 +41,30 @@ def prestarted_for_call(words: Sequence[str]) -> Iterator[Prestarted | None]:
         yield server
 
 
-def call_of(words: Sequence[str]) -> Mapping[str, Any] | None:
-    """The parameters of the `call` in the command line `words`; None if Typer refuses it, or has to see it first."""
+def call_of(words: Sequence[str]) -> ParsedLine | None:
+    """The `call` in the command line `words`; None if Typer refuses it, or has to see it first."""
     line = parse_line(with_group(words))
     if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
         return None
     if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):
         return None
-    return line.values
+    return line
 
 
 def _entry_to_call(words: Sequence[str]) -> ServerEntry | None:
     """The entry of the server that `words` call; None if something is wrong with them, which the command reports."""
-    call = call_of(words)
-    if call is None:
+    line = call_of(words)
+    if line is None:
         return None
+    call = line.values
     args, config = call.get("args"), call.get("config")
     try:
         # What is not a regular file, such as standard input or `<(…)`, can be read once, by the command.
         if args == "-" or any(not Path(name).expanduser().is_file() for name in _files(args, config)):
             return None
         store = ConfigStore.locate(Path(config) if config is not None else None)
-        return planned(store, call["target"], call.get("words", []), args).entry
+        typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
+        return planned(store, typed, args).entry
     except (MCPError, ValueError, RuntimeError):
         return None
 

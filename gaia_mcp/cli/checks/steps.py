@@ -27,6 +27,7 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.parallel import use_all
+from gaia_mcp.session.served_agent import explained
 from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.validation import SchemaError, check_schema, validation_errors
 
@@ -139,7 +140,8 @@ class _Checker:
             outcome, detail = work()
             error = None
         except MCPError as problem:
-            outcome, detail, error = FAIL, problem.message, problem
+            error = explained(problem, self.session.entry)
+            outcome, detail = FAIL, error.message
         detail = one_line(redacted(detail, self.session.secrets()), 500)
         self.report.add(Check(name, outcome, time.monotonic() - began, detail, error))
         return error is None

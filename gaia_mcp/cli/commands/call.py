@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import choose_form, fail
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError
 
-Target = Annotated[str, typer.Argument(metavar="NAME", help="Server, or SERVER.TOOL.", autocompletion=call_targets)]
+Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The server: its name, or a command line, URL or agent; or SERVER.TOOL.",
+        autocompletion=call_targets,
+    ),
+]
 Words = Annotated[
     list[str] | None,
     typer.Argument(
@@ -42,7 +49,7 @@ ReadOnlyOption = Annotated[
 ]
 
 
-class CallCommand(TyperCommand):
+class CallCommand(ServerCommand):
     """`call SERVER TOOL --help` is about that tool, as far as it is known. An option that is not ours is a word among
     the others, since it may be an argument of the tool.
     """
@@ -105,8 +112,9 @@ def call(
     from gaia_mcp.toolspec.validation import load_validator
 
     deadline, destination = invocation.deadline(), invocation.destination()
-    plan = planned(invocation.open_store(), target, words or [], args)
-    server, tool_name = plan.entry.name, plan.tool
+    typed = invocation.typed([target, *(words or [])])
+    plan = planned(invocation.open_store(), typed, args, debug=invocation.debug)
+    server, tool_name = invocation.using(plan.entry).name, plan.tool
     locked_tools = LockedTools.wanted(locked, lock_file)
     if locked_tools is not None:
         locked_tools.contract(server)

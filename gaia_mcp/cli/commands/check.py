@@ -11,6 +11,8 @@ import typer
 
 from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
+from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
@@ -47,6 +49,8 @@ JUnitOption = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML for a build server.", show_default=False)
 ]
 
+SETTINGS = {"cls": ServerCommand}
+
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
@@ -80,16 +84,19 @@ def check(
     from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
     from gaia_mcp.errors import ConfigError
 
-    names = [word for word in words or [] if "=" not in word]
-    arguments = [assignment(word) for word in words or [] if "=" in word]
+    store = invocation.open_store()
+    typed = _typed(invocation, words or [], store)
+    names = [word for word in typed.before if not _is_argument(word)]
+    arguments = [assignment(word) for word in typed.before if _is_argument(word)]
     if (arguments or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
-    if not names and not every:
+    if not names and not typed.after and not every:
         raise UsageError("which server?", hint="name one, or test all of them with --all")
     call = CallWanted(call_tool, arguments, base_arguments(args)) if call_tool is not None else None
-    store = invocation.open_store()
     wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
-    entries, unusable = _enabled(store) if every else _named(store, names)
+    entries, unusable = _enabled(store) if every else _named(store, names, typed.after, debug=invocation.debug)
+    for entry in entries:
+        invocation.using(entry)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint=how_to_add())
 
@@ -120,19 +127,39 @@ def check(
         raise typer.Exit(status)
 
 
-def _named(store: ConfigStore, names: Sequence[str]) -> tuple[list[ServerEntry], list[Report]]:
-    """The entries of these names, and a report for each that is invalid."""
+def _typed(invocation: Invocation, words: list[str], store: ConfigStore) -> ServerWords:
+    """The servers and the arguments before two dashes, and the command after them; what is no command is before."""
+    typed = invocation.typed(words)
+    known = store.names() if typed.after else []
+    if "=" in "".join(typed.after[:1]) or all(word in known or _is_argument(word) for word in typed.after):
+        return ServerWords(typed.words)
+    return typed
+
+
+def _is_argument(word: str) -> bool:
+    """Whether it is `key=value`; a command line and a URL may contain that."""
+    key, equals, _ = word.partition("=")
+    return bool(equals) and not any(map(str.isspace, key)) and "://" not in key
+
+
+def _named(
+    store: ConfigStore, names: Sequence[str], command: Sequence[str] = (), *, debug: bool = False
+) -> tuple[list[ServerEntry], list[Report]]:
+    """The entries of these names and of this command, and a report for each that is invalid."""
     from gaia_mcp.cli.checks.report import Report, untried
+    from gaia_mcp.cli.entries.targets import command_entry, find_entry, with_own_names
     from gaia_mcp.errors import EntryError
 
     entries: list[ServerEntry] = []
     unusable: list[Report] = []
     for name in dict.fromkeys(names):
         try:
-            entries.append(store.entry(name))
+            entries.append(find_entry(store, name, debug=debug))
         except EntryError as error:
-            unusable.append(Report(name, [untried(error)]))
-    return entries, unusable
+            unusable.append(Report(error.server, [untried(error)]))
+    if command:
+        entries.append(command_entry(command, debug=debug))
+    return with_own_names(entries), unusable
 
 
 def _enabled(store: ConfigStore) -> tuple[list[ServerEntry], list[Report]]:

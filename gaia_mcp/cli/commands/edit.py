@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.completers import entry_keys
+from gaia_mcp.cli.completion.completers import entry_keys, server_names
 from gaia_mcp.cli.entries.entry_options import (
     CwdOption,
     EnvOption,
@@ -20,7 +20,7 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     UrlOption,
 )
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgument
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import Form, done, print_line, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.entries.changes import Change, Saved
     from gaia_mcp.config.store import ConfigStore
 
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The server.", autocompletion=server_names)]
 Words = Annotated[
     list[str] | None,
     typer.Argument(
@@ -57,7 +58,7 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 
 def edit(
     invocation: Invocation,
-    name: ServerArgument,
+    name: Name,
     words: Words = None,
     url: UrlOption = None,
     env: EnvOption = None,

@@ -7,21 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.completion.completers import server_names
+from gaia_mcp.cli.completion.completers import only_server
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import print_json, print_line
 
 Name = Annotated[
-    str | None,
+    list[str] | None,
     typer.Argument(
-        metavar="[NAME]", help="Server to describe as well.", show_default=False, autocompletion=server_names
+        metavar="[NAME]", help="Server to describe as well.", show_default=False, autocompletion=only_server
     ),
 ]
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
-def guide(invocation: Invocation, name: Name = None) -> None:
+def guide(invocation: Invocation, words: Name = None) -> None:
     """Explain this program to a language model, in a few hundred tokens.
 
     With a server's name, connects to it, and adds its own instructions and the names of its tools.
@@ -31,13 +34,13 @@ def guide(invocation: Invocation, name: Name = None) -> None:
     from gaia_mcp.cli import manual
 
     shown: dict[str, Any] = {"guide": Path(manual.__file__).with_name("guide.txt").read_text("utf-8")}
-    if name is not None:
-        shown["server"] = _described(name, invocation)
+    if words:
+        shown["server"] = _described(words, invocation)
     if invocation.as_json:
         print_json(shown)
         return
     print_line(shown["guide"].rstrip())
-    if name is not None:
+    if words:
         server = shown["server"]
         print_line(f"\nServer {server['name']}")
         if server["instructions"]:
@@ -45,11 +48,14 @@ def guide(invocation: Invocation, name: Name = None) -> None:
         print_line(f"Tools: {', '.join(server['tools']) or 'none'}")
 
 
-def _described(name: str, invocation: Invocation) -> dict[str, Any]:
+def _described(words: list[str], invocation: Invocation) -> dict[str, Any]:
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.session import connected
 
-    entry = invocation.open_store().entry(name)
-    with SessionView(f"starting {name}") as view, connected(entry, view, deadline=invocation.deadline()) as session:
+    entry = invocation.only_server(words)
+    with (
+        SessionView(f"starting {entry.name}") as view,
+        connected(entry, view, deadline=invocation.deadline()) as session,
+    ):
         tools = [tool.name for tool in session.tools()]
         return {"name": entry.name, "instructions": session.peer.instructions if session.peer else "", "tools": tools}

@@ -6,17 +6,25 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.completers import server_names
+from gaia_mcp.cli.completion.completers import servers
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.hints import how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import fail_with, print_json, remark
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME...]", help="Servers.", autocompletion=server_names, show_default=False),
+    typer.Argument(
+        metavar="[NAME...]",
+        help="Servers: names, or command lines, URLs, agents.",
+        autocompletion=servers,
+        show_default=False,
+    ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Lock every enabled server, all at once.")]
 UpdateOption = Annotated[bool, typer.Option("--update", help="Approve the changes, and show them.")]
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -47,10 +55,13 @@ def lock(
     if not names and not every:
         raise UsageError("which server?", hint="name one, or lock all of them with --all")
     store, path = invocation.open_store(), lock_path(lock_file)
-    chosen = enabled_names(store) if every else list(dict.fromkeys(names or []))
-    if not chosen:
+    entries = (
+        [store.entry(name) for name in enabled_names(store)]
+        if every
+        else invocation.servers(store, invocation.typed(names or []))
+    )
+    if not entries:
         raise ConfigError(f"no server to lock in {store.path}", hint=how_to_add())
-    entries = [store.entry(name) for name in chosen]
     # Before anything is started: a broken file is reported at once.
     before = read_lock(path) or {}
 

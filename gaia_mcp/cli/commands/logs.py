@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.hints import to_type
-from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument
+from gaia_mcp.cli.options import CONFIG, JSON, Invocation, OnlyServerArgument
 from gaia_mcp.cli.screen.output import counted, done, is_read, print_json, remark
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.run_logs import RunPrinter
-    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.storage.run_logs import RunLogs
 
 RunsOption = Annotated[
@@ -31,12 +31,14 @@ ClearOption = Annotated[bool, typer.Option("--clear", help="Delete the stored lo
 # As fast as a person reads a new line, and too seldom to be felt by the machine.
 POLL_SECONDS = 0.2
 
+SETTINGS = {"cls": ServerCommand}
+
 COMMON = (CONFIG, JSON)
 
 
 def logs(
     invocation: Invocation,
-    name: ServerArgument,
+    words: OnlyServerArgument,
     runs: RunsOption = None,
     follow: FollowOption = False,
     clear: ClearOption = False,
@@ -50,7 +52,7 @@ def logs(
     """
     from gaia_mcp.cli.screen.run_logs import RunPrinter, as_object
 
-    kept = _kept(invocation.open_store(may_be_new=True), name)
+    name, kept = _kept(invocation, words)
     if clear:
         count = kept.clear()
         done(f"deleted {counted(count, 'run')} of {name!r}", cleared=count, name=name)
@@ -73,15 +75,22 @@ def logs(
         _follow(kept, printer)
 
 
-def _kept(store: ConfigStore, name: str) -> RunLogs:
-    """The logs of a server. One that is not configured has some if `add` refused it. Raises `ServerUnknownError`."""
+def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
+    """The name of a server, and its logs. One that is not configured has some if `add` refused it.
+
+    Raises as `Invocation.only_server` does.
+    """
     from gaia_mcp.paths import log_folder
     from gaia_mcp.storage.run_logs import RunLogs
 
-    kept = RunLogs(log_folder(), name, store.source_of(name))
-    if not kept.runs() and name not in store.names():
-        store.entry(name)  # Raises.
-    return kept
+    store = invocation.open_store(may_be_new=True)
+    name = words[0]
+    if len(words) == 1:
+        kept = RunLogs(log_folder(), name, store.source_of(name))
+        if name in store.names() or kept.runs():
+            return name, kept
+    entry = invocation.only_server(words, store)
+    return entry.name, RunLogs(log_folder(), entry.key, entry.source)
 
 
 def _follow(kept: RunLogs, printer: RunPrinter) -> None:

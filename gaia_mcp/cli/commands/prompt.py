@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
@@ -14,6 +15,8 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
 ]
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
@@ -35,8 +38,9 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     from gaia_mcp.session.session import connected
 
     destination = invocation.destination()
-    entry = invocation.open_store().entry(name)
-    arguments = typed([assignment(word) for word in words or []], {})
+    entry, (prompt, *given) = invocation.server(name, prompt, *(words or []))
+    name = entry.name
+    arguments = typed([assignment(word) for word in given], {})
     for key, value in arguments.items():
         if not isinstance(value, str):
             raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")

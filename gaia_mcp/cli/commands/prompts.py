@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -20,7 +23,8 @@ def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
     from gaia_mcp.cli.screen.inventory import Inventory, Kind, show_inventory
 
     kind = Kind("prompts", lambda session: Inventory(session.prompts(), session.problems), dict, _lines)
-    show_inventory(kind, names, invocation.open_store(), invocation)
+    store = invocation.open_store()
+    show_inventory(kind, invocation.servers(store, invocation.typed(names or [])), store, invocation)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:

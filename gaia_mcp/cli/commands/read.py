@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
 
 Uri = Annotated[
@@ -24,6 +25,8 @@ Words = Annotated[
         autocompletion=template_words,
     ),
 ]
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
@@ -44,8 +47,8 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     from gaia_mcp.session.session import connected
 
     destination = invocation.destination()
-    entry = invocation.open_store().entry(name)
-    wanted = filled_uri(uri, words or [])
+    entry, (uri, *given) = invocation.server(name, uri, *(words or []))
+    name, wanted = entry.name, filled_uri(uri, given)
     with (
         SessionView(f"starting {name}") as view,
         connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,

@@ -10,17 +10,20 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.options import CONFIG, Invocation, ServerArgument
+from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.options import CONFIG, Invocation, OnlyServerArgument
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus
 
 ToOption = Annotated[Path, typer.Option("--to", metavar="FILE", help="Append the recording to this file.")]
 
+SETTINGS = {"cls": ServerCommand}
+
 COMMON = (CONFIG,)
 
 
-def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
+def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> None:
     """Record the messages between a client and a server.
 
     Any client starts this command in place of the server. It starts the server itself, and relays every message. Each
@@ -35,10 +38,10 @@ def record(invocation: Invocation, name: ServerArgument, to: ToOption) -> None:
     from gaia_mcp.session.prestart import prestarted
     from gaia_mcp.session.recorder import Recording, Relay
 
-    entry = invocation.open_store().entry(name)
-    recording = Recording(to, name, remark)
+    entry = invocation.only_server(words)
+    recording = Recording(to, entry.name, remark)
     if on_terminal(sys.stdin):
-        remark(f"recording {name} for the MCP client on standard input; Ctrl-C ends it")
+        remark(f"recording {entry.name} for the MCP client on standard input; Ctrl-C ends it")
     pipes = GuardedPipes()
     with prestarted(entry, "record", _pass_stderr) as server:
         recording.secrets = server.secrets

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -21,7 +24,8 @@ def resources(invocation: Invocation, names: ServersArgument = None) -> None:
     kind = Kind(
         "resources", lambda session: Inventory(session.resources_and_templates(), session.problems), dict, _lines
     )
-    show_inventory(kind, names, invocation.open_store(), invocation)
+    store = invocation.open_store()
+    show_inventory(kind, invocation.servers(store, invocation.typed(names or [])), store, invocation)
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:

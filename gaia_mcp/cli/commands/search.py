@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gaia_mcp.cli.completion.completers import servers
+from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
@@ -19,14 +22,24 @@ Words = Annotated[
     typer.Argument(metavar="WORD...", help="Words, or globs of names; a tool has to match all of them."),
 ]
 
+ServerOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--server", metavar="NAME", help="Search only this server; may be repeated.", autocompletion=servers,
+        show_default=False,
+    ),
+]  # fmt: skip
+
 # Of a description so much stands beside a signature.
 DESCRIPTION_CHARS = 100
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
-def search(invocation: Invocation, words: Words) -> None:
-    """Search the tools of all enabled servers.
+def search(invocation: Invocation, words: Words, only: ServerOption = None) -> None:
+    """Search the tools of all enabled servers, or of those that are named.
 
     Looks in names, descriptions and parameters, and prints the best match first. A word with * or ? is a glob, which
     the whole name of a tool has to match. Connects only to servers whose tools are not known yet. Exit code 7 if no
@@ -38,11 +51,16 @@ def search(invocation: Invocation, words: Words) -> None:
     from gaia_mcp.errors import ToolError
     from gaia_mcp.toolspec.search import score, search_words
 
-    store = invocation.open_store()
-    wanted = search_words(words)
+    store, typed = invocation.open_store(), invocation.typed(words)
+    command = typed.after if typed.has_command(()) else ()
+    if only or command:
+        entries = invocation.servers(store, ServerWords(only or [], command))
+    else:
+        entries = [store.entry(name) for name in enabled_names(store)]
+    wanted = search_words(typed.before if command else words)
     found = [
         (points, server, tool)
-        for server, tools in _known([store.entry(name) for name in enabled_names(store)], invocation)
+        for server, tools in _known(entries, invocation)
         for tool in tools
         if (points := score(tool, wanted))
     ]

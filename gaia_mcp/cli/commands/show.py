@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServerArgument
+from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OnlyServerArgument
 from gaia_mcp.cli.screen.output import Form, print_json, print_line
 
 if TYPE_CHECKING:
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to the server, and show how it describes itself.")]
 
+SETTINGS = {"cls": ServerCommand}
+
 COMMON = (CONFIG, JSON, TIMEOUT)
 
 
-def show(invocation: Invocation, name: ServerArgument, check: CheckOption = False) -> None:
+def show(invocation: Invocation, words: OnlyServerArgument, check: CheckOption = False) -> None:
     """Show one server in full.
 
     Prints its entry, with secrets hidden, and the number of its tools, if known. With --check also its name, protocol
@@ -26,14 +29,17 @@ def show(invocation: Invocation, name: ServerArgument, check: CheckOption = Fals
 
     Example: gaia mcp show demo --check
     """
-    entry = invocation.open_store().entry(name)
+    entry = invocation.only_server(words)
     shown = entry.masked()
     shown["known_tools"] = _known_tools(entry)
     if check:
         from gaia_mcp.cli.screen.session_view import SessionView
         from gaia_mcp.session.session import connected
 
-        with SessionView(f"starting {name}") as view, connected(entry, view, deadline=invocation.deadline()) as session:
+        with (
+            SessionView(f"starting {entry.name}") as view,
+            connected(entry, view, deadline=invocation.deadline()) as session,
+        ):
             shown["server"] = _presented(session)
             shown["known_tools"] = shown["server"]["tools"]
     if Form.as_json:

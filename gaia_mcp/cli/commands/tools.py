@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.completion.completers import tool_targets
+from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import print_line
 
@@ -28,6 +30,8 @@ Names = Annotated[
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the whole input schema of each tool.")]
 CostOption = Annotated[bool, typer.Option("--cost", help="Print how many tokens the definitions of each server take.")]
 NamesOption = Annotated[bool, typer.Option("--names", help="Print names alone: of one server's tools, or SERVER.TOOL.")]
+
+SETTINGS = {"cls": ServerCommand}
 
 # Longer than any name that is meant to be typed.
 NAME_CHARS = 1000
@@ -55,11 +59,14 @@ def tools(
     from gaia_mcp.safetext import one_line
 
     store = invocation.open_store()
-    wanted = _wanted(names or [], store.names())
-    is_one = len(wanted) == 1
+    typed = invocation.typed(names or []).of_names(store.names())
+    wanted, of_command = _wanted(typed, store.names())
+    entries = invocation.servers(store, ServerWords(list(wanted), typed.after))
+    chosen = {entry.name: tools for entry, tools in zip(entries, [*wanted.values(), of_command], strict=False)}
+    is_one = len(chosen) == 1
 
     def lines(tool: MCPTool) -> list[str]:
-        return _lines(tool, is_looked_at=any(wanted.values()), with_schema=schema)
+        return _lines(tool, is_looked_at=any(chosen.values()), with_schema=schema)
 
     def as_object(tool: MCPTool) -> dict[str, Any]:
         if cost:
@@ -73,37 +80,39 @@ def tools(
 
     kind = Kind(
         "tools",
-        lambda session: _read(session, wanted.get(session.entry.name, ())),
+        lambda session: _read(session, chosen.get(session.entry.name, ())),
         as_object,
         lines,
         is_expected=True,
     )
     costs = Costs()
     try:
-        show_inventory(kind, wanted, store, invocation, costs.add if cost else print_names if only_names else None)
+        show_inventory(kind, entries, store, invocation, costs.add if cost else print_names if only_names else None)
     finally:
         costs.print()
 
 
-def _wanted(words: Sequence[str], servers: Sequence[str]) -> dict[str, list[str]]:
-    """The servers in `words`, each with the tools that are to be shown; with all of them if there are none.
+def _wanted(typed: ServerWords, servers: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The servers that are named, each with the tools that are to be shown, and those of the command after two dashes;
+    with all of them if there are none.
 
-    The name of a server always is that server; any other word is a tool of the one before it.
+    The name of a server always is that server; a word that cannot be a target is a tool of the one before it.
     """
-    from gaia_mcp.names import split_tool_name
+    from gaia_mcp.cli.entries.targets import is_target, tool_of
 
     wanted: dict[str, list[str]] = {}
+    of_command: list[str] = []
     server = ""
-    for word in words:
-        if word not in servers and (parts := split_tool_name(word, servers)) is not None:
+    for word in typed.before:
+        if (parts := tool_of(word, servers)) is not None:
             server = parts[0]
             wanted.setdefault(server, []).append(parts[1])
-        elif word not in servers and server:
-            wanted[server].append(word)
-        else:
+        elif word in servers or is_target(word) or not (server or typed.after):
             server = word
             wanted.setdefault(server, [])
-    return wanted
+        else:
+            (wanted[server] if server else of_command).append(word)
+    return wanted, of_command
 
 
 def _read(session: Session, names: Sequence[str]) -> Inventory:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import log_levels, resource_uris
+from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument, timeout_option
 from gaia_mcp.cli.screen.output import remark
 
@@ -25,6 +26,8 @@ LevelOption = Annotated[
     ),
 ]
 RestartOption = Annotated[bool, typer.Option("--restart", help="Start the server again when it has ended.")]
+
+SETTINGS = {"cls": ServerCommand}
 
 COMMON = (CONFIG, JSON, timeout_option("End after this time, with exit code 0. Default: never."))
 
@@ -54,7 +57,8 @@ def watch(
 
     if level not in LOG_LEVELS:
         raise UsageError(f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}")
-    entry = invocation.open_store().entry(name)
+    entry, uris = invocation.server(name, *(uris or []), has_item=False)
+    name = entry.name
     notifications = Notifications()
     deadline = invocation.deadline()
     with (
@@ -62,7 +66,7 @@ def watch(
         connected(entry, view, deadline=deadline, on_log=notifications.logged) as session,
     ):
         watcher = Watcher(session, notifications, shows_text=read, restarts=restart)
-        watched = watcher.begin(uris or [], level)
+        watched = watcher.begin(uris, level)
         view.hide()
         remark(f"watching {', '.join(watched)} of {name!r}")
         watcher.run(deadline)

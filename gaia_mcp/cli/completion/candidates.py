@@ -61,7 +61,7 @@ def _option_candidates(line: ParsedLine, word: str) -> Iterator[Candidate]:
 
 def _values(line: ParsedLine, parameter: Argument | Option, word: str) -> list[Candidate]:
     """What the first of a parameter's completers knows that knows anything."""
-    ctx = CompletionContext(line.values, word)
+    ctx = CompletionContext(line.values, word, is_command=line.only_arguments)
     for completer in parameter.completers:
         module, _, function = completer.rpartition(".")
         found = getattr(import_module(f"gaia_mcp.cli.completion.{module}"), function)(ctx)

@@ -6,6 +6,7 @@ Each public function that takes a context alone is the `autocompletion` of param
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,23 @@ def server_names(ctx: CompletionContext) -> list[Candidate]:
     return found
 
 
+def servers(ctx: CompletionContext) -> list[Candidate]:
+    """The configured servers, and what else can be used as one: after two dashes programs and their files, elsewhere
+    agents and programs for a word that begins like a path.
+    """
+    if ctx.is_command:
+        return [*server_names(ctx), *file_names(ctx.word)]
+    return [*server_names(ctx), *(_paths(ctx.word) if ctx.word.startswith((".", "/", "~")) else ())]
+
+
+def only_server(ctx: CompletionContext) -> list[Candidate]:
+    """As `servers`, for a command that takes one and nothing else."""
+    return servers(ctx) if ctx.is_command or not ctx.params.get("words") else []
+
+
 def call_targets(ctx: CompletionContext) -> list[Candidate]:
     """Servers, and after the dot of `SERVER.` its tools."""
-    found = server_names(ctx)
+    found = servers(ctx)
     for name in ctx.servers if "." in ctx.word else ():
         if ctx.word.startswith(f"{name}."):
             found += [Candidate(f"{name}.{tool}", text) for tool, text in _described(ctx.known(name, "tools"))]
@@ -50,7 +65,7 @@ def call_targets(ctx: CompletionContext) -> list[Candidate]:
 def tool_targets(ctx: CompletionContext) -> list[Candidate]:
     """Servers that are not named yet, the tools of the one named last, and `SERVER.` with its tools."""
     found = call_targets(ctx)
-    named = [name for name in ctx.params.get("names") or () if name in ctx.servers]
+    named = [name for name in ctx.params.get("names") or () if ctx.entry(name) is not None]
     return [*found, *_described(ctx.known(named[-1], "tools"))] if named else found
 
 
@@ -60,6 +75,8 @@ def call_words(ctx: CompletionContext) -> list[Candidate]:
 
     server, tool, given = called(ctx)
     tools = ctx.known(server, "tools")
+    if ctx.is_command and not tools:
+        return file_names(ctx.word)
     if not tool:
         return _described(tools)
     schema = next((known.get("inputSchema") for known in tools if known["name"] == tool), None)
@@ -85,7 +102,7 @@ def check_words(ctx: CompletionContext) -> list[Candidate]:
     for name in words if tool else ():
         schema = next((known.get("inputSchema") for known in ctx.known(name, "tools") if known["name"] == tool), None)
         found += argument_words(schema, words, ctx.word)
-    return [*found, *(server for server in server_names(ctx) if server.value not in words)]
+    return [*found, *(server for server in servers(ctx) if server.value not in words)]
 
 
 def prompt_names(ctx: CompletionContext) -> list[Candidate]:
@@ -135,20 +152,8 @@ def agent_names(ctx: CompletionContext) -> list[Candidate]:
     """The built-in agents, Python files, and after the colon of `FILE.py:` the classes in it."""
     from gaia_mcp.agents.loader import BUILT_IN
 
-    name, colon, _ = ctx.word.rpartition(":")
-    if colon and name.endswith(".py"):
-        try:
-            classes = re.findall(_CLASS, Path(name).expanduser().read_text("utf-8"))
-        except (OSError, ValueError):
-            return []
-        return [Candidate(f"{name}:{found}") for found in classes]
     found = [Candidate(agent, "built in") for agent in BUILT_IN if agent.startswith(ctx.word)]
-    for path, _ in file_names(ctx.word):
-        if path.endswith("/"):
-            found.append(Candidate(path))
-        elif path.endswith(".py"):
-            found.append(Candidate(f"{path}:"))
-    return found
+    return [*found, *(each for each in _paths(ctx.word) if each.value.endswith("/") or ".py:" in each.value)]
 
 
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
@@ -202,3 +207,21 @@ def _described(items: list[dict[str, Any]]) -> list[Candidate]:
 def _description(item: dict[str, Any]) -> str:
     text = item.get("description") or item.get("title")
     return text.strip().partition("\n")[0] if isinstance(text, str) else ""
+
+
+def _paths(begun: str) -> list[Candidate]:
+    """Folders, agents, and programs whose paths begin so; after the colon of `FILE.py:` the classes in that file."""
+    name, colon, _ = begun.rpartition(":")
+    if colon and name.endswith(".py"):
+        try:
+            classes = re.findall(_CLASS, Path(name).expanduser().read_text("utf-8"))
+        except (OSError, ValueError, RuntimeError):
+            return []
+        return [Candidate(f"{name}:{found}") for found in classes]
+    found = []
+    for path, _ in file_names(begun):
+        if path.endswith(".py"):
+            found.append(Candidate(f"{path}:"))
+        elif path.endswith("/") or os.access(os.path.expanduser(path), os.X_OK):  # noqa: PTH111
+            found.append(Candidate(path))
+    return found

@@ -8,15 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.server_cache import ServerCache
 
 
 class CompletionContext:
-    """`params` are the values of the line so far, by parameter; `word` is the one that is being typed."""
+    """`params` are the values of the line so far, by parameter; `word` is the one that is being typed. `is_command`: it
+    comes after two dashes, where the command of a server may stand.
+    """
 
-    def __init__(self, params: Mapping[str, Any], word: str = "") -> None:
+    def __init__(self, params: Mapping[str, Any], word: str = "", *, is_command: bool = False) -> None:
         self.params = params
         self.word = word
+        self.is_command = is_command
 
     @property
     def config(self) -> Path | None:
@@ -34,6 +38,20 @@ class CompletionContext:
             return ConfigStore.locate(self.config).servers()
         except (MCPError, OSError):
             return {}
+
+    def entry(self, server: str) -> ServerEntry | None:
+        """The entry of the server that a word of the line names, None without a valid one."""
+        from gaia_mcp.config.entries import read_entry
+        from gaia_mcp.errors import MCPError
+
+        try:
+            if server in self.servers:
+                return read_entry(server, self.servers[server])
+            from gaia_mcp.cli.entries.targets import typed_entry
+
+            return typed_entry(server)
+        except (MCPError, OSError, ValueError):
+            return None
 
     def seen(self, server: str, kind: str) -> list[dict[str, Any]] | None:
         """The tools, prompts or resources (the `kind`) of a server when it was last seen, None if they are unknown."""
@@ -58,8 +76,10 @@ class CompletionContext:
             return []
 
     def _cache(self, server: str) -> ServerCache:
-        from gaia_mcp.config.entries import read_entry
         from gaia_mcp.paths import cache_folder
         from gaia_mcp.storage.server_cache import ServerCache
 
-        return ServerCache(cache_folder(), read_entry(server, self.servers[server]))
+        entry = self.entry(server) if server else None
+        if entry is None:
+            raise KeyError(server)
+        return ServerCache(cache_folder(), entry)

@@ -92,9 +92,10 @@ def check_known(line: CompletionContext) -> None:
     server, name, tool = known_tool(line)
     if tool is not None or not server:
         return
-    store = ConfigStore.locate(line.config)
-    # Of `SERVER.TOOL` without such a server.
-    store.entry(server if name or server in store.names() else server.partition(".")[0])
+    if line.entry(server) is None:
+        store = ConfigStore.locate(line.config)
+        # Of `SERVER.TOOL` without such a server.
+        store.entry(server if name or server in store.names() else server.partition(".")[0])
     tools = line.seen(server, "tools")
     if name and tools is not None:
         raise ToolUnknownError(server, name, suggestion=did_you_mean(name, [each["name"] for each in tools]))

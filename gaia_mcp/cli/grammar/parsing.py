@@ -37,8 +37,9 @@ class ParsedLine:
         self.is_eager = False
         # The option whose value the next word is.
         self.awaited: Option | None = None
-        # After two dashes.
+        # After two dashes, and the arguments among the words since then.
         self.only_arguments = False
+        self.after: list[str] = []
         self._is_refused = False
         self._enter(command)
 
@@ -112,13 +113,17 @@ class ParsedLine:
         self.options = {name: option for option in command.options for name in option.names}
         self.values: dict[str, Any] = {}
         self.only_arguments = False
+        self.after = []
         self._place = 0
 
     def _take_argument(self, word: str) -> None:
         argument = self.next_argument
         if self.command.commands:
             self._take_command(self.command.aliases.get(word, word))
-        elif argument is None:
+            return
+        if self.only_arguments:
+            self.after.append(word)
+        if argument is None:
             self._is_refused = True
         elif argument.takes_many:
             self.values.setdefault(argument.parameter, []).append(word)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -12,6 +12,7 @@ from gaia_mcp.cli.screen.output import counted, error_object, print_json, print_
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.options import Invocation
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.session.parallel import Result
     from gaia_mcp.session.session import Session
@@ -42,26 +43,26 @@ class Kind(NamedTuple):
 
 def show_inventory(
     kind: Kind,
-    names: Iterable[str] | None,
+    entries: Sequence[ServerEntry],
     store: ConfigStore,
     invocation: Invocation,
     show: Callable[[Result], None] | None = None,
 ) -> None:
-    """Ask the named servers, or all that are not disabled, and print what they have, or `show` it for each of them.
+    """Ask the servers of `entries`, which were named, or without any all that are not disabled, and print what they
+    have, or `show` it for each of them.
 
     Raises the error of a single server that was named; of several each is reported, and the first decides the exit.
     """
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.session.parallel import ask_all
 
-    chosen = list(dict.fromkeys(names)) if names else enabled_names(store)
+    chosen = entries or [store.entry(name) for name in enabled_names(store)]
     if not chosen:
         some = "name one of those that are disabled" if store.names() else how_to_add()
         remark(f"no servers to ask; {some}")
-    entries = [store.entry(name) for name in chosen]
-    with asking(entries) as view:
-        results = ask_all(entries, kind.read, view, invocation.deadline())
-    if names and len(results) == 1 and results[0].error is not None:
+    with asking(chosen) as view:
+        results = ask_all(chosen, kind.read, view, invocation.deadline())
+    if entries and len(results) == 1 and results[0].error is not None:
         raise results[0].error
     if invocation.as_json:
         print_json({"servers": [_object(kind, result) for result in results]})
@@ -75,12 +76,12 @@ def show_inventory(
             continue
         if show is not None:
             show(result)
-        elif names or kind.is_expected or any(result.value):
+        elif entries or kind.is_expected or any(result.value):
             _show(kind, result)
         for problem in result.value.problems:
             remark(f"{result.entry.name}: {problem}")
     answers = [result.value for result in results if result.error is None]
-    if answers and not names and not kind.is_expected and not any(any(answer) for answer in answers):
+    if answers and not entries and not kind.is_expected and not any(any(answer) for answer in answers):
         remark(f"no {kind.plural}: {counted(len(answers), 'server')} asked")
     if status:
         raise typer.Exit(status)

@@ -77,13 +77,17 @@ def let_typer_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
         ("demo", "--", "greet", "name=Ada"),
         ("demo", "greet", "--name", "Ada", "--style=plain", "--quiet"),
         ("demo", "greet", '{"name": "Ada"}'),
+        ("/bin/sh SCRIPT", "greet", "name=Ada"),
+        ("greet", "name=Ada", "--", "/bin/sh", "SCRIPT"),
     ],
 )
 def test_the_server_is_started_before_typer_is_loaded_and_only_once(noted: Gaia, words: tuple[str, ...]) -> None:
     """Ours: loading Typer takes as long as many a server's start."""
+    script = noted.cwd / "demo.sh"
+    script.write_text(f"echo >> {noted.cwd}/started; exec {BIN}/gaia mcp serve demo")
     let_typer_wait(noted, "started")
 
-    ran = noted("call", *words)
+    ran = noted("call", *(word.replace("SCRIPT", str(script)) for word in words))
 
     assert (ran.code, ran.stderr) == (0, "")
     assert "Hello, Ada!" in ran.stdout
@@ -229,7 +233,7 @@ def test_a_call_is_read_early_as_typer_will_read_it(words: list[str]) -> None:
 
         assert (call is None) == (expected is None)
         for name in expected or ():
-            assert type(expected[name])(call[name]) == expected[name]  # type: ignore[index]
+            assert type(expected[name])(call.values[name]) == expected[name]  # type: ignore[union-attr]
 
 
 def test_a_line_that_calls_nothing_is_not_read() -> None:

@@ -308,6 +308,40 @@ def test_what_follows_two_dashes_is_an_argument(known: None) -> None:
     assert after("mcp", "call", "--", "de") == ["demo", "deaf"]
 
 
+def test_what_begins_like_a_path_may_be_an_agent_or_a_program(known: None) -> None:
+    """Ours: at every place of a server, and only what can be used as one."""
+    Path("tools").mkdir()
+    Path("run").touch(mode=0o755)
+    for name in ("notes.py", "notes.txt"):
+        Path(name).touch(mode=0o644)
+    Path("notes.py").write_text("class Notes:\n    class Inner: ...\nclass Other(Notes): ...\n")
+
+    for words in (["call"], ["tools", "demo"], ["read"], ["show"], ["test-client"], ["guide"], ["search", "--server"]):
+        assert after("mcp", *words, "./") == ["./notes.py:", "./run", "./tools/"], words
+        assert after("mcp", *words, "./notes.py:") == ["./notes.py:Notes", "./notes.py:Other"]
+        assert after("mcp", *words, "./notes.py:O") == ["./notes.py:Other"]
+        assert after("mcp", *words, f"{Path.cwd()}/r") == [f"{Path.cwd()}/run"]
+        assert after("mcp", *words, "n") == []
+    assert after("mcp", "remove", "./") == after("mcp", "edit", "./") == []
+
+
+def test_after_two_dashes_are_also_the_files_of_a_command(known: None) -> None:
+    """Ours: `-- node server.js`. A configured server has its tools there as elsewhere."""
+    Path("server.js").touch()
+
+    for words in (["tools", "--", "node"], ["call", "now", "--", "node"], ["show", "--", "node"], ["watch", "--"]):
+        assert after("mcp", *words, "ser") == ["server.js"], words
+    assert after("mcp", "call", "demo", "--", "gr") == ["greet"]
+    assert after("mcp", "call", "demo", "greet", "--", "nam") == ["name="]
+
+
+def test_a_command_that_takes_one_server_offers_no_second(known: None) -> None:
+    """Ours."""
+    for command in ("show", "logs", "record", "guide"):
+        assert after("mcp", command, "de") == ["demo", "deaf"]
+        assert after("mcp", command, "demo", "de") == []
+
+
 def test_an_unfinished_word_is_open() -> None:
     """Ours: no space after it."""
     assert [Candidate(word).is_open for word in ("key=", "key=@", "folder/", "file.py:", "word")] == [True] * 4 + [

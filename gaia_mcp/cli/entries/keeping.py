@@ -1,0 +1,27 @@
+"""How a server is saved that was used without a name."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.entries.naming import suggested_name
+from gaia_mcp.cli.entries.targets import raw_entry
+from gaia_mcp.cli.hints import to_type
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.typed import ServedAgent
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.typed import TypedEntry
+
+FALLBACK = "server"
+
+
+def how_to_keep(entry: TypedEntry) -> str:
+    """What to type to save a server, with a name for it. Secrets in its command are masked."""
+    target = entry.target
+    if not isinstance(target, Command):
+        return to_type("add", more=quote(entry.name))
+    name = suggested_name(raw_entry(target)) or FALLBACK
+    words = quote(entry.name) if isinstance(target, ServedAgent) else f"-- {target.described()}"
+    return to_type("add", name, more=words)

@@ -1,0 +1,33 @@
+"""An agent that a child serves, and cannot load: the child reports that and ends, and here it is the agent's error."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gaia_mcp.errors import AgentError, ServerExitedError
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.errors import MCPError
+
+# The two lines in which the command line reports an error.
+_REPORT = r"(?m)^error: agent (?P<agent>'.*?'|\".*?\") (?P<problem>.*)\nhint: (?P<hint>.*)$"
+
+
+def explained(error: MCPError, entry: ServerEntry) -> MCPError:
+    """`error` of the server of `entry`: an `AgentError` if the server is an agent that could not be loaded."""
+    if type(error) is not ServerExitedError or not error.returncode:
+        return error
+    from gaia_mcp.config.typed import ServedAgent
+
+    if not isinstance(entry.target, ServedAgent):
+        return error
+    reports = list(re.finditer(_REPORT, error.stderr_tail))
+    if not reports:
+        return error
+    problem, hint = reports[-1]["problem"], reports[-1]["hint"].replace(entry.target.agent, entry.name)
+    if problem.endswith("contains no agent class"):
+        # Many a Python file is a server of its own.
+        return AgentError(entry.name, problem, case="agent-missing")
+    return AgentError(entry.name, problem, hint=hint)

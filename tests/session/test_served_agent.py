@@ -1,0 +1,66 @@
+"""An agent in a child that cannot load it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.typed import ServedAgent, TypedEntry
+from gaia_mcp.errors import AgentError, CallLostError, MCPError, ServerExitedError
+from gaia_mcp.session.served_agent import explained
+
+ENTRY = TypedEntry("./a.py:A", ServedAgent.of(["gaia", "mcp", "serve"], "/x/a.py:A"))
+
+
+def exited(stderr: str, returncode: int | None = 3) -> ServerExitedError:
+    return ServerExitedError("./a.py:A", "at its start", returncode, stderr)
+
+
+@pytest.mark.parametrize(
+    ("problem", "hint", "shown"),
+    [
+        ("cannot be imported: SyntaxError: x", "see the traceback with --debug", "see the traceback with --debug"),
+        ("contains several agents: A, B", "name one: /x/a.py:A:A", "name one: ./a.py:A:A"),
+    ],
+)
+def test_what_the_child_reports_is_the_error_of_the_agent(problem: str, hint: str, shown: str) -> None:
+    """Ours: named as it was typed, with what the child knows to do about it."""
+    stderr = (
+        f"a banner\nerror: agent '/x/old.py' was older\nhint: x\nerror: agent '/x/a.py:A' {problem}\nhint: {hint}\n"
+    )
+
+    error = explained(exited(stderr), ENTRY)
+
+    assert isinstance(error, AgentError)
+    assert (error.message, error.target, error.hint) == (f"agent './a.py:A' {problem}", "./a.py:A", shown)
+
+
+def test_a_file_without_an_agent_may_be_a_server_of_its_own() -> None:
+    """Ours: what to do about that is for the command line to know."""
+    error = explained(exited('error: agent "/x/it\'s.py" contains no agent class\nhint: name one\n'), ENTRY)
+
+    assert (error.case, error.hint) == ("agent-missing", "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        exited("it crashed\n"),
+        exited("error: agent '/x/a.py' has two lines\nand no hint\n"),
+        exited("error: agent '/x/a.py' is closed\nhint: x\n", None),
+        exited("error: agent '/x/a.py' is done\nhint: x\n", 0),
+        CallLostError("./a.py:A", "tools/call", 3, "error: agent '/x/a.py' was called\nhint: x\n"),
+        MCPError("something else"),
+    ],
+    ids=lambda one: one.kind,
+)
+def test_any_other_end_is_what_it_is(error: MCPError) -> None:
+    """Ours: an agent may end its process with any status, and in the middle of a call."""
+    assert explained(error, ENTRY) is error
+
+
+def test_a_configured_server_that_ends_so_has_ended() -> None:
+    """Ours: its entry is a command, whatever that serves."""
+    error = exited("error: agent 'x' cannot be imported\nhint: x\n")
+
+    assert explained(error, TypedEntry("x", Command("gaia", ["mcp", "serve", "x"]))) is error

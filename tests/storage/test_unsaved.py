@@ -1,0 +1,81 @@
+"""What is kept for servers that are not saved does not grow without end."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.names import UNSAVED_MARK
+from gaia_mcp.storage.run_logs import RunLog, RunLogs
+from gaia_mcp.storage.server_cache import ServerCache
+from gaia_mcp.storage.unsaved import KEPT_SERVERS, make_room
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Server(NamedTuple):
+    key: str
+    tool_filter: None = None
+
+    def identity(self) -> int:
+        return 1
+
+
+def fill(folder: Path, count: int, *, as_folders: bool = False) -> list[str]:
+    """Make as many as that, the oldest first, and the file of a saved server that is older than all."""
+    folder.mkdir(parents=True)
+    names = [f"{UNSAVED_MARK}{number}" for number in range(count)]
+    for age, name in enumerate(["saved", *names]):
+        path = folder / name
+        if as_folders:
+            path.mkdir()
+            (path / "log").touch()
+        else:
+            path.touch()
+        os.utime(path, (age, age))
+    return names
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_the_oldest_make_room_for_a_new_one(tmp_path: Path) -> None:
+    """Ours; servers that are saved keep theirs."""
+    for as_folders in (False, True):
+        folder = tmp_path / str(as_folders)
+        names = fill(folder, KEPT_SERVERS + 2, as_folders=as_folders)
+
+        make_room(folder / f"{UNSAVED_MARK}new")
+
+        assert names_in(folder) == {"saved", *names[3:]}
+
+
+def test_nothing_has_to_go_for_one_that_is_there_or_is_saved(tmp_path: Path) -> None:
+    """Ours."""
+    names = fill(tmp_path / "x", KEPT_SERVERS)
+
+    make_room(tmp_path / "x" / names[0])
+    make_room(tmp_path / "x" / "another")
+    make_room(tmp_path / "missing" / f"{UNSAVED_MARK}new")
+
+    assert names_in(tmp_path / "x") == {"saved", *names}
+
+
+def test_the_cache_and_the_logs_make_room(tmp_path: Path) -> None:
+    """Ours: a script that types another command each time does not fill the disk."""
+    fill(tmp_path / "tools", KEPT_SERVERS)
+    fill(tmp_path / "logs", KEPT_SERVERS, as_folders=True)
+
+    ServerCache(tmp_path, Server(f"{UNSAVED_MARK}new")).keep_seen([])
+    log = RunLog(lambda: RunLogs(tmp_path / "logs", f"{UNSAVED_MARK}new", None), "call", list)
+    log.hear(b"a line\n")
+    log.end(0)
+
+    for folder in ("tools", "logs"):
+        left = names_in(tmp_path / folder)
+        assert len(left) == KEPT_SERVERS + 1
+        assert f"{UNSAVED_MARK}0" not in left
+        assert any(name.startswith(f"{UNSAVED_MARK}new") for name in left)
+    assert ServerCache(tmp_path, Server(f"{UNSAVED_MARK}new")).seen() == []
