@@ -18,6 +18,7 @@ _TROUBLE = re.compile(
     r"|\bE(?:NOTFOUND|AI_AGAIN|TIMEDOUT|CONN[A-Z]+|40[134])\b|\b40[137] "
     r"|not found in the package registry|no matching distribution"
 )
+_FETCHES_PACKAGES = re.compile(r"(?i)(?:^|[/\\])(?:npx|npm|pnpm|yarn|bunx|uvx|uv|pipx)(?:\.exe|\.cmd)?(?:\s|$)")
 # The settings of package managers, by their names; those that only publish packages are of no use here. Then those of
 # networks, and of certificates.
 _OF_PACKAGES = re.compile(
@@ -27,13 +28,23 @@ _OF_NETWORK = re.compile(r"(?i)prox(?:y|ies)$|netrc|(?:index|registry)_url$")
 _OF_CERTIFICATES = re.compile(r"(?i)cert|(?:^|_)ca_?(?:bundle|file|info|path)|ssl|tls")
 
 
-def not_passed_on(log: str, own: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+def fetches_packages(command: str) -> bool:
+    """Whether a command, or a command line, starts a program that first fetches the server."""
+    return bool(_FETCHES_PACKAGES.search(command))
+
+
+def not_passed_on(
+    log: str, own: Mapping[str, str], environ: Mapping[str, str], *, is_fetching: bool = False
+) -> list[str]:
     """The variables in `environ` that a server with its `own` ones does not get, and that may be what it lacks, as far
     as the end of its log speaks of a network, a package index or a certificate; those of package managers first.
+
+    `is_fetching`: it is still being fetched, as far as can be told, which npm does in silence.
     """
     lines = log.splitlines()[-LOOKED_AT_LINES:]
     is_of_certificates = any(map(_CERTIFICATE_TROUBLE.search, lines))
-    if not is_of_certificates and not any(map(_TROUBLE.search, lines)):
+    is_of_network = any(map(_TROUBLE.search, lines)) or (is_fetching and not lines)
+    if not is_of_certificates and not is_of_network:
         return []
     kinds = [_OF_PACKAGES, _OF_NETWORK, *([_OF_CERTIFICATES] if is_of_certificates else [])]
     passed_on = child_environment(own, environ)

@@ -81,7 +81,7 @@ class StdioTransport(ChannelTransport):
         try:
             return super().open(probe=probe, deadline=deadline)
         except (ServerExitedError, DeadlineError) as error:
-            if names := self._not_passed_on():
+            if names := self._not_passed_on(isinstance(error, DeadlineError)):
                 error.facts["not_passed_on"] = names
             raise
 
@@ -99,10 +99,13 @@ class StdioTransport(ChannelTransport):
             self._secrets = secrets_given(self.command, self.args, self.env, inherits_all=self.inherits_all)
         return self._secrets
 
-    def _not_passed_on(self) -> list[str]:
-        from gaia_mcp.client.transports.stdio.network_trouble import not_passed_on
+    def _not_passed_on(self, is_late: bool) -> list[str]:
+        from gaia_mcp.client.transports.stdio.network_trouble import fetches_packages, not_passed_on
 
-        return [] if self.inherits_all else not_passed_on(self.stderr_tail(), self.env, os.environ)
+        if self.inherits_all:
+            return []
+        is_fetching = is_late and fetches_packages(self.command)
+        return not_passed_on(self.stderr_tail(), self.env, os.environ, is_fetching=is_fetching)
 
     def _new_stdio_channel(self) -> StdioChannel:
         child, self._prepared = self._prepared, None

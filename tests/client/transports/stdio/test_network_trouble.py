@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, not_passed_on
+from gaia_mcp.client.transports.stdio.network_trouble import LOOKED_AT_LINES, fetches_packages, not_passed_on
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,25 @@ def test_the_settings_that_a_server_lacks_are_named(log: str, of_certificates: l
     assert not_passed_on(log, {"PIP_PASSWORD": "own"}, environ) == [
         "NPM_CONFIG__AUTH", "NPM_TOKEN", "UV_INDEX_URL", "ftp_proxy", *of_certificates,
     ]  # fmt: skip
+
+
+def test_a_server_that_is_fetched_in_silence_may_lack_the_settings_of_packages() -> None:
+    """Ours: npm writes nothing for a minute while it tries to reach a registry."""
+    environ = {"NPM_CONFIG__AUTH": "x", "CARGO_HTTP_CAINFO": "/c.pem"}
+
+    assert not_passed_on("", {}, environ, is_fetching=True) == ["NPM_CONFIG__AUTH"]
+    assert not_passed_on("", {}, environ) == []
+    assert not_passed_on("loading a model\n", {}, environ, is_fetching=True) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "fetches"),
+    [
+        ("npx", True), ("/usr/bin/npx", True), ("C:\\node\\npx.CMD", True), ("uvx mcp-server-time", True), ("uv", True),
+        ("C:\\Program Files\\nodejs\\npx.cmd", True),
+        ("node", False), ("/npx/server", False), ("my-npx", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_program_that_fetches_servers_is_known(command: str, fetches: bool) -> None:
+    """Ours: with its path, or with a whole command line."""
+    assert fetches_packages(command) is fetches

@@ -760,3 +760,19 @@ def test_a_server_that_inherits_everything_lacks_no_setting(
 
     assert caught.value.facts == {}
     assert "fetching from http://****@private.index.invalid/simple" in caught.value.stderr_tail
+
+
+def test_a_server_that_is_fetched_in_silence_is_reported_likewise(
+    nothing_left: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a registry that cannot be reached costs npm a minute without a word."""
+    monkeypatch.setenv("NPM_CONFIG__AUTH", "YWRhOnN3b3JkZmlzaA==")
+    npx = tmp_path / "npx"
+    npx.write_text("#!/bin/sh\nread line; read line\n")
+    npx.chmod(0o755)
+    transport = StdioTransport(str(npx), ["-y", "server"], nothing_left, name="s")
+
+    with pytest.raises(DeadlineError) as caught:
+        transport.open(probe=False, deadline=Deadline(1))
+
+    assert caught.value.facts["not_passed_on"] == ["NPM_CONFIG__AUTH"]
