@@ -27,11 +27,12 @@ _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Text(NamedTuple):
-    """A text, of the type that its server gives, and what is wrong with it, in words."""
+    """A text, of the type that its server gives, and what is wrong with it, in words; or the path of a saved file."""
 
     text: str
     mime_type: object = "text/plain"
     problem: str = ""
+    is_path: bool = False
 
 
 class File(NamedTuple):

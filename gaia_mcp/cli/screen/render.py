@@ -6,12 +6,11 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.hints import to_type, typed_again
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.content import File, Text, parts_of, resource_part
 from gaia_mcp.cli.screen.destination import SaveError
 from gaia_mcp.cli.screen.output import (
     Form,
-    counted,
     json_text,
     print_json,
     print_line,
@@ -19,8 +18,8 @@ from gaia_mcp.cli.screen.output import (
     report,
     to_stderr,
     write_bytes,
-    write_text,
 )
+from gaia_mcp.cli.screen.printing import Limit, print_parts, remark_left_out
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
 from gaia_mcp.safetext import clean, encodable, one_line, redacted
@@ -109,9 +108,9 @@ def _show_failure(
         _show(Answer([file for file in files if file.text is None], None), destination)
         is_read = len(said) > REASON_CHARS or "\n" in said
         if is_read:
-            limit = _Limit(Form.max_chars)
+            limit = Limit(Form.max_chars)
             to_stderr(clean(limit.cut(said)))
-            _remark_left_out(limit)
+            remark_left_out(limit)
     reason = "see above" if is_read else one_line(said, REASON_CHARS) or "no reason given"
     hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
     report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {reason}", hint=hint))
@@ -133,7 +132,7 @@ def _show(answer: Answer, destination: Destination | None) -> None:
         if Form.as_json:
             print_json(answer.whole)
         else:
-            _print(parts, answer.structure)
+            print_parts(parts, answer.structure)
     elif not files:
         _save_text(parts, answer, destination)
     elif destination.is_stdout:
@@ -148,79 +147,11 @@ def _show(answer: Answer, destination: Destination | None) -> None:
         print_json(answer.whole)
     else:
         # One by one: what comes before a file that cannot be saved is printed.
-        _print(Text(f"{destination.save(part)}\n") if isinstance(part, File) else part for part in parts)
+        print_parts(_saved(part, destination) if isinstance(part, File) else part for part in parts)
 
 
-def _print(parts: Iterable[Part], structure: Any = None) -> None:
-    """Print texts, each on lines of its own, and on a terminal what files look like."""
-    terminal = on_terminal(sys.stdout)
-    unseen: list[File] = []
-    limit = _Limit(Form.max_chars)
-    last = ""
-    for part in parts:
-        text, picture = part.text, ""
-        if isinstance(part, File) and text is None:
-            picture = _picture(part) if terminal else ""
-            if not picture:
-                unseen.append(part)
-                text = f"[{part.described()}]" if terminal else None
-        text = limit.cut(text or "")
-        if not text and not picture:
-            continue
-        if last and not last.endswith("\n"):
-            write_text("\n")
-        last = text or "\n"
-        if terminal:
-            # Only now: a pipe gets the server's text unchanged.
-            from gaia_mcp.cli.screen.display import show_text
-
-            write_text(picture)
-            last = show_text(text, part.mime_type) if text else last
-        else:
-            write_text(last)
-    if not last and structure is not None and Form.max_chars is None:
-        print_json(structure)
-    elif not last and structure is not None:
-        write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
-    elif last and not last.endswith("\n") and (terminal or not Form.raw):
-        write_text("\n")
-    _remark_left_out(limit)
-    if unseen:
-        _remark_unseen(unseen)
-
-
-class _Limit:
-    """Cuts texts to `most` characters in all, where there is such a limit; `left_out` counts the others."""
-
-    def __init__(self, most: int | None) -> None:
-        self._room = most
-        self.left_out = 0
-
-    def cut(self, text: str) -> str:
-        if self._room is None:
-            return text
-        shown = text[: self._room]
-        self._room -= len(shown)
-        self.left_out += len(text) - len(shown)
-        return shown
-
-
-def _picture(file: File) -> str:
-    from gaia_mcp.cli.screen.images import drawn
-
-    return drawn(file.data)
-
-
-def _remark_left_out(limit: _Limit) -> None:
-    if limit.left_out:
-        remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
-
-
-def _remark_unseen(files: Sequence[File]) -> None:
-    if len(files) == 1:
-        remark(f"{files[0].described()}: save it with: {typed_again('-o', files[0].name)}")
-    else:
-        remark(f"{counted(len(files), 'file')} not shown: save them with: {typed_again('-o', './')}")
+def _saved(file: File, destination: Destination) -> Text:
+    return Text(f"{destination.save(file)}\n", is_path=True)
 
 
 def _save_text(parts: Sequence[Part], answer: Answer, destination: Destination) -> None:

@@ -526,5 +526,7 @@ def test_max_chars_and_json_exclude_each_other(demo: Gaia) -> None:
     """Ours: JSON that is cut is none."""
     assert demo("call", "demo", "greet", "name=Ada", "--max-chars", "5").stdout == "Hello\n"
     assert demo("read", "demo", "demo://about", "--max-chars", "3").stdout != ""
+    # The path of a file is not part of the answer.
+    assert demo("read", "demo", "demo://logo", "--max-chars", "3", "-o", "logo.png").stdout == "logo.png\n"
     ran = demo("call", "demo", "greet", "name=Ada", "--max-chars", "5", "--json")
     assert (ran.code, ran.errors[1]) == (2, "hint: leave out one of the two")

@@ -1,0 +1,90 @@
+"""The parts of an answer on stdout: texts, in a pipe as they are, and on a terminal what files look like."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.hints import typed_again
+from gaia_mcp.cli.screen.content import File, Text
+from gaia_mcp.cli.screen.output import Form, counted, json_text, print_json, remark, write_text
+from gaia_mcp.cli.screen.terminal import on_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gaia_mcp.cli.screen.content import Part
+
+
+class Limit:
+    """Cuts texts to `most` characters in all, where there is such a limit; `left_out` counts the others."""
+
+    def __init__(self, most: int | None) -> None:
+        self._room = most
+        self.left_out = 0
+
+    def cut(self, text: str) -> str:
+        """The beginning of `text` for which there is room."""
+        if self._room is None:
+            return text
+        shown = text[: self._room]
+        self._room -= len(shown)
+        self.left_out += len(text) - len(shown)
+        return shown
+
+
+def print_parts(parts: Iterable[Part], structure: Any = None) -> None:
+    """Print texts, each on lines of its own, and on a terminal what files look like."""
+    terminal = on_terminal(sys.stdout)
+    unseen: list[File] = []
+    limit = Limit(Form.max_chars)
+    last = ""
+    for part in parts:
+        text, picture = part.text, ""
+        if isinstance(part, File) and text is None:
+            picture = _picture(part) if terminal else ""
+            if not picture:
+                unseen.append(part)
+                text = f"[{part.described()}]" if terminal else None
+        text = text if isinstance(part, Text) and part.is_path else limit.cut(text or "")
+        if not text and not picture:
+            continue
+        if last and not last.endswith("\n"):
+            write_text("\n")
+        last = text or "\n"
+        if terminal:
+            # Only now: a pipe gets the server's text unchanged.
+            from gaia_mcp.cli.screen.display import show_text
+
+            write_text(picture)
+            last = show_text(text, part.mime_type) if text else last
+        else:
+            write_text(last)
+    if not last and structure is not None and Form.max_chars is None:
+        print_json(structure)
+    elif not last and structure is not None:
+        write_text(limit.cut(json_text(structure)).removesuffix("\n") + "\n")
+    elif last and not last.endswith("\n") and (terminal or not Form.raw):
+        write_text("\n")
+    remark_left_out(limit)
+    if unseen:
+        _remark_unseen(unseen)
+
+
+def _picture(file: File) -> str:
+    from gaia_mcp.cli.screen.images import drawn
+
+    return drawn(file.data)
+
+
+def remark_left_out(limit: Limit) -> None:
+    """Say how much was cut, if anything was."""
+    if limit.left_out:
+        remark(f"{counted(limit.left_out, 'more character')}; for all of it leave out --max-chars")
+
+
+def _remark_unseen(files: Sequence[File]) -> None:
+    if len(files) == 1:
+        remark(f"{files[0].described()}: save it with: {typed_again('-o', files[0].name)}")
+    else:
+        remark(f"{counted(len(files), 'file')} not shown: save them with: {typed_again('-o', './')}")
