@@ -24,6 +24,8 @@ def test_a_gaia_agent_is_listed_and_says_what_its_arguments_lack(
     """Ours: with its own schema, its errors marked as such, and none of its log lines between the messages."""
     client = connect(gaia_python, "-m", "gaia_mcp", "mcp", "serve", TARGET)
 
+    # The name by which GAIA's own agents are known.
+    assert client.server_info["name"].startswith("GAIA ")
     tools = client.fetch_tools()
     assert tools
     assert client.tool_problems == []

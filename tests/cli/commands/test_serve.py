@@ -209,6 +209,36 @@ def test_requests_may_be_piped_in(gaia: Gaia) -> None:
     assert ran.code == 0
 
 
+MARKED = """
+from gaia_mcp import MCPAgent, tool
+
+class Notes(MCPAgent):
+    @tool
+    async def {tool}(self, number: {kind}) -> str:
+        return str(number)
+"""
+
+
+def test_a_changed_agent_with_marked_methods_is_loaded_anew(gaia: Gaia) -> None:
+    """Ours, `--reload`: also what its hints mean; its coroutines run on a loop of its own."""
+    path = gaia.cwd / "agent.py"
+    path.write_text(MARKED.format(tool="one", kind="int"))
+    with (gaia.cwd / "log").open("wb") as log:
+        process = gaia.popen("serve", "agent.py", "--reload", stderr=log)
+    initialize(process)
+    assert ask(process, "tools/call", 2, name="one", arguments={"number": 1})["result"]["isError"] is False
+
+    path.write_text(MARKED.format(tool="two", kind="str") + "# longer")
+    wait_until(lambda: b"loaded anew" in (gaia.cwd / "log").read_bytes())
+
+    assert ask(process, "tools/list", 3)["result"]["tools"][0]["inputSchema"]["properties"] == {
+        "number": {"type": "string"}
+    }
+    called = ask(process, "tools/call", 4, name="two", arguments={"number": "x"})
+    assert called["result"]["structuredContent"] == {"result": "x"}
+    process.communicate(timeout=10)
+
+
 CHECKED = """
 print("printed at import")
 from datetime import date
