@@ -69,12 +69,12 @@ def init(file: FileArgument = None, force: ForceOption = False) -> None:
     except FileNotFoundError as cause:
         hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
         raise ConfigFileError(path, "is in a folder that does not exist", hint=hint) from cause
-    server = _server_name(path.stem)
+    target = shlex.quote(str(path) if path.is_absolute() else f"./{path}")
     following = [
-        f"gaia mcp add {server} -- gaia mcp serve {shlex.quote(str(path.absolute()))}",
-        f"gaia mcp call {server} greet name=Ada",
+        to_type("call", more=f"{target} greet name=Ada"),
+        to_type("add", _server_name(path.stem), more=target),
     ]
-    lines = [f"wrote {shown(path)}; save it under a name, and call its tool:", *(f"  {line}" for line in following)]
+    lines = [f"wrote {shown(path)}; call its tool, and save it under a name:", *(f"  {line}" for line in following)]
     done("\n".join(lines), path=str(path.absolute()), next=following)
 
 
