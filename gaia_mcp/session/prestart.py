@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.factory import command_of
@@ -40,6 +41,8 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
     """
     ready = command_of(entry)
 
+    # A server that writes much has its log redacted a thousand times.
+    @cache
     def secrets() -> Sequence[str]:
         return secrets_given(ready.command, ready.args, ready.env, inherits_all=ready.inherit)
 

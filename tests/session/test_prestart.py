@@ -23,6 +23,7 @@ def test_a_server_runs_and_is_ended_at_the_latest_with_the_block(entries: Entrie
     with prestarted(entry, "call", heard.append) as server:
         assert server.entry == entry
         assert "hunter2222" in server.secrets()
+        assert server.secrets() is server.secrets(), "they are looked for once"
         wait_until(lambda: heard)
         assert server.child.is_running()
 
