@@ -83,9 +83,10 @@ def serve(
         print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
         return
     if check:
+        from gaia_mcp.agents.loader import load_agent
         from gaia_mcp.cli.checks.serving import check_serving
 
-        check_serving(target, lambda: _load(target, keywords, lambda _: None))
+        check_serving(target, lambda: _provider(target, load_agent(target, keywords), lambda _: None))
         return
     if on_terminal(sys.stdin):
         remark(f"serving {target} to the MCP client on standard input; Ctrl-C ends it")
@@ -94,7 +95,8 @@ def serve(
     from gaia_mcp.server.stdio.process import StdioServer
 
     def load() -> AgentProvider:
-        provider = _load(target, keywords, lambda problem: remark(f"{target}: {problem}"), list_changes=reload)
+        agent = _sound_agent(target, keywords)
+        provider = _provider(target, agent, lambda problem: remark(f"{target}: {problem}"), list_changes=reload)
         if reload:
             _watch(target, keywords, provider)
         return provider
@@ -102,13 +104,25 @@ def serve(
     StdioServer(target).run(load)
 
 
-def _load(
-    target: str, keywords: dict[str, Any], tell: Callable[[str], None], *, list_changes: bool = False
-) -> AgentProvider:
+def _sound_agent(target: str, keywords: dict[str, Any]) -> Any:
+    """The agent. One whose type hints are wrong is not served without the tools in question: its author would look for
+    them. Raises `AgentError`.
+    """
     from gaia_mcp.agents.loader import load_agent
-    from gaia_mcp.server.agent import AgentProvider
+    from gaia_mcp.errors import AgentError
 
     agent = load_agent(target, keywords)
+    with _describing(target):
+        problems = agent.get_mcp_tool_problems() if hasattr(agent, "get_mcp_tool_problems") else ()
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise AgentError(target, f"has a problem: {problems[0]}{more}", case="agent-problem")
+    return agent
+
+
+def _provider(target: str, agent: Any, tell: Callable[[str], None], *, list_changes: bool = False) -> AgentProvider:
+    from gaia_mcp.server.agent import AgentProvider
+
     with _describing(target):
         provider = AgentProvider(agent, list_changes=list_changes, report=tell)
         provider.describe()
@@ -117,14 +131,14 @@ def _load(
 
 def _watch(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
     """Replace the agent whenever its files change."""
-    from gaia_mcp.agents.loader import load_agent, source_folder
+    from gaia_mcp.agents.loader import source_folder
 
     if (folder := source_folder(target)) is None:
         remark(f"{target} is built in and has no files to watch")
         return
 
     def load_again() -> None:
-        agent = load_agent(target, keywords)
+        agent = _sound_agent(target, keywords)
         with _describing(target):
             provider.replace_agent(agent)
         remark("the agent has changed and was loaded anew")

@@ -228,6 +228,9 @@ def test_a_changed_agent_with_marked_methods_is_loaded_anew(gaia: Gaia) -> None:
     initialize(process)
     assert ask(process, "tools/call", 2, name="one", arguments={"number": 1})["result"]["isError"] is False
 
+    path.write_text(MARKED.format(tool="bad", kind="type"))
+    wait_until(lambda: b"Notes.bad(number): type is not" in (gaia.cwd / "log").read_bytes())
+    assert ask(process, "tools/call", 5, name="one", arguments={"number": 1})["result"]["isError"] is False
     path.write_text(MARKED.format(tool="two", kind="str") + "# longer")
     wait_until(lambda: b"loaded anew" in (gaia.cwd / "log").read_bytes())
 
@@ -319,18 +322,22 @@ def test_check_finds_definitions_and_schemas_that_cannot_be_used(gaia: Gaia) -> 
     assert gaia("serve", "nowhere.py", "--check").code == 3
 
 
-def test_a_problem_with_hints_is_reported_when_serving_begins(gaia: Gaia) -> None:
-    """Ours: the other tools are served."""
-    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type"))
-    process = gaia.popen("serve", "agent.py")
+def test_hints_that_cannot_be_schemas_are_reported_when_serving_begins(gaia: Gaia) -> None:
+    """Ours: with class, method and parameter, also where the agent is used by its file."""
+    (gaia.cwd / "agent.py").write_text(CHECKED.format(name="get", parameters="where: type, when: 'Nope'"))
+    problem = "has a problem: Notes.get(when): name 'Nope' is not defined (and 1 more)"
 
-    assert initialize(process)["result"]["serverInfo"] == {"name": "Notes", "version": "1.2"}
-    listed = ask(process, "tools/list", 2)["result"]["tools"]
+    served, called = gaia("serve", "agent.py"), gaia("call", "./agent.py", "add", "text=x")
 
-    assert [tool["name"] for tool in listed] == ["add"]
-    _, err = process.communicate(timeout=10)
-    problem = "Notes.get(where): type is not a type that has a JSON Schema"
-    assert f"note: agent.py: {problem}" in err.decode().splitlines()
+    assert (served.code, called.code) == (3, 3)
+    assert served.errors[-2:] == [
+        f"error: agent 'agent.py' {problem}",
+        "hint: mend it, and check again: gaia mcp serve agent.py --check",
+    ]
+    assert called.errors == [
+        f"error: agent './agent.py' {problem}",
+        "hint: mend it, and check again: gaia mcp serve ./agent.py --check",
+    ]
 
 
 ASYNCHRONOUS = """
