@@ -15,7 +15,9 @@ Register-ArgumentCompleter -Native -CommandName @("gaia", "gmcp") -ScriptBlock {
             $value, $description = $_ -split "`t", 2
             $quoted = "'" + $value.Replace("'", "''") + "'"
             $typed = if ($value -match '[\s''"`$;,(){}&|<>@#]') { $quoted } else { $value }
-            [System.Management.Automation.CompletionResult]::new($typed, $value, 'ParameterValue', $description)
+            # The name of an argument is not shown again with each of its values.
+            $listed = $value -replace '^[\w-]+:?=(?=.)'
+            [System.Management.Automation.CompletionResult]::new($typed, $listed, 'ParameterValue', $description)
         }
     } finally {
         [Console]::OutputEncoding = $encoding

@@ -51,8 +51,7 @@ def answered(shell: str, line: Sequence[str], program: str, environ: Mapping[str
     if shell == "bash":
         return _for_bash(line[0], line[1], program, environ)
     if shell == "zsh":
-        found = candidates(line, program)
-        return [f"{'+' if one.is_open else ' '}{_escaped(one.value)}:{one.description}" for one in found]
+        return [_for_zsh(one) for one in candidates(line, program)]
     if shell == "fish":
         *before, current = line
         found = candidates([*before, read_line(current).words[-1]], program)
@@ -104,6 +103,12 @@ def _with_descriptions(typed: list[str], found: list[Candidate], environ: Mappin
             description = cells_cut(description, room - 1) + "…"
         lines.append(f"{text}{' ' * (longest - cell_width(text))}  ({description})" if description else text)
     return lines
+
+
+def _for_zsh(one: Candidate) -> str:
+    # Zsh shows two dashes after every colon, even if nothing follows.
+    described = f":{one.description}" if one.description else ""
+    return f"{'+' if one.is_open else ' '}{_escaped(one.value)}{described}"
 
 
 def _home_of(tail: str) -> str:

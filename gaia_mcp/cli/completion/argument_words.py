@@ -8,6 +8,7 @@ from typing import Any
 
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
+from gaia_mcp.cli.completion.path_values import path_values
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.option_words import DASHES, given_keys, key_of, split_arguments
@@ -26,20 +27,21 @@ from gaia_mcp.toolspec.schema import (
 MAX_VALUE_CHARS = 200
 
 
-def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[Candidate]:
+def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: str = "") -> list[Candidate]:
     """What the word of an argument may become: names that are not `given` yet, the required ones first, and after the
-    `=` values. Behind two dashes they are those of options, and behind an option they are its values.
+    `=` values. Behind two dashes they are those of options, and behind an option they are its values. Relative paths
+    are those in `folder`.
     """
     known = properties_of(schema)
     if incomplete.startswith(DASHES):
         return [
             Candidate(f"{DASHES}{word.rstrip('=').removesuffix(':') if word.endswith('=') else word}", about)
-            for word, about in argument_words(schema, given, incomplete.removeprefix(DASHES))
+            for word, about in argument_words(schema, given, incomplete.removeprefix(DASHES), folder)
         ]
     last = next(reversed(list(split_arguments(given, schema))), None)
     if last is not None and last.option and last.value is None:
         begun = f"{key_of(last.option, known) or last.option}="
-        found = argument_words(schema, [], f"{begun}{incomplete}")
+        found = argument_words(schema, [], f"{begun}{incomplete}", folder)
         return [Candidate(word.removeprefix(begun), about) for word, about in found]
     key, equals, value = incomplete.partition("=")
     if not equals:
@@ -56,7 +58,13 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str) -> list[C
         return [Candidate(f"{name}:={text}") for text in _json_values(known.get(name), schema)]
     if value.startswith("@"):
         return [Candidate(f"{key}=@{path}") for path, _ in file_names(value[1:])]
-    return [Candidate(f"{key}={text}", note) for text, note in _values(known.get(key), schema)]
+    listed = value_words(key, schema)
+    return [*listed, *(Candidate(f"{key}={path}") for path in path_values(key, known.get(key), schema, value, folder))]
+
+
+def value_words(key: str, schema: Any) -> list[Candidate]:
+    """The values of a parameter that its schema lists, as words."""
+    return [Candidate(f"{key}={text}", note) for text, note in _values(properties_of(schema).get(key), schema)]
 
 
 def described(name: str, schema: Any) -> str:

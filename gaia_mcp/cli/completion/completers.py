@@ -80,7 +80,7 @@ def call_words(ctx: CompletionContext) -> list[Candidate]:
     if not tool:
         return _described(tools)
     schema = next((known.get("inputSchema") for known in tools if known["name"] == tool), None)
-    return argument_words(schema, given, ctx.word)
+    return argument_words(schema, given, ctx.word, ctx.folder_of(server))
 
 
 def listed_tools(ctx: CompletionContext) -> list[Candidate]:
@@ -101,7 +101,7 @@ def check_words(ctx: CompletionContext) -> list[Candidate]:
     found = []
     for name in words if tool else ():
         schema = next((known.get("inputSchema") for known in ctx.known(name, "tools") if known["name"] == tool), None)
-        found += argument_words(schema, words, ctx.word)
+        found += argument_words(schema, words, ctx.word, ctx.folder_of(name))
     return [*found, *(server for server in servers(ctx) if server.value not in words)]
 
 

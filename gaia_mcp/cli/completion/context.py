@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +62,11 @@ class CompletionContext:
             return self._cache(server).seen(kind)
         except (MCPError, OSError, KeyError):
             return None
+
+    def folder_of(self, server: str) -> str:
+        """The folder in which a server runs, "" if that is the working folder, or is not known before a start."""
+        cwd = entry.get("cwd") if isinstance(entry := self.servers.get(server), dict) else None
+        return os.path.expanduser(cwd) if isinstance(cwd, str) and "$" not in cwd else ""  # noqa: PTH111
 
     def known(self, server: str, kind: str) -> list[dict[str, Any]]:
         """As `seen`, empty for what is unknown."""

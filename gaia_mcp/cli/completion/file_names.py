@@ -26,17 +26,20 @@ def object_files(ctx: CompletionContext) -> list[Candidate]:
     return [Candidate(f"@{path}") for path, _ in file_names(ctx.word[1:])]
 
 
-def file_names(begun: str, *, only_folders: bool = False) -> list[Candidate]:
-    """The files and folders whose paths begin so; hidden ones only for a name that begins with a dot."""
-    folder, slash, name = begun.rpartition("/")
+def file_names(begun: str, *, only_folders: bool = False, folder: str = "") -> list[Candidate]:
+    """The files and folders whose paths begin so; hidden ones only for a name that begins with a dot.
+
+    Relative paths are those in `folder`, the working folder if it is empty.
+    """
+    above, slash, name = begun.rpartition("/")
     found = []
     try:
-        with os.scandir(Path(folder + slash).expanduser() if folder + slash else ".") as entries:
+        with os.scandir(Path(folder, Path(above + slash).expanduser())) as entries:
             for entry in entries:
                 if entry.name.startswith(name) and (name.startswith(".") or not entry.name.startswith(".")):
                     is_folder = entry.is_dir()
                     if is_folder or not only_folders:
-                        found.append(f"{folder}{slash}{entry.name}" + ("/" if is_folder else ""))
+                        found.append(f"{above}{slash}{entry.name}" + ("/" if is_folder else ""))
     except (OSError, RuntimeError, ValueError):
         return []  # No such folder, or no such home.
     return [Candidate(path) for path in sorted(found)]

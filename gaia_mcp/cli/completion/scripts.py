@@ -40,22 +40,27 @@ ZSH = r"""#compdef gaia gmcp
 # Completion of gaia and gmcp for zsh. Written by: gaia mcp generate
 
 _gaia() {
-    local reply home quote=$compstate[quote] program=${(Q)words[1]}
+    local reply kept key=${PREFIX%%=*} quote=$compstate[quote] program=${(Q)words[1]}
     local -a whole open
-    # With a backslash before it, it would be no home any more.
-    [[ -z $quote && $PREFIX == '~'*/* ]] && home=${PREFIX%%/*}/
+    if [[ -z $quote ]]; then
+        # The name of an argument is not shown again with each of its values.
+        [[ $PREFIX == *=* && $key != *[^[:alnum:]_:-]* ]] && kept=$key=
+        # With a backslash before it, it would be no home any more.
+        [[ ${PREFIX#$kept} == '~'*/* ]] && kept+=${${PREFIX#$kept}%%/*}/
+    fi
     [[ $program == '~/'* ]] && program=$HOME/${program#'~/'}
     # An alias of it.
     whence -p -- $program >/dev/null || program=gaia
     while IFS= read -r reply; do
         case $reply in
-            (+*) open+=("${${reply#?}#$home}") ;;
-            (*) whole+=("${${reply#?}#$home}") ;;
+            (+*) open+=("${${reply#?}#$kept}") ;;
+            (*) whole+=("${${reply#?}#$kept}") ;;
         esac
     done < <("$program" complete zsh -- "${(@Q)words[2,CURRENT-1]}" "${(Q):-$quote$PREFIX$quote}" \
         2>/dev/null </dev/null)
-    IPREFIX+=$home PREFIX=${PREFIX#$home}
-    # The order says what is required.
+    IPREFIX+=$kept PREFIX=${PREFIX#$kept}
+    # The order says what is required; grouped by their descriptions, they would lose it.
+    zstyle ":completion:$curcontext:*" list-grouped false
     (( $#whole )) && _describe -V -t values value whole
     (( $#open )) && _describe -V -t words word open -S ''
     (( $#whole + $#open ))
@@ -102,7 +107,9 @@ Register-ArgumentCompleter -Native -CommandName @("gaia", "gmcp") -ScriptBlock {
             $value, $description = $_ -split "`t", 2
             $quoted = "'" + $value.Replace("'", "''") + "'"
             $typed = if ($value -match '[\s''"`$;,(){}&|<>@#]') { $quoted } else { $value }
-            [System.Management.Automation.CompletionResult]::new($typed, $value, 'ParameterValue', $description)
+            # The name of an argument is not shown again with each of its values.
+            $listed = $value -replace '^[\w-]+:?=(?=.)'
+            [System.Management.Automation.CompletionResult]::new($typed, $listed, 'ParameterValue', $description)
         }
     } finally {
         [Console]::OutputEncoding = $encoding

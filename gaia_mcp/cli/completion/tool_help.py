@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from gaia_mcp.cli.completion.argument_words import argument_words, needs_json
+from gaia_mcp.cli.completion.argument_words import argument_words, needs_json, value_words
 from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.parsing import parse_line
@@ -133,7 +133,7 @@ def _sample(name: str, described: Any, schema: Any) -> str:
     is_list = kind.startswith("array")
     # A whole list, such as a default, is not one of its values.
     unfit = (f"{name}=@", f"{name}=[") if is_list else f"{name}=@"
-    words = [word for word, _ in argument_words(schema, [], f"{name}=") if not word.startswith(unfit)]
+    words = [word for word, _ in value_words(name, schema) if not word.startswith(unfit)]
     if not words and needs_json(described, schema):
         return f"{_shown(name)}:=" + ("'[]'" if is_list else "'{}'")
     samples = _SAMPLES.get(kind.removeprefix("array of "), ["VALUE", "VALUE"])

@@ -84,7 +84,7 @@ def test_zsh_is_told_what_stays_open(gaia: Gaia) -> None:
     """Ours."""
     (gaia.cwd / "fol\\der").mkdir()
 
-    assert answered("zsh", ["list", "--config", ""], "gaia", {}) == ["+fol\\\\der/:"]
+    assert answered("zsh", ["list", "--config", ""], "gaia", {}) == ["+fol\\\\der/"]
 
 
 def test_fish_is_told_words_and_descriptions() -> None:

@@ -68,7 +68,8 @@ $found = [ordered]@{{}}
 foreach ($line in Get-Content -Encoding utf8 {lines} | ConvertFrom-Json) {{
     $answer = TabExpansion2 -inputScript $line -cursorColumn $line.Length
     $found[$line] = @($answer.CompletionMatches | ForEach-Object {{
-        @{{ line = $line.Substring(0, $answer.ReplacementIndex) + $_.CompletionText; tip = $_.ToolTip }}
+        $after = $line.Substring(0, $answer.ReplacementIndex) + $_.CompletionText
+        @{{ line = $after; tip = $_.ToolTip; listed = $_.ListItemText }}
     }})
 }}
 $restored = [Console]::OutputEncoding.WebName -eq $before
@@ -167,6 +168,12 @@ def test_each_is_explained(found: dict[str, Any]) -> None:
     """Ours: with its type, and what its server says of it."""
     assert [one["tip"] for one in found["lines"]["gaia mcp call demo "]] == ["Say hello", "add"]
     assert found["lines"]["gaia mcp call demo greet n"][0]["tip"] == "string, required: Who is meant"
+
+
+def test_values_are_listed_without_the_name_of_the_argument(found: dict[str, Any]) -> None:
+    """Ours: which stands in the line already."""
+    assert [one["listed"] for one in found["lines"]["gaia mcp call demo greet loud="]] == ["true", "false"]
+    assert [one["listed"] for one in found["lines"]["gaia mcp call demo greet n"]] == ["name="]
 
 
 def test_what_it_reads_is_utf_8_and_the_console_is_as_before(found: dict[str, Any]) -> None:

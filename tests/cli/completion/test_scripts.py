@@ -25,9 +25,11 @@ ROOT = Path(__file__).parents[3]
 SCHEMA = {
     "type": "object",
     "properties": {
+        "dir": {"type": "string"},
         "loud": {"type": "boolean"},
         "name": {"type": "string", "description": "Who is meant"},
-        "style": {"enum": ["plain", "very warm", "it's"]},
+        "path": {"type": "string"},
+        "style": {"enum": ["plain", "very warm", "it's"], "default": "plain"},
         "zone": {"enum": ["UTC+1:00"]},
     },
     "required": ["name"],
@@ -55,6 +57,14 @@ TYPED = [
     ("gaia mcp call demo greet name=@tw", r"gaia mcp call demo greet name=@two\ words.txt "),
     ("gaia mcp call demo greet name=@fo", "gaia mcp call demo greet name=@folder/"),
     ("gaia mcp call demo greet name=@folder/", "gaia mcp call demo greet name=@folder/inner "),
+    ("gaia mcp call demo greet path=no", "gaia mcp call demo greet path=note.txt "),
+    ("gaia mcp call demo greet path=./tw", r"gaia mcp call demo greet path=./two\ words.txt "),
+    (r"gaia mcp call demo greet path=two\ w", r"gaia mcp call demo greet path=two\ words.txt "),
+    ("gaia mcp call demo greet path=~/in", r"gaia mcp call demo greet path=~/in\ home "),
+    ("gaia mcp call demo greet path=fo", "gaia mcp call demo greet path=folder/"),
+    ("gaia mcp call demo greet dir=", "gaia mcp call demo greet dir=folder/"),
+    ("gaia mcp call demo greet --path no", "gaia mcp call demo greet --path note.txt "),
+    ("gaia mcp call demo greet --path=no", "gaia mcp call demo greet --path=note.txt "),
     ("gaia mcp list --config no", "gaia mcp list --config note.txt "),
     ("gaia mcp list --config=no", "gaia mcp list --config=note.txt "),
     ("gaia mcp show my", r"gaia mcp show my\ server "),
@@ -154,6 +164,18 @@ def test_several_are_listed_with_what_they_mean(open_shell: Open) -> None:
     assert shown.index("name=") < shown.index("Who is meant") < shown.index("loud=") < shown.index("boolean")
 
     assert "\x1b[31m" not in terminal.shown_after("gaia mcp call demo \t\t", "Say hello")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_values_are_listed_without_the_name_of_the_argument(gaia: Gaia, opened: Open, shell: str) -> None:
+    """Ours: and zsh draws no dashes after a value that has no description. Fish always shows how the word begins."""
+    settle(gaia, shell)
+    shown = opened(shell).shown_after("gaia mcp call demo greet style=\t\t", "warm")
+
+    listed = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r", "").partition("\n")[2]
+    assert "very" in listed
+    assert "style=very" not in listed
+    assert not [line for line in listed.splitlines() if line.rstrip().endswith(" --")]
 
 
 def test_whatever_is_corrupt_the_line_stays_as_it_is(open_shell: Open, gaia: Gaia) -> None:
