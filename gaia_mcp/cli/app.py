@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+from gaia_mcp.cli.dashes import takes_server
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
-from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.hints import Typed, command_after, to_type
 from gaia_mcp.cli.screen.help_page import PageContext
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
@@ -218,4 +219,9 @@ def _refuse(error: Any, words: list[str]) -> int:
         config = parse_line(words).values.get("config")
         Typed.config = Path(config) if config else None
         hint = f"put -- before the server's own command: {to_type('add', more='NAME -- COMMAND [ARG...]')}"
+    elif message.startswith("No such option") and takes_server(error):
+        # `tools npx -y …`: the option is one of the server's command.
+        first = next((word for word in words[2:] if not word.startswith("-")), "")
+        if line := command_after(first):
+            hint = f"put -- before the command of a server: {command} {line}"
     return fail(UsageError(message[:1].lower() + message[1:], hint=hint))

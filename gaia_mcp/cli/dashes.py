@@ -6,8 +6,12 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-# Under this name the context of a command holds its arguments after two dashes.
-AFTER_DASHES = "gaia_mcp.after_dashes"
+from gaia_mcp.cli.options import AFTER_DASHES
+
+
+def takes_server(error: Any) -> bool:
+    """Whether the command that reports `error` about its line is one of these."""
+    return isinstance(getattr(getattr(error, "ctx", None), "command", None), ServerCommand)
 
 
 class ServerCommand(TyperCommand):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gaia_mcp.config.typed import TypedEntry
+    from gaia_mcp.config.entries import ServerEntry
 
 # Of variables that may be missing; more would bury what to type.
 MAX_NAMED = 3
@@ -69,7 +69,7 @@ class Typed:
     command = ""
     words: Sequence[str] = ()
     config: Path | None = None
-    unsaved: ClassVar[list[TypedEntry]] = []
+    unsaved: ClassVar[list[ServerEntry]] = []
 
     @classmethod
     def begin(cls, command: str, config: Path | None) -> None:
@@ -105,6 +105,24 @@ def typed_again(option: str, value: str) -> str:
     return line if is_shown else shlex.join([option, value])
 
 
+def command_after(word: str) -> str:
+    """`-- COMMAND [ARG...]` of `word` and what was typed after it, as of a command line without quotes; empty if `word`
+    is no program. Secrets are masked.
+    """
+    from shutil import which
+
+    from gaia_mcp.redaction import masked_arguments
+    from gaia_mcp.safetext import MASK
+
+    if which(word) is None:
+        return ""
+    words = list(Typed.words)
+    # The words after these are their own.
+    is_whole = word in words and Typed.command not in ("call", "prompt", "read")
+    command = masked_arguments(words[words.index(word) :] if is_whole else [word])
+    return " ".join(["--", *(part if part == MASK else shlex.quote(part) for part in command)])
+
+
 def how_to_add() -> str:
     """How a first server is added."""
     return f"add one with: {to_type('add', more='NAME -- COMMAND')}"
@@ -125,14 +143,12 @@ def _unknown(error: ServerUnknownError) -> str:
     if error.project is not None:
         return f"it comes from {error.project}; edit that, or: gaia mcp untrust"
     name = error.server
-    from shutil import which
-
     if not name.strip():
         return "the name is empty: in a script, the variable that holds it may not be set"
     if re.match(r"[\w.-]+:\d+(/|$)", name):
         return f"a URL begins with its scheme: {to_type(Typed.command, f'http://{name}')}"
-    if is_server_name(name) and which(name):
-        return f"it is a program; run it with: {to_type('tools', more=f'-- {name}')}"
+    if (line := command_after(name)) and is_server_name(name):
+        return f"it is a program; run it with: {to_type('tools', more=line)}"
     return f"see the names with: {to_type('list')}"
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.deadline import Deadline
 
+# Under this name the context of a command holds those of its arguments that were after two dashes.
+AFTER_DASHES = "gaia_mcp.after_dashes"
 # More is a slip of the finger: neither a build nor a person waits a day.
 MAX_TIMEOUT_SECONDS = 86_400.0
 
@@ -76,7 +78,7 @@ MAX_CHARS = _option(
     metavar="N", help="Print N characters at most, and how many more there are.", min=1, show_default=False,
 )  # fmt: skip
 RAW = _option("raw", bool, False, "--raw", help="End text in a pipe as it came, not with a newline.")
-_SERVER_HELP = "The server: its name, or a command line, URL or agent."
+_SERVER_HELP = "Server: a name, command line, URL or agent; or -- COMMAND at the end."
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
 # Of a command that takes nothing else; several words are a command after two dashes.
 OnlyServerArgument = Annotated[list[str], typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=only_server)]
@@ -84,7 +86,7 @@ ServersArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME...]",
-        help="Servers: names, or command lines, URLs, agents. Default: all that are enabled.",
+        help="Servers: names, command lines, URLs or agents. Default: all that are enabled.",
         autocompletion=servers,
         show_default=False,
     ),
@@ -172,9 +174,7 @@ class Invocation(NamedTuple):
 
     def using(self, entry: ServerEntry) -> ServerEntry:
         """The entry, which the command is about to use."""
-        from gaia_mcp.config.typed import TypedEntry
-
-        if isinstance(entry, TypedEntry):
+        if entry.source is None:
             Typed.unsaved.append(entry)
         elif entry.name.endswith(".py") and Path(entry.name).is_file():
             remark(f"{entry.name!r} is a configured server, and it is used; the file is ./{entry.name}")

@@ -14,7 +14,6 @@ from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.remembered import Remembered
-from gaia_mcp.session.served_agent import explained
 from gaia_mcp.session.stderr_log import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
 
@@ -306,6 +305,8 @@ def connected(
         session.settle()
         grace = GRACE_SECONDS
     except ServerExitedError as error:
+        from gaia_mcp.session.served_agent import explained
+
         raise explained(error, entry) from error.__cause__
     finally:
         observer.stopping(name)

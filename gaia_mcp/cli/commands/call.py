@@ -18,7 +18,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="The server: its name, or a command line, URL or agent; or SERVER.TOOL.",
+        help="Server: a name, command line, URL or agent, or SERVER.TOOL; or -- COMMAND at the end.",
         autocompletion=call_targets,
     ),
 ]

@@ -16,7 +16,7 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME...]",
-        help="Servers: names, or command lines, URLs, agents.",
+        help="Servers: names, command lines, URLs or agents.",
         autocompletion=servers,
         show_default=False,
     ),

@@ -12,12 +12,12 @@ from gaia_mcp.config.command import Command
 from gaia_mcp.config.typed import ServedAgent
 
 if TYPE_CHECKING:
-    from gaia_mcp.config.typed import TypedEntry
+    from gaia_mcp.config.entries import ServerEntry
 
 FALLBACK = "server"
 
 
-def how_to_keep(entry: TypedEntry) -> str:
+def how_to_keep(entry: ServerEntry) -> str:
     """What to type to save a server, with a name for it. Secrets in its command are masked."""
     target = entry.target
     if not isinstance(target, Command):

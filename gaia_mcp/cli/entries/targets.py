@@ -104,9 +104,9 @@ def served_agent(word: str, *, debug: bool = False) -> ServedAgent | None:
     place, colon, name = word.rpartition(":") if not word.endswith(".py") else (word, "", "")
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)
-        if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
-            return None
         if path.is_file():
+            if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
+                return None
             return ServedAgent.of(program, f"{path}{colon}{name}")
         if word.split() != [word]:
             return None  # A command line that ends so.
