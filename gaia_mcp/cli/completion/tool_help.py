@@ -15,6 +15,7 @@ from gaia_mcp.cli.completion.argument_words import argument_words, needs_json, v
 from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.parsing import parse_line
+from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
@@ -31,7 +32,12 @@ _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true",
 
 def called_line(words: Sequence[str]) -> CompletionContext:
     """The context of the words after `call`."""
-    line = CompletionContext(parse_line(["mcp", "call", *words]).values)
+    parsed = parse_line(["mcp", "call", *words])
+    line = CompletionContext(parsed.values)
+    target, given = line.params.get("target"), line.params.get("words") or []
+    typed = ServerWords.of([target, *given] if target is not None else [], parsed.after)
+    if typed.has_command(line.servers):
+        line = CompletionContext({**line.params, "target": shlex.join(typed.after), "words": list(typed.before)})
     # The command, which would do this, does not run.
     Typed.config = line.config
     return line
@@ -76,7 +82,7 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     formatter.write_paragraph()
     example = [_sample(key, known.get(key), schema) for key in required]
     # In one piece, so that it can be copied.
-    formatter.write(" ".join([f"Example: {to_type('call')}", _shown(server), _shown(name), *example]) + "\n")
+    formatter.write(" ".join([f"Example: {to_type('call')}", _typed(server), _typed(name), *example]) + "\n")
     return True
 
 
@@ -139,6 +145,11 @@ def _sample(name: str, described: Any, schema: Any) -> str:
     samples = _SAMPLES.get(kind.removeprefix("array of "), ["VALUE", "VALUE"])
     words = words or [f"{name}={value}" for value in samples]
     return " ".join(map(_shown, words[: 2 if is_list else 1]))
+
+
+def _typed(word: str) -> str:
+    """A name in whole, however long: without its end it is another one."""
+    return clean(encodable(shlex.quote(word)))
 
 
 def _shown(word: str) -> str:

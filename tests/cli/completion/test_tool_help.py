@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,20 @@ def test_a_tool_that_has_been_seen_has_a_page_of_its_own(gaia: Gaia, words: tupl
     assert ran.stdout.splitlines()[-1] == (
         "Example: gaia mcp call s greet 'full name=VALUE' count=1 point:='{}' points:='[]' loud=true extra=VALUE"
     )
+
+
+@pytest.mark.parametrize(
+    "command", [("gaia", "mcp", "serve", "demo"), ("env", f"A={'a' * 100}", "gaia", "mcp", "serve", "demo")]
+)
+def test_a_server_that_is_a_command_has_pages_too(gaia: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: after two dashes, or as one word; the example can be copied, however long the command is."""
+    assert gaia("tools", "--", *command).code == 0
+
+    after = gaia("call", "greet", "--help", "--", *command)
+    assert (after.code, after.stderr) == (0, "")
+    assert after.stdout == gaia("call", shlex.join(command), "greet", "--help").stdout
+    example = shlex.split(after.stdout.splitlines()[-1].removeprefix("Example: gaia mcp "))
+    assert example == ["call", shlex.join(command), "greet", "name=VALUE"]
 
 
 @pytest.mark.parametrize(
