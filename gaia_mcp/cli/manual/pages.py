@@ -126,7 +126,9 @@ def _synopsis(command: Command, common: Sequence[Option]) -> list[Span]:
     """The command line: its own options, those that other commands have too, then its arguments."""
     line = [Span(f"gaia mcp {command.name}", "B")]
     for option in sorted(command.options, key=lambda option: option in common):
-        line += [Span(" ["), *_term(option), Span("]..." if option.is_repeatable else "]")]
+        # Of the names of one option only one is typed.
+        term = _term(option._replace(name=option.name.replace(", ", " | ")))
+        line += [Span(" ["), *term, Span("]..." if option.is_repeatable else "]")]
     for argument in command.arguments:
         is_bare = argument.is_required or argument.shown.startswith("{")
         line += [Span(" "), Span(argument.shown if is_bare else f"[{argument.shown}]", "I")]

@@ -87,7 +87,8 @@ def test_every_command_argument_option_and_example_is_in_it(shown: Shown) -> Non
         for said in (command.summary, *command.paragraphs, *command.examples):
             assert " ".join(said.replace("…", "...").split()) in text
         for option in command.options:
-            assert f"[{option.name} {option.value}".rstrip() in text
+            names = option.name.replace(", ", " | ")
+            assert f"[{names} {option.value}".rstrip() in text
     assert [command.name for command in commands()] == list(COMMANDS)
 
 
@@ -175,3 +176,11 @@ def test_the_prose_uses_its_markup_up(path: Path) -> None:
         for part in block if not isinstance(block, Place) else ():
             for span in part if isinstance(part, list) else ():
                 assert not (isinstance(span, Span) and span.style != "B" and "`" in span.text), span
+
+
+def test_the_synopsis_shows_that_one_name_of_an_option_is_typed(shown: Shown) -> None:
+    """Ours, as in the manual of git; with the description of the option all its names stand in a list."""
+    page = " ".join(shown("gaia-mcp.1").split())
+
+    assert "[--inherit-env | --no-inherit-env]" in page
+    assert "--inherit-env, --no-inherit-env Pass on all variables" in page
