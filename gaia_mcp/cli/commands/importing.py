@@ -22,7 +22,7 @@ Words = Annotated[
 AllOption = Annotated[bool, typer.Option("--all", help="Import from every host that is found here.")]
 ServerOption = Annotated[
     list[str] | None,
-    typer.Option("--server", metavar="NAME", help="Import only this server; may be repeated.", show_default=False),
+    typer.Option("--server", metavar="NAME", help="Import only this server.", show_default=False),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be saved, as a diff, and save nothing.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace servers of the same name that differ.")]

@@ -25,7 +25,7 @@ Words = Annotated[
 ServerOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--server", metavar="NAME", help="Search only this server; may be repeated.", autocompletion=servers,
+        "--server", metavar="NAME", help="Search only this server.", autocompletion=servers,
         show_default=False,
     ),
 ]  # fmt: skip

@@ -23,7 +23,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="package.module:Class, path/to/file.py:Class, or a built-in agent (demo).",
+        help="path/to/file.py[:Class], package.module:Class, or a built-in agent (demo).",
         autocompletion=agent_names,
     ),
 ]

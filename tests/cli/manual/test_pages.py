@@ -150,6 +150,7 @@ def test_the_agent_of_the_manual_is_one(written: str) -> None:
     assert agent.get_mcp_tool_problems() == []
     (tool,) = agent.get_mcp_tool_definitions()
     assert tool["inputSchema"]["properties"]["words"] == {"type": "string", "description": "What to look for."}
+    assert agent.execute_mcp_tool("find", {"words": "milk"}) == ["buy milk"]
 
 
 def test_the_class_of_the_manual_without_a_base_is_an_agent(written: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -74,3 +75,20 @@ def test_the_recipe_for_a_script_tells_failures_apart(gaia: Gaia) -> None:
     for server, said in ((WORKS, "it worked"), (FAILS, "the server does not run")):
         gaia.write({"time": server})
         assert run(gaia, script).stdout.endswith(f"{said}\n")
+
+
+def test_the_recipe_for_an_agent_ends_in_an_editor(gaia: Gaia) -> None:
+    """Ours: and under its name the shell has it too."""
+    ran = run(gaia, f"set -e\n{recipe('gaia mcp init')}")
+
+    assert ran.returncode == 0, ran
+    assert "notes" in (gaia.home / ".cursor" / "mcp.json").read_text()
+    assert gaia("call", "notes", "greet", "name=Ada").stdout == "Hello, Ada!\n"
+
+
+def test_the_recipe_for_a_snippet_saves_what_is_in_the_file(gaia: Gaia) -> None:
+    """Ours: then its tools are approved."""
+    (gaia.cwd / "snippet.json").write_text(json.dumps({"mcpServers": {"time": WORKS}}))
+
+    assert run(gaia, recipe("snippet.json")).stdout.startswith("added 'time'")
+    assert run(gaia, f"set -e\n{recipe('--locked')}").returncode == 0
