@@ -173,7 +173,7 @@ def test_a_servers_log_does_not_get_into_the_answer_where_stderr_is_closed(gaia:
 
     ran = run_in_shell(gaia, "call floods-stderr echo --debug 2>&-")
 
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{}", b"")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"{}\n", b"")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,14 @@ SIGNATURE_CHARS = 120
 HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
 
 
+def read_given(words: Sequence[str]) -> Given:
+    """The arguments in `words` for tools that may differ. Raises `UsageError`."""
+    try:
+        return read_arguments(words)
+    except ArgumentSyntaxError as problem:
+        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+
+
 def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
     """The arguments in `words` as far as they can be read without the schema. Raises `UsageError`."""
     try:

@@ -52,7 +52,7 @@ ALWAYS_CHECKED = (
 
 
 class CallWanted(NamedTuple):
-    """A tool to call, with its arguments as typed. `base` is the object of `--args`, whose members they replace."""
+    """A tool to call, with its arguments as typed, which lie over the object `base`."""
 
     tool: str
     arguments: Sequence[Assignment]

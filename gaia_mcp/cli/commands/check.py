@@ -75,7 +75,8 @@ def check(
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
-    from gaia_mcp.cli.calls.plan import assignment, base_arguments
+    from gaia_mcp.cli.calls.plan import base_arguments
+    from gaia_mcp.cli.calls.words import read_given
     from gaia_mcp.cli.checks.junit import write_junit
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import known_tools
@@ -87,12 +88,16 @@ def check(
     store = invocation.open_store()
     typed = _typed(invocation, words or [], store)
     names = [word for word in typed.before if not _is_argument(word)]
-    arguments = [assignment(word) for word in typed.before if _is_argument(word)]
-    if (arguments or args is not None) and call_tool is None:
+    given = read_given([word for word in typed.before if _is_argument(word)])
+    if (given.assignments or given.base is not None or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
     if not names and not typed.after and not every:
         raise UsageError("which server?", hint="name one, or test all of them with --all")
-    call = CallWanted(call_tool, arguments, base_arguments(args)) if call_tool is not None else None
+    call = (
+        CallWanted(call_tool, given.assignments, {**base_arguments(args), **(given.base or {})})
+        if call_tool is not None
+        else None
+    )
     wanted = Wanted(call, LockedTools.wanted(locked, lock_file), known_tools(store))
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after, debug=invocation.debug)
     for entry in entries:
@@ -137,7 +142,9 @@ def _typed(invocation: Invocation, words: list[str], store: ConfigStore) -> Serv
 
 
 def _is_argument(word: str) -> bool:
-    """Whether it is `key=value`; a command line and a URL may contain that."""
+    """Whether it is `key=value`, which a command line and a URL may contain, or a JSON object."""
+    if word.startswith("{"):
+        return True
     key, equals, _ = word.partition("=")
     return bool(equals) and not any(map(str.isspace, key)) and "://" not in key
 

@@ -119,7 +119,7 @@ def test_arguments_on_standard_input_are_read_once(noted: Gaia, args: tuple[str,
     [
         ((), 2),
         (("demo",), 2),
-        (("demo", "greet", "--help"), 0),
+        (("demo", "greet", "--help"), 7),
         (("demo", "--nonsense", "greet"), 2),
         (("--nonsense", "demo", "greet"), 2),
         (("demo", "greet", "-x"), 2),

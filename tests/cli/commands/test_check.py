@@ -364,6 +364,15 @@ def test_the_arguments_may_be_one_object(demo: Gaia, args: str) -> None:
     assert demo("test-client", "demo", "--args", args).code == 2
 
 
+def test_the_arguments_may_be_one_object_among_the_words(demo: Gaia) -> None:
+    """Ours: as with `call`."""
+    ran = demo("test-client", "demo", "--call", "greet", '{"name": "x=y"}')
+
+    assert ran.code == 0
+    assert "Hello, x=y!" in ran.stdout
+    assert demo("test-client", "demo", "{}").code == 2
+
+
 def test_outcomes_have_colours_on_a_terminal(demo: Gaia) -> None:
     """Ours."""
     shown, _ = run_on_terminal(demo, "test-client", "demo")

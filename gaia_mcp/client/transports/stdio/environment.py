@@ -65,7 +65,8 @@ def secrets_given(
     found = secrets_in(own, arguments if arguments is not None else command.split())
     for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():
         if name not in INHERITED_POSIX and looks_secret(name):
-            found.append(value)
+            # PWD and SSH_AUTH_SOCK look like secrets, and are places.
+            found += [] if os.path.isabs(value) and os.path.exists(value) else [value]  # noqa: PTH110, PTH117
         elif "@" in value:
             # Of a proxy the scheme may be left out.
             found += credentials_in(value if "://" in value else f"://{value}" if _is_proxy(name) else "")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gaia_mcp.client.transports.stdio.environment import child_environment, secrets_given
@@ -98,6 +100,7 @@ def test_what_a_server_must_not_repeat_includes_the_password_of_a_proxy(monkeypa
     monkeypatch.setenv("ALL_PROXY", "bob:swordfish@proxy:3128")
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_of_the_shell")
     monkeypatch.setenv("SSH_AUTH_SOCK", "/run/ssh-agent")
+    monkeypatch.setenv("OLDPWD", str(Path.cwd()))
 
     secrets = secrets_given("server", ["--token", "abcdef"], {"WORD": "configured"})
 
@@ -105,4 +108,4 @@ def test_what_a_server_must_not_repeat_includes_the_password_of_a_proxy(monkeypa
     assert not {"ghp_of_the_shell", "/run/ssh-agent"} & set(secrets)
     everything = secrets_given("server --token abcdef", None, {}, inherits_all=True)
     assert {"abcdef", "ghp_of_the_shell", "swordfish"} <= set(everything)
-    assert "/run/ssh-agent" not in everything
+    assert not {"/run/ssh-agent", str(Path.cwd())} & set(everything)
