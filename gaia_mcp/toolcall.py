@@ -52,7 +52,10 @@ class ToolCall:
             raise CallCancelledError
 
     def wait(self, seconds: float) -> None:
-        """Pause for `seconds`. Raises `CallCancelledError` as soon as the call is cancelled."""
+        """Pause for `seconds`. Raises `CallCancelledError` as soon as the call is cancelled.
+
+        It blocks the thread; an `async def` awaits `asyncio.sleep` instead, which a cancellation ends as well.
+        """
         with _creating:
             cancelled = self._cancelled = self._cancelled or threading.Event()
         # Read only now that `cancel()` finds the event to set.

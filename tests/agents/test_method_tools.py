@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import socket
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any
@@ -243,6 +244,24 @@ def test_the_two_methods_win_where_they_are_written() -> None:
     assert agent.execute_mcp_tool("kind", {}) == "Written"
 
 
+def test_the_base_class_knows_the_marked_methods_of_a_written_agent() -> None:
+    """Ours: an agent that writes both methods itself may pass on to them."""
+
+    class Passing(MCPAgent):
+        @tool
+        def own(self) -> str:
+            return "own"
+
+        def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+            return super().get_mcp_tool_definitions()
+
+        def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
+            return super().execute_mcp_tool(tool_name, arguments)
+
+    assert [one["name"] for one in Passing().get_mcp_tool_definitions()] == ["own"]
+    assert Passing().execute_mcp_tool("own", {}) == "own"
+
+
 def test_definitions_are_copies() -> None:
     """Ours: who changes one does not change the agent."""
     Notes().get_mcp_tool_definitions()[0]["inputSchema"].clear()
@@ -313,6 +332,8 @@ class Returning(MCPAgent):
     @tool
     def awaited(self) -> asyncio.Future[int]: ...  # type: ignore[empty-body]
     @tool
+    def promised(self) -> Awaitable[Note]: ...  # type: ignore[empty-body]
+    @tool
     def record(self) -> Note: ...  # type: ignore[empty-body]
     @tool
     def table(self) -> dict[str, int]: ...  # type: ignore[empty-body]
@@ -331,6 +352,7 @@ def test_an_output_schema_comes_from_the_return_type() -> None:
         "nothing", "anything", "image", "mixed", "described", "data", "awaited", "literal"
     ]  # fmt: skip
     assert (note["type"], list(note["properties"])) == ("object", ["text", "due"])
+    assert schemas["promised"] == note
     assert schemas["table"] == {"type": "object", "additionalProperties": {"type": "integer"}}
     assert schemas["maybe"]["properties"] == {"result": {"anyOf": [note, {"type": "null"}]}}
     (problem,) = Returning().get_mcp_tool_problems()

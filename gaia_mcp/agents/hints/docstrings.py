@@ -15,7 +15,10 @@ _UNDERLINE = re.compile(r"-{3,}\s*$")
 _GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 # `name`, `name : type`, `first, second : type`.
 _NUMPY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
-_SPHINX = re.compile(r":(\w+)\s*([^:]*):\s*(.*)$")
+_SPHINX = re.compile(
+    r":(param|parameter|arg|argument|key|keyword|type|rtype|returns?|yields?|raises?|except|exception|var|ivar|cvar)"
+    r"(?:\s+([^:]*))?:\s*(.*)$"
+)
 
 
 class Docstring(NamedTuple):
@@ -53,7 +56,7 @@ class _Reader:
             elif (heading := _HEADING.match(line)) and heading[1].lower() in (*_PARAMETERS, *_DROPPED):
                 self._begin(heading[1].lower(), is_numpy=False)
             elif field := _SPHINX.match(line):
-                self._begin_field(field[1], field[2], field[3])
+                self._begin_field(field[1], field[2] or "", field[3])
             else:
                 if self._section and line and not line.startswith(" ") and not self._is_numpy:
                     self._section = ""  # A section ends with its indentation.

@@ -15,7 +15,7 @@ from gaia_mcp.agents.hints.definitions import Definitions
 from gaia_mcp.agents.hints.docstrings import read_docstring
 from gaia_mcp.agents.hints.kinds import Choice, Described, Items, Kind, Map, Row, Scalar, Union
 from gaia_mcp.agents.hints.metadata import is_described, members_of
-from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, Member, PydanticKind, Record, member
+from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, Alias, Member, PydanticKind, Record, member
 from gaia_mcp.agents.hints.texts import text_kind
 from gaia_mcp.jsonvalues import NotJSONError
 
@@ -96,12 +96,13 @@ class Reader:
 
     def _read_alias(self, hint: Any) -> Kind:
         if hint in self._known:
-            raise HintError(f"{name_of(hint)} contains itself; use a dataclass for that")
-        self._known[hint] = Kind()
-        try:
-            return self.read(_bound(hint.__value__, _arguments_of(hint, getattr(hint, "__type_params__", ()))))
-        finally:
-            del self._known[hint]
+            return self._known[hint]
+        alias = self._known[hint] = Alias(name_of(typing.get_origin(hint) or hint))
+        kind = self.read(_bound(hint.__value__, _arguments_of(hint, getattr(hint, "__type_params__", ()))))
+        if kind is alias:
+            raise HintError(f"{name_of(hint)} stands for nothing but itself")
+        alias.kind = kind
+        return alias
 
     # Classes.
 

@@ -58,6 +58,23 @@ class Record(Kind):
         return {**written, "description": self._description} if self._description else written
 
 
+class Alias(Kind):
+    """Another kind, under a name: `kind`, which is filled in later, since it may contain the alias."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.kind = Kind()
+
+    def schema(self, definitions: Definitions) -> Wire:
+        return definitions.reference(self, self._name, lambda: self.kind.schema(definitions))
+
+    def convert(self, value: Any, where: str) -> Any:
+        return self.kind.convert(value, where)
+
+    def distance(self, value: Any) -> int:
+        return self.kind.distance(value)
+
+
 class PydanticKind(Kind):
     """What only pydantic understands: one of its models or types."""
 

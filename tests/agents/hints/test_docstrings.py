@@ -97,6 +97,8 @@ def test_a_docstring_describes_the_tool_and_its_parameters(text: str, after: str
         ("Do: it.\nExample: a colon", "Do: it.\nExample: a colon", {}),
         ("Do.\n:raises ValueError: never", "Do.", {}),
         ("Do.\n:param: none", "Do.", {}),
+        ("Do.\n:note: this stays", "Do.\n:note: this stays", {}),
+        ("Do.\n:param a: first\nThis stays.", "Do.\nThis stays.", {"a": "first"}),
         ("Do.\n\nParameters\n----------\n(odd)\n    what\na\n    first", "Do.", {"a": "first"}),
         ("Do.\n\nRaises:\n    KeyError: a thing", "Do.", {}),
     ],

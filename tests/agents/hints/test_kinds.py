@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import typing
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 
@@ -31,6 +31,8 @@ from tests.agents.hints.hinted import Circle, Colour, Pair, Point, Square, conve
         (dict[int, datetime.date], {"1": "2026-01-02"}, {1: datetime.date(2026, 1, 2)}),
         (dict[float, int], {"1.5": 2}, {1.5: 2}),
         (dict[Colour, int], {"red": 2}, {Colour.RED: 2}),
+        (list[float | str] | list[int], [2], [2]),
+        (Annotated[float, "f"] | int, 2, 2),
         (Any, {"a": [1]}, {"a": [1]}),
         (frozenset[int], [1, 1], frozenset({1})),
     ],

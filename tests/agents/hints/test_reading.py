@@ -481,12 +481,43 @@ def test_an_alias_is_what_it_stands_for() -> None:
     """Python 3.12: `type Name = …`; typing_extensions has it for 3.11."""
     names = typing_extensions.TypeAliasType("Names", list[str])
     of_many = typing_extensions.TypeAliasType("Many", list[Free], type_params=(Free,))
-    endless = typing_extensions.TypeAliasType("Endless", "list[Endless]")  # noqa: F821
 
     assert schema_of(names) == {"type": "array", "items": {"type": "string"}}
     assert schema_of(of_many[int]) == {"type": "array", "items": {"type": "integer"}}
-    with pytest.raises(HintError):
-        Reader().read(endless)
+    assert schema_of(of_many[names]) == {"type": "array", "items": schema_of(names)}
+
+
+class Endless:
+    """What `type Name = …` makes in Python 3.12: its value is known only later."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self.__value__: Any = self
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
+def test_an_alias_may_contain_itself() -> None:
+    """Ours: `type Json = …` is often written."""
+    alias = Endless("Json")
+    with pytest.raises(HintError, match="Json stands for nothing but itself"):
+        Reader().read(alias)
+    alias.__value__ = typing.Union[datetime.date, list[alias], dict[str, alias]]  # noqa: UP007
+
+    schema = schema_of(alias)
+
+    nested = {"$ref": "#/$defs/Json"}
+    assert (
+        schema["anyOf"]
+        == schema["$defs"]["Json"]["anyOf"]
+        == [
+            {"type": "string", "format": "date"},
+            {"type": "array", "items": nested},
+            {"type": "object", "additionalProperties": nested},
+        ]
+    )
+    assert converted(alias, {"a": ["2026-01-02"]}) == {"a": [datetime.date(2026, 1, 2)]}
 
 
 def test_a_dataclass_may_refuse_its_values() -> None:
