@@ -5,6 +5,7 @@ A command's module is imported only when that command is meant, so each starts a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +28,7 @@ from gaia_mcp.cli.typer_internals import (
     is_missing_command,
 )
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
+from gaia_mcp.names import typeable
 
 if TYPE_CHECKING:
     from gaia_mcp.session.prestart import Prestarted
@@ -186,7 +188,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
     code.
     """
     words = with_group(words)
-    Typed.words = words
+    Typed.words, Typed.program = words, _program()
     try:
         status = app(words, standalone_mode=False, obj=prestarted)
     except CommandLineError as error:
@@ -199,6 +201,14 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
     except OSError as error:  # of Typer's own writing: a help text
         status = fail(refused(error))
     return int(status or 0)
+
+
+def _program() -> str:
+    """The program as it was typed, for the lines that hints advise."""
+    name = Path(sys.argv[0]).stem
+    if name == "__main__":
+        return f"{typeable(sys.executable)} -m gaia_mcp"
+    return "gmcp" if name == "gmcp" else "gaia mcp"
 
 
 def _refuse(error: Any, words: list[str]) -> int:

@@ -59,13 +59,16 @@ _INSTALL = {
 }
 # A longer command line is not repeated.
 AGAIN_CHARS = 200
+# Nor is one with these: what follows them may be a token.
+_SECRET_OPTIONS = ("--env", "-e", "--header", "-H", "--entry", "--json")
 
 
 class Typed:
-    """The command that runs: its name, the words that it was typed with, the file that its `--config` names, and the
-    servers that it uses although no file holds them.
+    """The command that runs: the program as it was typed, the command's name, the words that it was typed with, the
+    file that its `--config` names, and the servers that it uses although no file holds them.
     """
 
+    program = "gaia mcp"
     command = ""
     words: Sequence[str] = ()
     config: Path | None = None
@@ -88,21 +91,21 @@ def to_type(command: str, *names: str, more: str = "") -> str:
     `names` are quoted where a shell needs it, `more` is taken as it is.
     """
     config = [f"--config {shlex.quote(str(Typed.config))}"] if Typed.config is not None else []
-    return " ".join(["gaia mcp", command, *config, *map(typeable, names), *([more] if more else [])])
+    return " ".join([Typed.program, command, *config, *map(typeable, names), *([more] if more else [])])
 
 
-def typed_again(option: str, value: str) -> str:
+def typed_again(*option: str) -> str:
     """The command line that was typed, with one more option; that option alone if the line is too long to be read, or
-    holds a secret.
+    may hold a secret.
     """
     from gaia_mcp.redaction import masked_arguments
 
-    words = list(Typed.words)
+    _, *words = Typed.words or [""]
     # Not after two dashes.
-    at = 2 if "--" in words else len(words)
-    line = shlex.join(["gaia", *words[:at], option, value, *words[at:]])
-    is_shown = words and len(line) <= AGAIN_CHARS and masked_arguments(words) == words
-    return line if is_shown else shlex.join([option, value])
+    at = 1 if "--" in words else len(words)
+    line = f"{Typed.program} {shlex.join([*words[:at], *option, *words[at:]])}"
+    is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
+    return line if words and len(line) <= AGAIN_CHARS and not is_secret else shlex.join(option)
 
 
 def command_after(word: str) -> str:
@@ -141,7 +144,7 @@ def hint_for(error: MCPError) -> str:
 
 def _unknown(error: ServerUnknownError) -> str:
     if error.project is not None:
-        return f"it comes from {error.project}; edit that, or: gaia mcp untrust"
+        return f"it comes from {error.project}; edit that, or: {to_type('untrust')}"
     name = error.server
     if not name.strip():
         return "the name is empty: in a script, the variable that holds it may not be set"
@@ -168,12 +171,13 @@ def _install(error: SpawnError) -> str:
 
 
 def _exited(error: ServerExitedError) -> str:
-    # The commands keep a server's stderr, and it holds more than the one line that the message quotes.
-    if len(error.stderr_tail.strip().splitlines()) > 1:
+    # The commands keep a server's stderr, of which the message quotes the last line.
+    lines = len(error.stderr_tail.strip().splitlines())
+    if lines > 1 or (lines and not _unsaved()):
         return f"read all that it wrote with: {to_type('logs', error.server)}"
-    # A server that ends before its first message was most often started in a wrong way.
+    # A server that ends before its first message, and without one of its own, was most often started in a wrong way.
     if error.stage == "at its start":
-        return _unsaved() or f"check its command with: {to_type('show', error.server)}"
+        return _unsaved() or f"try its command by hand; it is shown with: {to_type('show', error.server)}"
     return _steps(error, "see each step with")
 
 
@@ -211,7 +215,7 @@ def _excluded(error: ToolExcludedError) -> str:
 
 
 def _refused(error: PeerError) -> str:
-    if error.asked == "initialize":
+    if error.asked == "initialize" or error.asked.endswith("/list"):
         return _steps(error, "see each step with")
     kind = error.asked.partition("/")[0]
     listed = kind if kind in ("prompts", "resources") else "tools"
@@ -225,16 +229,34 @@ def _steps(error: MCPError, reason: str) -> str:
     return _unsaved() or f"{reason}: {to_type('test-client', error.server)}"
 
 
-def _unsaved() -> str:
+def _folder(error: SpawnError) -> str:
     if Typed.command in ("add", "edit"):
-        return "nothing was saved; mend the command, or save it as it is with --no-check"
-    return ""
+        return "name an existing one with --cwd DIR"
+    return f"name an existing one: {to_type('edit', error.server, more='--cwd DIR')}"
 
 
 def _shell(error: EntryError) -> str:
     # A command line that was typed has no name.
-    words = ("add", error.server) if is_server_name(error.server) else ("tools",)
+    command = "add" if Typed.command == "add" else "edit"
+    words = (command, error.server) if is_server_name(error.server) else ("tools",)
     return "if you want a shell, name it: " + to_type(*words, more="-- sh -c '…'")
+
+
+def _invalid(error: EntryError) -> str:
+    if Typed.command in ("add", "edit", "import") or not is_server_name(error.server):
+        return f"see what an entry holds: {to_type('add', more='--help')}"
+    return f"correct it in an editor: {to_type('edit', error.server)}"
+
+
+def _exists(_: ServerExistsError) -> str:
+    other = "choose another name"
+    return other if Typed.command != "add" else f"{other}, or replace it: {typed_again('--force')}"
+
+
+def _unsaved() -> str:
+    if Typed.command in ("add", "edit"):
+        return "nothing was saved; mend the command, or save it as it is with --no-check"
+    return ""
 
 
 def _unreachable(error: EntryError) -> str:
@@ -248,8 +270,8 @@ def _unreachable(error: EntryError) -> str:
 HINTS: dict[type, Callable[[Any], str]] = {
     ConfigFileError: lambda _: "mend or move the file; it was left as it is",
     ServerUnknownError: _unknown,
-    ServerExistsError: lambda _: f"choose another name, or replace it: {to_type('add', more='--force')}",
-    EntryError: lambda _: "see what an entry holds: gaia mcp add --help",
+    ServerExistsError: _exists,
+    EntryError: _invalid,
     VariableUnsetError: lambda e: f"export {e.variable}=… first, or write a default: ${{{e.variable}:-value}}",
     AgentError: lambda _: "write package.module:Class or path/to/file.py:Class",
     SpawnError: lambda e: _steps(e, "try the entry alone with"),
@@ -258,7 +280,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     CancelledError: lambda _: "ask again if you still want the result",
     RemoteProtocolError: lambda e: _steps(e, "tell its author; see each step with"),
     VersionError: lambda _: "update the older of the two",
-    NotOfferedError: lambda e: _steps(e, "see what it offers with"),
+    NotOfferedError: lambda e: f"see what it offers with: {to_type('show', e.server, more='--check')}",
     PeerError: _refused,
     ToolUnknownError: lambda e: f"see its tools with: {to_type('tools', e.server)}",
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
@@ -270,18 +292,18 @@ HINTS: dict[type, Callable[[Any], str]] = {
 CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg",
     "agent-failed": lambda _: "see the traceback with --debug",
-    "agent-incomplete": lambda _: "mark its methods with @tool, as in the file that this writes: gaia mcp init",
+    "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {to_type('init')}",
     "agent-missing": lambda e: (
         f"if it is a server by itself, run it with: {to_type('tools', more=f'-- python {shlex.quote(e.target)}')}"
     ),
-    "agent-problem": lambda e: f"mend it, and check again: gaia mcp serve {shlex.quote(e.target)} --check",
+    "agent-problem": lambda e: f"mend it, and check again: {to_type('serve', e.target, more='--check')}",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
     "keyring-missing": lambda _: "install it beside this one: pip install keyring",
     "lock-file": lambda _: (
         f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
     ),
-    "no-folder": lambda e: f"name an existing one: {to_type('edit', e.server, more='--cwd DIR')}",
+    "no-folder": _folder,
     "no-interpreter": lambda e: f"mend that line, or name an interpreter before {e.program}",
     "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
     "not-on-path": _install,

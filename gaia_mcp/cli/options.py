@@ -133,9 +133,8 @@ class Invocation(NamedTuple):
             begun = to_type("add", more="NAME -- COMMAND")
             raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
         if store.project is not None and not store.project.approved:
-            remark(
-                f"{shown(store.project.path)} is not used, since it is not approved; read it, and then: gaia mcp trust"
-            )
+            place = shown(store.project.path)
+            remark(f"{place} is not used, since it is not approved; read it, and then: {to_type('trust')}")
         return store
 
     def typed(self, words: Sequence[str]) -> ServerWords:

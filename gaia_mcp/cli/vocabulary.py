@@ -1,13 +1,14 @@
 """Words for commands that people know from other programs: aliases, which are the command, and words that suggest one.
 
-Pure: words in, words out.
+No command runs here, so the `--config` among their words is read here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.hints import Typed, to_type
 from gaia_mcp.names import near_misses
 
 # In no help page and at no TAB, where each command stands once.
@@ -60,6 +61,7 @@ def without_words(args: Sequence[str]) -> list[str]:
 
 def meant_by(word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
     """What to type instead of `word`, which is none of `commands`, before the words `rest`; empty if unknown."""
+    rest = _without_config(rest)
     if word in _STATUS:
         return to_type("list", more="--check")
     if word in _RENAME:
@@ -69,3 +71,16 @@ def meant_by(word: str, rest: Sequence[str], commands: Iterable[str]) -> str:
     if not command:
         return ""
     return to_type(command, *rest) if rest else to_type(command, more=following)
+
+
+def _without_config(rest: Sequence[str]) -> list[str]:
+    """`rest` without its `--config`, which the line to type has in its place."""
+    found: list[str] = []
+    waiting = list(rest)
+    while waiting and (word := waiting.pop(0)) != "--":
+        name, equals, value = word.partition("=")
+        if name != "--config":
+            found.append(word)
+        elif equals or waiting:
+            Typed.config = Path(value if equals else waiting.pop(0))
+    return [*found, *rest[rest.index("--") :]] if "--" in rest else found

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.terminals import Person
+from tests.cli.typed_lines import assert_typeable, rehearse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ class Gaia:
             process.communicate()
 
     def __call__(self, *arguments: str, stdin: str = "", **variables: str) -> Ran:
-        """`gaia mcp …`, run to its end."""
+        """`gaia mcp …`, run to its end. Whatever line it advises to type must be one that it takes."""
         done = subprocess.run(
             [BIN / "gaia", "mcp", *arguments],
             input=stdin.encode(),
@@ -87,6 +88,8 @@ class Gaia:
             timeout=60,
             check=False,
         )
+        assert_typeable(done.stderr.decode())
+        rehearse(done.stderr.decode(), BIN / "gaia", self.home.parent, self.cwd, {**self.environ, **variables})
         return Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
 
     def write(self, servers: dict[str, Any]) -> None:
@@ -137,6 +140,7 @@ def run_on_terminal(
             pending = b""
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
+    assert_typeable(seen.decode())
     return seen.decode(), os.waitstatus_to_exitcode(status)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_mcp
-from gaia_mcp.cli.hints import CASES, HINTS, Typed, hint_for, how_to_add, to_type
+from gaia_mcp.cli.hints import CASES, HINTS, Typed, hint_for, how_to_add, to_type, typed_again
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import (
@@ -42,18 +43,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATH = Path("servers.json")
+# What is printed, and not to be typed: the title of a report, the usage of a tool, a text about a file; as are scripts.
+NOT_ADVISED = {"gaia mcp test-client", "### gaia mcp test-client: ", "gaia mcp call ", "A file of `gaia mcp record`."}
 UNSAVED = "nothing was saved; mend the command, or save it as it is with --no-check"
 EXPECTED: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "is empty"), "mend or move the file; it was left as it is"),
     (ServerUnknownError("fs", PATH), "see the names with: gaia mcp list"),
-    (ServerExistsError("fs"), "choose another name, or replace it: gaia mcp add --force"),
-    (EntryError("fs", "is empty"), "see what an entry holds: gaia mcp add --help"),
+    (ServerExistsError("fs"), "choose another name"),
+    (EntryError("fs", "is empty"), "correct it in an editor: gaia mcp edit fs"),
     (VariableUnsetError("fs", "KEY", "env KEY"), "export KEY=… first, or write a default: ${KEY:-value}"),
     (AgentError("demo", "is not there"), "write package.module:Class or path/to/file.py:Class"),
     (SpawnError("fs", "npx", "is not there"), "try the entry alone with: gaia mcp test-client fs"),
-    (ServerExitedError("my fs", "at its start", 1), "check its command with: gaia mcp show 'my fs'"),
+    (ServerExitedError("my fs", "at its start", 1), "try its command by hand; it is shown with: gaia mcp show 'my fs'"),
     (ServerExitedError("fs", "while answering", 1), "see each step with: gaia mcp test-client fs"),
     (ServerExitedError("fs", "at its start", 1, "a\nb\n"), "read all that it wrote with: gaia mcp logs fs"),
+    (ServerExitedError("fs", "while answering", 1, "a"), "read all that it wrote with: gaia mcp logs fs"),
     (DeadlineError("fs", "tools/list", 5), "allow more time with --timeout SECONDS"),
     (
         DeadlineError("fs", "at its start", 5),
@@ -62,8 +66,9 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (CancelledError("fs", "tools/list"), "ask again if you still want the result"),
     (RemoteProtocolError("fs", "is silent"), "tell its author; see each step with: gaia mcp test-client fs"),
     (VersionError("fs", [], []), "update the older of the two"),
-    (NotOfferedError("fs", "prompts"), "see what it offers with: gaia mcp test-client fs"),
+    (NotOfferedError("fs", "prompts"), "see what it offers with: gaia mcp show fs --check"),
     (PeerError("fs", "initialize", 1, "no"), "see each step with: gaia mcp test-client fs"),
+    (PeerError("fs", "tools/list", 1, "no"), "see each step with: gaia mcp test-client fs"),
     (PeerError("fs", "tools/call", 1, "no"), "see what it offers with: gaia mcp tools fs"),
     (PeerError("fs", "completion/complete", 1, "no"), "see what it offers with: gaia mcp tools fs"),
     (PeerError("fs", "prompts/get", 1, "no"), "see what it offers with: gaia mcp prompts fs"),
@@ -137,7 +142,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "cannot be written", case="recording-file"), "choose another file with --to"),
     (
         EntryError("fs", "uses shell syntax", case="shell-syntax"),
-        "if you want a shell, name it: gaia mcp add fs -- sh -c '…'",
+        "if you want a shell, name it: gaia mcp edit fs -- sh -c '…'",
     ),
     (
         EntryError("x | y", "uses shell syntax", case="shell-syntax"),
@@ -154,6 +159,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
 def nothing_typed() -> Iterator[None]:
     """The words of the command that runs, restored after each test."""
     yield
+    Typed.program, Typed.words = "gaia mcp", ()
     Typed.begin("", None)
 
 
@@ -260,9 +266,64 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
     assert "--env KEY=VALUE" in hint_for(spawn("KEY=****", "not-on-path"))
 
 
+def test_what_add_refused_is_added_in_another_way() -> None:
+    """Ours: there is no entry to edit yet."""
+    Typed.command = "add"
+
+    assert hint_for(EntryError("fs", "x")) == "see what an entry holds: gaia mcp add --help"
+    assert hint_for(ServerExistsError("fs")) == "choose another name, or replace it: --force"
+    shell = hint_for(EntryError("fs", "x", case="shell-syntax"))
+    assert shell == "if you want a shell, name it: gaia mcp add fs -- sh -c '…'"
+    assert hint_for(spawn("npx", "no-folder")) == "name an existing one with --cwd DIR"
+
+
+def test_a_line_is_typed_again_with_one_more_option() -> None:
+    """Ours: before the server's own command, and never where it may hold a secret or is too long to be read."""
+    for words, again in (
+        (["mcp", "add", "my fs", "--", "npx", "-y"], "gaia mcp add --force 'my fs' -- npx -y"),
+        (["mcp", "lock", "--update"], "gaia mcp lock --update --force"),
+        (["mcp", "add", "fs", "--env=TOKEN=1", "npx"], "--force"),
+        (["mcp", "add", "fs", "-H", "X: 1", "npx"], "--force"),
+        (["mcp", "add", "fs", "x" * 200], "--force"),
+        ([], "--force"),
+    ):
+        Typed.words = words
+        assert typed_again("--force") == again
+    assert typed_again("-o", "a b") == "-o 'a b'"
+
+
+def test_a_hint_names_the_program_as_it_was_typed() -> None:
+    """Ours: `gaia` may be the program of AMD."""
+    Typed.program = "gmcp"
+
+    assert to_type("list") == "gmcp list"
+    Typed.words = ["mcp", "lock"]
+    assert typed_again("--all") == "gmcp lock --all"
+
+
+def test_every_line_to_type_is_made_in_one_place() -> None:
+    """Ours: a literal `gaia mcp …` in a hint repeats no `--config`, quotes nothing, and forgets `gmcp`."""
+    found = []
+    for path in Path(gaia_mcp.__file__).parent.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        texts = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+        found += [
+            f"{path.name}:{each.lineno}: {each.value}"
+            for each in ast.walk(tree)
+            if isinstance(each, ast.Constant)
+            and isinstance(each.value, str)
+            and id(each) not in texts
+            and re.search(r"(?<!Example:) (gaia mcp|gmcp) [a-z{]", f" {each.value}")
+            and not (each.value in NOT_ADVISED or "\n" in each.value)
+        ]
+
+    assert found == []
+
+
 def test_test_client_does_not_send_to_itself() -> None:
     """Ours: its steps have just been shown."""
     Typed.command = "test-client"
 
     assert hint_for(SpawnError("fs", "npx", "is not there")) == "see all that it writes to stderr with --debug"
-    assert hint_for(ServerExitedError("fs", "at its start", 1)) == "check its command with: gaia mcp show fs"
+    silent = ServerExitedError("fs", "at its start", 1)
+    assert hint_for(silent) == "try its command by hand; it is shown with: gaia mcp show fs"

@@ -172,7 +172,12 @@ def sh(script: str, **options: object) -> dict[str, object]:
         ({"command": "python3.99"}, 4, "'python3.99' was not found on PATH", f"for instance {sys.executable}"),
         ({"command": "true", "cwd": "/no/where"}, 4, "no working folder '/no/where'", "gaia mcp edit 'my x' --cwd DIR"),
         ({"command": "true"}, 4, "exited with status 0 at its start; it wrote nothing", "gaia mcp show 'my x'"),
-        (sh("echo no key >&2; exit 3"), 4, "exited with status 3 at its start; its last words: no key", "show 'my x'"),
+        (
+            sh("echo no key >&2; exit 3"),
+            4,
+            "exited with status 3 at its start; its last words: no key",
+            "gaia mcp logs 'my x'",
+        ),
         (sh("echo one >&2; echo two >&2; exit 3"), 4, "its last words: two", "gaia mcp logs 'my x'"),
         (sh("echo no daemon >&2; echo >&2; echo See docker run --help. >&2; exit 1"), 4, "words: no daemon", "logs"),
         (sh("echo 'Usage: x --stdio'; cat >/dev/null"), 5, "stdout that is not MCP: 'Usage: x --stdio'", "--timeout"),

@@ -11,6 +11,7 @@ import pytest
 
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
+from gaia_mcp.cli.hints import Typed
 from gaia_mcp.cli.vocabulary import _MEANT, _RENAME, _STATUS, ALIASES, meant_by
 from tests.cli.conftest import BIN
 
@@ -88,10 +89,17 @@ def test_an_alias_is_the_command_and_in_no_list(demo: Gaia) -> None:
         ("tail", "logs NAME --follow"),
         ("lsit --check", "list --check"),
         ("tool demo", "tools demo"),
+        ("rename old --config 'a b' new", "edit --config 'a b' old --rename new"),
+        ("status --config=x", "list --config x --check"),
+        ("install new --config x -- npx --config y", "add --config x new -- npx --config y"),
+        ("info --config", "show NAME"),
     ],
 )
-def test_another_word_suggests_what_is_meant_with_what_was_typed(typed: str, meant: str) -> None:
+def test_another_word_suggests_what_is_meant_with_what_was_typed(
+    monkeypatch: pytest.MonkeyPatch, typed: str, meant: str
+) -> None:
     """Ours: by meaning first, then by letters; a line that can be copied."""
+    monkeypatch.setattr(Typed, "config", None)
     word, *rest = shlex.split(typed)
 
     assert meant_by(word, rest, COMMANDS) == f"gaia mcp {meant}"
@@ -115,7 +123,8 @@ def test_what_is_suggested_is_never_run(demo: Gaia, lead: tuple[str, ...]) -> No
     )
 
     assert (ran.returncode, ran.stdout) == (2, b"")
-    assert ran.stderr == b"error: no such command 'delete'\nhint: did you mean: gaia mcp remove demo\n"
+    again = "gmcp" if program == "gmcp" else "gaia mcp"
+    assert ran.stderr.decode() == f"error: no such command 'delete'\nhint: did you mean: {again} remove demo\n"
     assert demo.config.read_bytes() == before
 
 

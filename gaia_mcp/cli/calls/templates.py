@@ -7,8 +7,8 @@ from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 
 
-def filled_uri(uri: str, words: list[str]) -> str:
-    """`uri` with its variables replaced by the values that `words` assign.
+def filled_uri(server: str, uri: str, words: list[str]) -> str:
+    """`uri`, of a resource of `server`, with its variables replaced by the values that `words` assign.
 
     Raises `UsageError` for a variable that is missing, or that the template does not have.
     """
@@ -21,7 +21,7 @@ def filled_uri(uri: str, words: list[str]) -> str:
         template = URITemplate(uri)
         filled: str = template.expand(given)
     except ValueError as problem:
-        hint = f"see: {to_type('resources', more='NAME')}"
+        hint = f"see its templates with: {to_type('resources', server)}"
         raise UsageError(f"{uri!r} is not a template: {problem}", hint=hint) from None
     known = list(template.variable_names)
     missing = [name for name in known if name not in given]

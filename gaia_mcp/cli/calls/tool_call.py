@@ -8,6 +8,7 @@ from gaia_mcp.cli.calls.plan import Plan, typed
 from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
@@ -47,14 +48,14 @@ def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, 
 def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
     """The arguments in the types of the tool's schema, validated against it. Raises `ArgumentsError`, `UsageError`."""
     schema = tool.input_schema
-    given = read_words(session.entry.name, tool.name, plan.words, schema)
-    arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
     try:
+        given = read_words(session.entry.name, tool.name, plan.words, schema)
+        arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
         check_arguments(session.entry.name, tool.name, schema, arguments, shows_given=plan.is_base_read)
     except SchemaError as problem:
         remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
         return arguments
-    except ArgumentsError:
+    except (ArgumentsError, UsageError):
         # Its hint leads to the help page of the tool, which reads the cache.
         session.settle()
         raise

@@ -56,11 +56,13 @@ def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Giv
 def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
     """The error about an option that is not one of `call`, and not an argument of `tool` where that is known."""
     from gaia_mcp.cli.grammar.table import PROGRAM
-    from gaia_mcp.names import did_you_mean
+    from gaia_mcp.names import near_misses
     from gaia_mcp.toolspec.schema import properties_of
 
     ours = [name for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names]
-    meant = did_you_mean(option, [*ours, *(f"{DASHES}{key}" for key in properties_of(schema))])
+    # The dashes, which all have, would make every name similar.
+    close = near_misses(option.lstrip("-"), [name.lstrip("-") for name in [*properties_of(schema), *ours]])
+    meant = f"did you mean {' or '.join(repr(f'{DASHES}{name}') for name in close)}?" if close else ""
     if not tool:
         return UsageError(f"no such option: {option}", hint=meant or f"see: {to_type('call', more='--help')}")
     problem = f"no such option: {option}, and tool {tool!r} of {server!r} has no such argument"

@@ -13,7 +13,7 @@ from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
-from gaia_mcp.cli.hints import how_to_add
+from gaia_mcp.cli.hints import how_to_add, typed_again
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
@@ -92,7 +92,7 @@ def check(
     if (given.assignments or given.base is not None or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
     if not names and not typed.after and not every:
-        raise UsageError("which server?", hint="name one, or test all of them with --all")
+        raise UsageError("which server?", hint=f"name one, or test all of them: {typed_again('--all')}")
     call = (
         CallWanted(call_tool, given.assignments, {**base_arguments(args), **(given.base or {})})
         if call_tool is not None

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
 
@@ -40,7 +41,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
     if check:
         if differing:
             problem = f"out of date: {', '.join(differing)}"
-            raise MCPError(problem, hint="write them with: gaia mcp generate")
+            raise MCPError(problem, hint=f"write them with: {to_type('generate')}")
         done("all files are up to date", checked=list(wanted))
         return
     for name in differing:

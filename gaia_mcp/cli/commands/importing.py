@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import host_names
+from gaia_mcp.cli.hints import typed_again
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
 from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
@@ -63,7 +64,8 @@ def import_servers(
         raise UsageError("--all and a host's name exclude each other", hint="give one of the two")
     if not words and not everything:
         if server or dry_run or force:
-            raise UsageError("import from where?", hint="name a host or a file, or write --all")
+            hint = f"name a host or a file, or import from all: {typed_again('--all')}"
+            raise UsageError("import from where?", hint=hint)
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []
     pasted = pasted_entries(pasted_text("-")) if "-" in (words or []) else []

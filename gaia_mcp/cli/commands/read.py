@@ -48,7 +48,7 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
 
     destination = invocation.destination()
     entry, (uri, *given) = invocation.server(name, uri, *(words or []))
-    name, wanted = entry.name, filled_uri(uri, given)
+    name, wanted = entry.name, filled_uri(entry.name, uri, given)
     with (
         SessionView(f"starting {name}") as view,
         connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,

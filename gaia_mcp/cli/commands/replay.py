@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 
@@ -39,7 +40,7 @@ def replay(file: FileArgument) -> None:
     try:
         transcripts, is_cut = read_transcripts(data)
     except TranscriptError as cause:
-        hint = "record one with: gaia mcp record NAME --to FILE"
+        hint = f"record one with: {to_type('record', more='NAME --to FILE')}"
         raise ConfigFileError(file, str(cause), line=cause.line, column=1, hint=hint) from cause
     if is_cut:
         remark(f"the last line of {file} is incomplete, and is left out")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import JSON, Invocation
 from gaia_mcp.cli.screen.output import counted, done, print_line
 from gaia_mcp.safetext import one_line
@@ -85,8 +86,9 @@ def _project(folder: Path | None) -> ProjectFile:
     project = find_project_file(folder)
     if project is None:
         problem = f"holds no {' and no '.join(PROJECT_FILES)}"
-        raise ConfigFileError(folder, problem, hint="name the project's folder: gaia mcp trust FOLDER")
+        raise ConfigFileError(folder, problem, hint=f"name the project's folder: {to_type('trust', more='FOLDER')}")
     if place not in (folder, project.path):
         problem = f"is not the file that is used there; that is {project.path.name}"
-        raise ConfigFileError(place, problem, hint="read that one, and approve it by its folder: gaia mcp trust FOLDER")
+        approve = to_type("trust", more="FOLDER")
+        raise ConfigFileError(place, problem, hint=f"read that one, and approve it by its folder: {approve}")
     return project

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gaia_mcp.cli.completion.scripts import SCRIPTS
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
 
@@ -70,7 +71,7 @@ def places(shell: str, environ: Mapping[str, str]) -> Places:
     )
     if not profile:
         raise ConfigFileError(path, "cannot be used: PowerShell did not print the path of its profile",
-                              hint="print the script with: gaia mcp completion powershell")  # fmt: skip
+                              hint=f"print the script with: {to_type('completion', 'powershell')}")  # fmt: skip
     quoted = "'" + str(path).replace("'", "''") + "'"
     return Places([path], Path(profile), f". {quoted}\n", ". $PROFILE")
 

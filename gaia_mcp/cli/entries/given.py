@@ -108,7 +108,7 @@ def _incomplete(name: str | None) -> UsageError:
         hint = f"if that is the command: {to_type('add', own, more=f'-- {typeable(name)}')}"
     else:
         begun = to_type("add", name or "NAME", more="-- COMMAND [ARG...]")
-        hint = f"{begun}, or a URL, or the entry as JSON in its place"
+        hint = f"give a URL, the entry as JSON, or a command: {begun}"
     return UsageError("what is to be added?" if name is None else f"how is {name!r} started?", hint=hint)
 
 

@@ -19,6 +19,7 @@ from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
 from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.names import typeable
 from gaia_mcp.redaction import masked_arguments
 from gaia_mcp.storage.atomic import read_bytes
 
@@ -68,7 +69,7 @@ def pasted_text(word: str) -> Text:
     if data is None:
         hint = ""
         if word.startswith("@") and "/" in word:
-            hint = f"a package of npm is a command: {to_type('add', more=f'-- npx -y {word}')}"
+            hint = f"a package of npm is a command: {to_type('add', more=f'-- npx -y {typeable(word)}')}"
         raise ConfigFileError(path, "is not there", hint=hint or "check its path")
     try:
         return Text(data.decode("utf-8-sig"), str(path), path)

@@ -38,8 +38,7 @@ def show_hosts() -> int:
         if not rows:
             remark(f"no file of another host was found here; name one: {to_type('import', more='FILE')}")
         elif any(row["servers"] for row in rows):
-            one, every = to_type("import", more="HOST"), to_type("import", more="--all")
-            remark(f"import from one with: {one}, or from all with: {every}")
+            remark(f"import from one by its name, or from all with: {to_type('import', more='--all')}")
     return max([int(report(error)) for error in errors], default=0)
 
 

@@ -132,11 +132,12 @@ def test_a_server_that_was_not_saved_has_a_log_too(gaia: Gaia) -> None:
     assert "exit status 3]\nfirst\nlast\n" in log.stdout
 
 
-def test_where_the_error_has_quoted_everything_it_does_not_send_to_the_log(gaia: Gaia) -> None:
-    """Ours: the hint is the most useful next thing."""
-    gaia.write({"x": muttering("echo alone >&2; exit 3", env={})})
+def test_only_a_server_that_wrote_nothing_leads_to_its_entry_rather_than_to_its_log(gaia: Gaia) -> None:
+    """Ours: the error quotes one line; the log has the others, the moment and the command that ran."""
+    gaia.write({"x": muttering("echo alone >&2; exit 3", env={}), "y": muttering("exit 3", env={})})
 
-    assert "gaia mcp show x" in gaia("tools", "x").errors[1]
+    assert gaia("tools", "x").errors[1].endswith("gaia mcp logs x")
+    assert gaia("tools", "y").errors[1].endswith("gaia mcp show y")
 
 
 def test_the_last_runs_are_shown_the_newest_last(noisy: Gaia) -> None:

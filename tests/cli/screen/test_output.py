@@ -164,7 +164,7 @@ def test_it_is_noticed_that_the_reader_has_gone(monkeypatch: pytest.MonkeyPatch)
     assert is_read()
 
 
-@pytest.mark.parametrize(("stderr", "command"), [("", "show"), ("one", "show"), ("one\ntwo", "logs")])
+@pytest.mark.parametrize(("stderr", "command"), [("", "show"), ("one", "logs"), ("one\ntwo", "logs")])
 def test_a_log_that_says_more_than_the_error_is_pointed_to(stderr: str, command: str) -> None:
     """Ours: the most useful next thing."""
     error = ServerExitedError("x", "at its start", 3, stderr)

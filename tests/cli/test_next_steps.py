@@ -1,0 +1,197 @@
+"""What a hint advises is done: the line is copied from stderr, its placeholders are filled in, and it leads on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.cli.conftest import BIN, entry_of, run_on_terminal
+from tests.cli.typed_lines import lines_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+# With a space, which has to be quoted.
+CONFIG = "my servers.json"
+DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
+PLACEHOLDERS = ("DIR", "FILE", "FOLDER", "NAME", "NAME...")
+SERVERS: dict[str, Any] = {
+    "demo": DEMO,
+    "exits": entry_of("exits-at-once"),
+    "silent": {"command": "/bin/sh", "args": ["-c", "exit 3"]},
+    "dies": entry_of("dies-in-call"),
+    "refuses": entry_of("refuses-list"),
+    "plain": entry_of("good-handshake"),
+    "mute": entry_of("declares-nothing"),
+    "nowhere": {**DEMO, "cwd": "/surely/not/there"},
+}
+
+
+class Step(NamedTuple):
+    """`words` end with `code`. The line that they advise, with `fill` in the place of its placeholder, ends with `then`
+    and shows `shows`; if `works`, so do `words` afterwards.
+    """
+
+    words: str
+    code: int
+    shows: str
+    fill: str = ""
+    then: int = 0
+    works: bool = False
+
+
+STEPS = [
+    Step("call demo", 2, "greet("),
+    Step("call unheard-of greet", 3, "demo"),
+    Step("call demo unheard-of", 7, "greet("),
+    Step("call demo greet Ada", 2, "greet("),
+    Step("call demo greet --zzzz 1", 2, "Usage: gaia mcp call"),
+    Step("call demo greet --name", 2, "Usage: gaia mcp call"),
+    Step("call --zzzz demo greet", 2, "Usage: gaia mcp call"),
+    Step("call demo greet name=Ada --locked", 3, "locked", "demo", works=True),
+    Step("prompt demo unheard-of", 7, "introduce"),
+    Step("read demo unheard://of", 7, "demo://about"),
+    Step("tools exits", 4, "no configuration found"),
+    Step("call exits echo", 4, "no configuration found"),
+    Step("call dies echo", 4, "fatal: out of memory"),
+    Step("tools silent", 4, "exit 3"),
+    Step("tools refuses", 6, "Method not found", then=6),
+    Step("watch mute", 6, "offers"),
+    Step("tools nowhere", 4, "changed 'nowhere'", ".", works=True),
+    Step("add demo -- gaia mcp serve demo", 3, "added 'demo'"),
+    Step("add new -- gaia mcp serve demo --nonsense", 4, "", then=0),
+    Step("test-client", 2, "demo", then=4),
+    Step("lock --quiet", 2, "", then=4),
+    Step("show unheard-of", 3, "demo"),
+    Step("rename demo other", 2, "changed 'demo'"),
+    Step("status", 2, "demo", then=4),
+    Step("delete demo", 2, "removed 'demo'"),
+    Step("lsit", 2, "demo"),
+    Step("xyzzy", 2, "Commands:"),
+    Step("list --timeout soon", 2, "Usage: gaia mcp list"),
+    Step("logs plain", 0, "ok    start"),
+]
+
+
+def config_of(gaia: Gaia) -> Path:
+    """The servers, in a file that is not where it is looked for."""
+    path = gaia.cwd / CONFIG
+    path.write_text(json.dumps({"mcpServers": SERVERS}))
+    return path
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.words)
+def test_what_is_advised_leads_on(gaia: Gaia, step: Step) -> None:
+    """Ours: a stranger copies the line, and sees the reason, or what else there is, or that it works now."""
+    config_of(gaia)
+    words = step.words.split()
+    words[1:1] = ["--config", CONFIG]
+
+    first = gaia(*words)
+
+    assert first.code == step.code, first
+    (line,) = lines_in(first.stderr)
+    if "--help" not in line:
+        assert line[line.index("--config") + 1] == CONFIG
+    second = gaia(*(step.fill if word in PLACEHOLDERS else word for word in line))
+    assert second.code == step.then, second
+    assert step.shows in second.stdout + second.stderr
+    if step.works:
+        assert gaia(*words).code == 0
+
+
+def test_the_line_for_a_value_without_a_key_calls_the_tool(gaia: Gaia) -> None:
+    """Ours: once the tools have been seen, as the hint before advises."""
+    config_of(gaia)
+    words = ("call", "--config", CONFIG, "demo", "greet", "Ada L")
+    (see,) = lines_in(gaia(*words).stderr)
+    assert gaia(*see).code == 0
+
+    (write,) = lines_in(gaia(*words).stderr)
+
+    assert (write, gaia(*write).stdout) == ([*words[:-1], "name=Ada L"], "Hello, Ada L!\n")
+
+
+def test_a_file_that_is_missing_is_begun(gaia: Gaia) -> None:
+    """Ours: under the name that was given."""
+    first = gaia("list", "--config", CONFIG)
+    assert first.code == 3
+    (line,) = lines_in(first.stderr)
+
+    assert gaia(*line[:-1], str(BIN / "gaia"), "mcp", "serve", "demo").code == 0
+    assert gaia("list", "--config", CONFIG).stdout.startswith("NAME ")
+
+
+def test_an_entry_that_is_invalid_is_corrected_in_an_editor(gaia: Gaia) -> None:
+    """Ours: on a terminal."""
+    gaia.write({"bad": {"command": 7}})
+    (line,) = lines_in(gaia("tools", "bad").stderr)
+    editor = gaia.cwd / "editor"
+    editor.write_text(f"#!/bin/sh\ncat > \"$1\" <<'END'\n{json.dumps(DEMO)}\nEND\n")
+    editor.chmod(0o700)
+    gaia.environ["EDITOR"] = str(editor)
+
+    shown, code = run_on_terminal(gaia, *line)
+
+    assert code == 0, shown
+    assert "greet(" in gaia("tools", "bad").stdout
+
+
+def test_a_project_is_approved_as_advised_and_revoked_as_advised(gaia: Gaia) -> None:
+    """Ours."""
+    (gaia.cwd / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"its": DEMO}}))
+
+    approve, _ = lines_in(gaia("list").stderr)
+    assert gaia(*approve).code == 0
+    assert gaia("list").stdout.startswith("its ")
+    (revoke,) = lines_in(gaia("remove", "its").stderr)
+    assert gaia(*revoke).code == 0
+    assert "its " not in gaia("list").stdout
+
+
+def test_the_lock_is_extended_and_updated_as_advised(gaia: Gaia) -> None:
+    """Ours: each time the refused call goes through afterwards."""
+    gaia.write({"s": DEMO, "plain": entry_of("good-handshake")})
+    lock = ("--lock-file", "my lock.json")
+    assert gaia("lock", "plain", *lock).code == 0
+
+    for call in (("call", "s", "greet", "name=Ada"), ("call", "s", "echo", "text=x")):
+        refused = gaia(*call, "--locked", *lock)
+        assert refused.code == 8, refused
+        (line,) = lines_in(refused.stderr)
+        assert gaia(*line).code == 0, line
+        assert gaia(*call, "--locked", *lock).code == 0
+        gaia.write({"s": entry_of("good-handshake")})  # Other tools from now on.
+
+
+def test_what_another_host_has_is_imported_as_advised(gaia: Gaia) -> None:
+    """Ours."""
+    (gaia.home / ".cursor").mkdir()
+    (gaia.home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"demo": DEMO}}))
+
+    for words in (("import",), ("import", "--dry-run"), ("import", "--force")):
+        (line,) = lines_in(gaia(*words).stderr)
+        assert gaia(*line).code == 0
+        assert [word for word in line if word in ("--dry-run", "--force")] == list(words[1:])
+    assert gaia("list").stdout.startswith("demo ")
+
+
+def test_what_serve_and_record_and_trust_advise_is_typed(gaia: Gaia) -> None:
+    """Ours."""
+    (gaia.cwd / "empty.jsonl").touch()
+    (gaia.cwd / "mine.py").write_text("class Agent: pass\n")
+    gaia.write({"demo": DEMO})
+    for words, shows in (
+        (("serve", "mine.py:Agent"), "wrote agent.py"),
+        (("replay", "empty.jsonl"), ""),
+        (("trust",), "holds no "),
+    ):
+        (line,) = lines_in(gaia(*words).stderr)
+        fills = {"NAME": "demo", "FILE": "time.jsonl", "FOLDER": "."}
+        ran = gaia(*(fills.get(word, word) for word in line))
+        assert ran.code in (0, 3)
+        assert shows in ran.stdout + ran.stderr
