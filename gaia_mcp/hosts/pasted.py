@@ -53,13 +53,13 @@ def read_pasted(text: str) -> list[Pasted]:
     try:
         document, kind = _document(_without_fences(text).rstrip().removesuffix(","))
         found = _entries(document, kind)
-        # What JSON does not have must not reach our own file: infinities, and nesting beyond its reader's limit.
-        json.dumps([one.raw for one in found], allow_nan=False, default=str)
+        # What JSON does not have must not reach our own file: infinities, dates, and nesting beyond its reader's limit.
+        raws = json.loads(json.dumps([one.raw for one in found], allow_nan=False, default=str))
     except TextProblemError as problem:
         raise problem.placed(text) from problem.__cause__
     except (ValueError, RecursionError) as cause:
         raise TextProblemError("holds what JSON cannot hold") from cause
-    return found
+    return [one._replace(raw=raw) for one, raw in zip(found, raws, strict=True)]
 
 
 def is_foreign(raw: Any) -> bool:

@@ -57,6 +57,14 @@ def test_several_entries_are_read_in_their_order() -> None:
     assert read_pasted('{"mcpServers": {}}') == read_pasted("[]") == []
 
 
+def test_what_json_has_no_type_for_becomes_text() -> None:
+    """Ours: TOML and YAML have dates, and keys that are no text."""
+    (toml,) = read_pasted('[mcp_servers.a]\ncommand = "x"\nsince = 2026-01-02\n')
+    (yaml,) = read_pasted("mcpServers:\n  a: {command: x, since: 2026-01-02, 5: y}\n")
+    assert toml.raw == {"command": "x", "since": "2026-01-02"}
+    assert yaml.raw == {"command": "x", "since": "2026-01-02", "5": "y"}
+
+
 @pytest.mark.parametrize("text", ["{}", '{"a": {"b": 1}}', '{"handler": "x.y:Z"}', '{"command": {"path": "x"}}'])
 def test_an_object_without_servers_is_one_entry(text: str) -> None:
     """Ours: of a kind that only we have, of a host's earlier form, or invalid, which is told where entries are read."""
@@ -112,7 +120,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         found = read_pasted(text)
     except TextProblemError:
         return
-    json.dumps([one.raw for one in found], allow_nan=False, default=str)
+    json.dumps([one.raw for one in found], allow_nan=False)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
+
 # A URL as people remember it, without its scheme.
 _ADDRESS = r"(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?|localhost(?::\d+)?(?:/.*)?"
 
