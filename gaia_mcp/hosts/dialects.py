@@ -51,6 +51,11 @@ class ToolKeys(NamedTuple):
     everything: tuple[str, ...] | None = None
     is_exclusive: bool = False
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the host has a choice among tools at all."""
+        return bool(self.include or self.exclude)
+
 
 _NO_CHOICE = ToolKeys()
 

@@ -59,18 +59,18 @@ def plan(
     *,
     force: bool = False,
     which: Callable[[str], str | None] = lambda _: None,
-    as_held_by: Callable[[Place, Any], Any] = lambda _, entry: entry,
+    as_held_by: Callable[[Found, Any], Any] = lambda _, entry: entry,
 ) -> list[Step]:
     """A step for each name, in the order found. With `force` the first that was found replaces the others; members of
     ours that do not decide how the server is reached, and do not differ, stay, unless the new entry has them too.
 
     `ours` are the entries of `path`; `which` finds a program, so that `npx` and its full path are the same;
-    `as_held_by` is an entry of ours as a host would hold it: what it has no place for is no difference.
+    `as_held_by` is an entry of ours as the host of another would hold it: what it has no place for is no difference.
     """
 
     def differing(entry: Any, one: Found) -> list[str]:
         differs = differences(entry, one.entry, which)
-        return differs and differences(as_held_by(one.place, entry), one.entry, which)
+        return differs and differences(as_held_by(one, entry), one.entry, which)
 
     steps: dict[str, Step] = {}
     for one in found:

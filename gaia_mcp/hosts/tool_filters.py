@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gaia_mcp.hosts.dialects import NotCarriedError, ToolKeys
-from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE, ToolFilter, is_pattern
+from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE, ToolFilter, is_match, is_pattern
 
 
 def filter_from(raw: Mapping[str, Any], keys: ToolKeys) -> dict[str, list[str]]:
@@ -26,6 +26,20 @@ def filter_from(raw: Mapping[str, Any], keys: ToolKeys) -> dict[str, list[str]]:
         # Gemini takes `tool(arguments)` for the tool.
         found[ours] = [name.partition("(")[0] or name for name in held]
     return found
+
+
+def has_patterns(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of ours chooses among its tools by patterns, which most hosts take for names."""
+    return any(is_pattern(name) for member in (INCLUDE, EXCLUDE) for name in entry.get(member) or ())
+
+
+def choice_by_names(entry: Mapping[str, Any], tools: Sequence[str]) -> dict[str, list[str]]:
+    """The members of ours that choose among `tools`, which are all of the server, with names in place of patterns."""
+    return {
+        member: list(dict.fromkeys(name for pattern in entry[member] for name in _named(pattern, tools)))
+        for member in (INCLUDE, EXCLUDE)
+        if entry.get(member) is not None
+    }
 
 
 def filter_for(entry: Mapping[str, Any], keys: ToolKeys) -> tuple[dict[str, list[str]], list[str]]:
@@ -50,3 +64,7 @@ def filter_for(entry: Mapping[str, Any], keys: ToolKeys) -> tuple[dict[str, list
     if members and patterns:
         remarks.append(f"patterns are taken for the names of tools there: {', '.join(patterns)}")
     return members, remarks
+
+
+def _named(pattern: str, tools: Sequence[str]) -> list[str]:
+    return [tool for tool in tools if is_match(tool, pattern)] if is_pattern(pattern) else [pattern]

@@ -170,6 +170,21 @@ def test_a_choice_comes_from_gemini_and_goes_to_codex(gaia: Gaia) -> None:
     assert gaia("import", "codex", "gemini", "--json").json["servers"][0]["outcome"] == "same"
 
 
+def test_patterns_go_to_a_host_as_names_and_come_back_as_the_same(chosen: Gaia) -> None:
+    """Ours: Codex would look for a tool that is called `*_time`."""
+    gaia = chosen
+    unknown = gaia("export", "demo", "--as", "codex")
+    gaia("tools", "demo")
+    exported = gaia("export", "demo", "--to", "codex")
+
+    assert "patterns are taken for the names of tools there: *_time, f*" in unknown.stderr
+    assert "patterns of tools are written as the names that they match now" in exported.stderr
+    entry = tomllib.loads((gaia.home / ".codex" / "config.toml").read_text())["mcp_servers"]["demo"]
+    assert (entry["enabled_tools"], entry["disabled_tools"]) == (["greet", "fail"], ["fail"])
+    assert gaia("import", "codex", "--json").json["servers"][0]["outcome"] == "same"
+    assert gaia("export", "demo", "--to", "codex", "--json").json["servers"][0]["outcome"] == "same"
+
+
 def test_a_host_without_a_choice_is_remarked_on(gaia: Gaia) -> None:
     """Ours: there the excluded tools can be used."""
     gaia.write({"demo": {**DEMO, "excludeTools": ["add"]}})

@@ -78,8 +78,8 @@ def test_of_two_hosts_the_one_that_differs_from_ours_is_named() -> None:
 def test_what_a_host_has_no_place_for_is_no_difference() -> None:
     """Ours: between ours and a host's, and between two hosts'; the second of them is asked."""
 
-    def as_held_by(place: Place, entry: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in entry.items() if key != "cwd" or place.path != CURSOR}
+    def as_held_by(one: Found, entry: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in entry.items() if key != "cwd" or one.place.path != CURSOR}
 
     rich = {**A, "cwd": "/w"}
     own = plan([found("n", A), found("n", rich, CODEX)], {"n": rich}, OURS, as_held_by=as_held_by)

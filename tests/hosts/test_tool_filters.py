@@ -9,6 +9,7 @@ import pytest
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.hosts.reading import entry_from
+from gaia_mcp.hosts.tool_filters import choice_by_names, has_patterns
 from gaia_mcp.hosts.writing import entry_for
 
 COMMAND = {"command": "x", "args": ["a"]}
@@ -89,6 +90,20 @@ def test_our_filter_goes_where_a_host_has_one(
 
     assert {key: value for key, value in new.items() if key not in (*COMMAND, "type")} == theirs
     assert told == remarks
+
+
+def test_patterns_become_the_names_that_they_match() -> None:
+    """Ours: for hosts that take names alone. A name stays, also of a tool that there is not."""
+    tools = ["read_file", "read_dir", "write"]
+    entry = {**COMMAND, "includeTools": ["read_file", "read_*", "gone"], "excludeTools": ["?rite", "x*"]}
+
+    assert has_patterns(entry)
+    assert choice_by_names(entry, tools) == {
+        "includeTools": ["read_file", "read_dir", "gone"],
+        "excludeTools": ["write"],
+    }
+    assert choice_by_names({"excludeTools": ["*"]}, tools) == {"excludeTools": tools}
+    assert not has_patterns({**COMMAND, "includeTools": ["read"], "excludeTools": None})
 
 
 def test_a_filter_that_has_no_counterpart_is_refused() -> None:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.client.transports.stdio.command_line import command_words
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.dialects import NotCarriedError
+from gaia_mcp.hosts.tool_filters import choice_by_names, has_patterns
 from gaia_mcp.hosts.writing import BY_VALUE, entry_for
+from gaia_mcp.paths import cache_folder
+from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
     from gaia_mcp.hosts.known import HostProgram
@@ -26,6 +30,12 @@ def home_alone(name: str, default: str | None) -> str | None:
 def whatever_is_set(name: str, default: str | None) -> str | None:
     """The value of any variable, as a shell would expand it; None if there is none."""
     return os.environ.get(name) or default if default is not None else os.environ.get(name)
+
+
+def _known_tools(name: str, raw: Mapping[str, Any]) -> list[str] | None:
+    """The names of all tools that the server had when it was last seen."""
+    tools = ServerCache(cache_folder(), read_entry(name, raw)).listed()
+    return None if tools is None else [tool["name"] for tool in tools]
 
 
 def entry_for_host(
@@ -51,6 +61,9 @@ def entry_for_host(
                 remarks.append(
                     f"{command!r} is written as {entry['command']}: {host.title} does not have the shell's PATH"
                 )
+    if host.dialect.tools.is_known and has_patterns(entry) and (tools := _known_tools(name, raw)) is not None:
+        entry |= choice_by_names(entry, tools)
+        remarks.append("patterns of tools are written as the names that they match now, since the host takes names")
     try:
         theirs, told = entry_for(name, entry, host.dialect, old=old, value=variables)
     except NotCarriedError as problem:

@@ -98,11 +98,12 @@ def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool
     return plan(found, ours, path, force=force, which=shutil.which, as_held_by=_as_held_by)
 
 
-def _as_held_by(place: Place, entry: Any) -> Any:
-    """An entry of ours as `place` would hold it, in our format again."""
+def _as_held_by(one: Found, entry: Any) -> Any:
+    """An entry of ours as the host of another of that name would hold it, in our format again."""
+    host = one.place.host
     try:
-        read_entry("", entry)
-        return entry_from(entry_for_host("", entry, place.host, None, home_alone)[0], place.host.dialect)[0]
+        read_entry(one.name, entry)
+        return entry_from(entry_for_host(one.name, entry, host, None, home_alone)[0], host.dialect)[0]
     except (ConfigError, NotCarriedError):
         return entry
 
