@@ -316,6 +316,20 @@ def test_hints_that_cannot_be_schemas_are_named_with_their_place() -> None:
     ]
 
 
+def test_an_import_for_type_checkers_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: linters move imports there that only hints use."""
+    monkeypatch.setitem(globals(), "TYPE_CHECKING", False)
+
+    class Agent(MCPAgent):
+        @tool
+        def run(self, day: Elsewhere) -> str:  # type: ignore[name-defined]  # noqa: F821
+            return ""
+
+    assert Agent().get_mcp_tool_problems() == [
+        "Agent.run(day): name 'Elsewhere' is not defined; import it outside of TYPE_CHECKING"
+    ]
+
+
 class Returning(MCPAgent):
     @tool
     def nothing(self): ...  # type: ignore[no-untyped-def]

@@ -212,7 +212,9 @@ class _Reading:
                 holder = types.SimpleNamespace(__annotations__={name: hint})
                 found[name] = typing.get_type_hints(holder, names, nested, include_extras=True)[name]
             except Exception as cause:  # noqa: BLE001 (annotations are other people's code)
-                self._note(name, str(cause))
+                # Linters move imports that only hints use; here the hints count while the program runs.
+                guarded = isinstance(cause, NameError) and "TYPE_CHECKING" in names
+                self._note(name, f"{cause}; import it outside of TYPE_CHECKING" if guarded else str(cause))
         return found
 
     def _note(self, parameter: str, problem: str) -> None:

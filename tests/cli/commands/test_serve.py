@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -387,3 +388,16 @@ def test_a_blocked_event_loop_keeps_nothing_else_waiting(gaia: Gaia) -> None:
     assert (answer["id"], answer["result"]["structuredContent"]) == (3, {"result": "unblocked"})
     assert process.communicate(timeout=10)[0] == b""
     assert process.returncode == 0
+
+
+def test_ctrl_c_in_a_call_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
+    """Ours: the task may clean up before the server ends."""
+    (gaia.cwd / "agent.py").write_text(ASYNCHRONOUS)
+    process = gaia.popen("call", "./agent.py", "wait")
+    wait_until((gaia.cwd / "waiting").exists)
+
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+
+    assert process.returncode == 130
+    assert (gaia.cwd / "cancelled").exists()
