@@ -116,6 +116,27 @@ def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
     assert "has run" in caught.value.hint
 
 
+def test_a_failure_is_said_once_and_what_belongs_to_it_is_saved(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Ours: in a pipe on stderr, without secrets. A failure without text has its structure as the reason."""
+    picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    folder = Destination(tmp_path / "out", is_folder=True)
+
+    show_result("s", "t", {"content": [text("no s3cret key"), picture], "isError": True}, folder, ["s3cret"])
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path}/out/t.png\n"
+    assert err.splitlines()[0] == "error: tool 't' of 's' failed: no **** key"
+
+    show_result("s", "t", {"content": [], "structuredContent": {"code": 5}, "isError": True}, None)
+    assert capsys.readouterr().err.splitlines()[0] == """error: tool 't' of 's' failed: {"code": 5}"""
+
+    show_result("s", "t", {"content": [picture], "isError": True}, None)
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 3)
+    assert "failed: no reason given" in err
+
+
 def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
     """Ours: a limit on the size of files stands for the disk."""
     picture = base64.b64encode(bytes(9000)).decode()
