@@ -18,7 +18,6 @@ from gaia_mcp.cli.dashes import takes_server
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.hints import Typed, command_after, to_type
-from gaia_mcp.cli.screen.help_page import PageContext
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_internals import (
@@ -79,6 +78,15 @@ EXAMPLE = "Example: gaia mcp add time -- uvx mcp-server-time"
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
+class PageContext(typer.Context):
+    """What a command runs in whose help page is as wide as the terminal."""
+
+    def make_formatter(self) -> Any:
+        from gaia_mcp.cli.screen.help_page import HelpPage
+
+        return HelpPage(self.terminal_width)
+
+
 class WordyGroup(TyperGroup):
     """A group that `help`, `version` and aliases of its commands may follow; for other words it suggests a command."""
 
@@ -87,6 +95,16 @@ class WordyGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, without_words(args))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        # Typer would cut the summaries on a narrow terminal.
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.summary_of(ctx, name)) for name in self.list_commands(ctx)])
+
+    def summary_of(self, ctx: Any, name: str) -> str:
+        """What a command does, in a sentence."""
+        command: Any = self.get_command(ctx, name)
+        return str(command.get_short_help_str(SUMMARY_CHARS))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         word, *rest = args
@@ -133,8 +151,7 @@ class CommandGroup(WordyGroup):
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in COMMANDS:
             heading = HEADINGS.get(name) or list(groups)[-1]
-            summary = self.get_command(ctx, name).get_short_help_str(SUMMARY_CHARS)
-            groups.setdefault(heading, []).append((name.ljust(width), summary))
+            groups.setdefault(heading, []).append((name.ljust(width), self.summary_of(ctx, name)))
         with formatter.section("Commands"):
             for heading, rows in groups.items():
                 with formatter.section(heading):

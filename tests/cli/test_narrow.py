@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,16 @@ def test_help_follows_the_width_of_the_terminal(files: Gaia) -> None:
     assert [line for line in wide if "--timeout SECONDS" in line and "per request" in line]
     commands = shown(files, "--help", width=200)
     assert [line for line in commands if line.endswith("Complete commands, servers, tools and arguments with TAB.")]
+
+
+def test_no_summary_of_a_command_is_cut_on_a_narrow_terminal(files: Gaia) -> None:
+    """Ours: neither of ours, nor that of the group of all of them."""
+    for words in (("--help",), ("help",)):
+        assert not any("..." in line.removesuffix("[ARGS]...") for line in shown(files, *words, width=40))
+    ran = subprocess.run(
+        [BIN / "gaia", "--help"], capture_output=True, env={**files.environ, "COLUMNS": "40"}, check=True
+    )
+    assert "call and test them, and serve agents." in " ".join(ran.stdout.decode().split())
 
 
 def test_an_example_stays_whole_on_a_narrow_terminal(files: Gaia) -> None:

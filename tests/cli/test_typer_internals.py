@@ -106,8 +106,8 @@ def test_a_line_may_be_wrong_in_no_parameter_of_its_own() -> None:
     assert internals.command_path_of(error) == "tool"
 
 
-def test_a_help_page_is_written_by_the_class_that_a_context_names() -> None:
-    """Ours: ours follows the width of the terminal, and overrides how each part is written."""
+def test_a_help_page_is_written_by_what_the_context_makes() -> None:
+    """Ours: it follows the width of the terminal, and overrides how each part is written."""
     parts = ("write_usage", "write_heading", "write_text", "write_dl", "write_paragraph", "section", "indentation")
     assert all(hasattr(internals.HelpFormatter, part) for part in parts)
 
@@ -116,6 +116,6 @@ def test_a_help_page_is_written_by_the_class_that_a_context_names() -> None:
             super().write_text(text.upper())
 
     command = typer.main.get_command(program)
-    command.context_class = type("Context", (typer.Context,), {"formatter_class": Shouting})
+    command.context_class = type("Context", (typer.Context,), {"make_formatter": lambda _: Shouting()})
 
     assert "KEEP" in command.get_help(command.make_context("tool", ["greet", "x"]))

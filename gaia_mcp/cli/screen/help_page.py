@@ -7,8 +7,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import typer
-
 from gaia_mcp.cli.screen.terminal import INDENT_CELLS, NARROW_COLUMNS, cell_width, width_of, wrapped
 from gaia_mcp.cli.typer_internals import HelpFormatter
 
@@ -61,9 +59,3 @@ class HelpPage(HelpFormatter):  # type: ignore[misc]
 
     def _write(self, lines: Sequence[str]) -> None:
         self.write("".join(f"{line}\n" for line in lines))
-
-
-class PageContext(typer.Context):
-    """What a command that has such a page runs in."""
-
-    formatter_class = HelpPage

@@ -10,10 +10,10 @@ import os
 import re
 import sys
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal
 
 from gaia_mcp.cli.hints import hint_for
-from gaia_mcp.cli.screen.terminal import broken, has_colours, on_terminal
+from gaia_mcp.cli.screen.terminal import broken, broken_message, has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
 
@@ -62,7 +62,9 @@ def counted(number: int, noun: str) -> str:
 
 def print_line(text: str, colour: Literal["", "red", "green", "yellow"] = "") -> None:
     """Print a line of the answer, with its first word in `colour` on a terminal that has colours."""
-    shown = _broken(clean(text), sys.stdout) if on_terminal(sys.stdout) else text
+    shown = text
+    if on_terminal(sys.stdout):
+        shown = "\n".join(part for line in clean(text).split("\n") for part in broken(line, sys.stdout))
     if colour and has_colours():
         from gaia_mcp.cli.screen import colours
 
@@ -193,11 +195,7 @@ def remark(text: str) -> None:
 
 
 def _to_person(label: str, text: str) -> None:
-    to_stderr(_broken(f"{label}: {one_line(text, ERROR_CHARS)}", sys.stderr))
-
-
-def _broken(text: str, stream: TextIO) -> str:
-    return "\n".join(part for line in text.split("\n") for part in broken(line, stream))
+    to_stderr("\n".join(broken_message(f"{label}: {one_line(text, ERROR_CHARS)}", sys.stderr)))
 
 
 def report(error: MCPError) -> ExitStatus:

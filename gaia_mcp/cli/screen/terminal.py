@@ -99,14 +99,18 @@ def is_narrow(stream: TextIO) -> bool:
 
 
 def broken(line: str, stream: TextIO) -> list[str]:
-    """A line of a message, on a narrow terminal broken between words. A command that is to be typed, which follows its
-    last colon, begins a line and stays whole, so that it can be copied.
+    """`line`, on a narrow terminal broken between words."""
+    return wrapped(line, width_of(stream), INDENT_CELLS // 2) if is_narrow(stream) else [line]
+
+
+def broken_message(line: str, stream: TextIO) -> list[str]:
+    """A line of a message, broken as `broken` does. A command that is to be typed, which follows its last colon, begins
+    a line and stays whole, so that it can be copied.
     """
-    if not is_narrow(stream):
-        return [line]
     before, colon, command = line.rpartition(": gaia ")
-    begun = wrapped(f"{before}:" if colon else command, width_of(stream), INDENT_CELLS // 2)
-    return [*begun, f"gaia {command}"] if colon else begun
+    if not (colon and is_narrow(stream)):
+        return broken(line, stream)
+    return [*broken(f"{before}:", stream), f"gaia {command}"]
 
 
 def cell_width(text: str) -> int:

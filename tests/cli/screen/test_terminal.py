@@ -12,6 +12,7 @@ import pytest
 
 from gaia_mcp.cli.screen.terminal import (
     broken,
+    broken_message,
     can_redraw,
     cell_width,
     cells_cut,
@@ -106,13 +107,14 @@ def test_a_line_is_broken_at_spaces_and_keeps_its_beginning() -> None:
 def test_a_message_is_broken_on_a_narrow_terminal_but_for_a_command_to_be_typed(wide: Callable[[int], None]) -> None:
     """Ours: the command begins a line and stays whole; a wider terminal, or a pipe, gets the message as it is."""
     text = "hint: check its command with: gaia mcp show broken-server"
-    assert broken(text, sys.stdout) == [text]
+    assert broken_message(text, sys.stdout) == [text]
     wide(60)
-    assert broken(text, sys.stdout) == [text]
+    assert broken_message(text, sys.stdout) == [text]
     wide(20)
 
-    assert broken(text, sys.stdout) == ["hint: check its", "  command with:", "gaia mcp show broken-server"]
-    assert broken("error: no such command", sys.stdout) == ["error: no such", "  command"]
+    assert broken_message(text, sys.stdout) == ["hint: check its", "  command with:", "gaia mcp show broken-server"]
+    assert broken_message("error: no such command", sys.stdout) == ["error: no such", "  command"]
+    assert broken("find a tool, and: gaia mcp call", sys.stdout) == ["find a tool, and:", "  gaia mcp call"]
 
 
 def test_the_size_is_that_of_the_terminal_or_what_the_environment_says(
