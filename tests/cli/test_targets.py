@@ -124,7 +124,7 @@ def test_a_command_after_two_dashes_comes_with_the_tool_before_them(gaia: Gaia) 
     forgotten = gaia("call", "--", *command)
 
     assert ran.json["content"] == [{"type": "text", "text": '{"text": "hi"}'}]
-    assert (forgotten.code, forgotten.errors[0]) == (2, f"error: what is wanted of {HANDSHAKE!r}?")
+    assert (forgotten.code, forgotten.errors[0]) == (2, f"error: which tool of {HANDSHAKE!r}?")
 
 
 @pytest.mark.parametrize("command", ["prompt", "read"])
@@ -289,7 +289,13 @@ def test_a_url_says_that_it_cannot_be_reached_and_hides_its_secrets(gaia: Gaia, 
 
 
 def test_a_command_line_hides_its_secrets(gaia: Gaia) -> None:
-    """Ours: in errors, hints, logs and the names of files."""
+    """Ours: in errors, hints, help pages, logs and the names of files."""
+    line = f"{HANDSHAKE} --token {TOKEN}"
+    for words in (("tools", line), ("call", line, "echo", "--help"), ("call", line, "nope", "--help"), ("show", line)):
+        ran = gaia(*words)
+        assert ran.code in (0, 7), ran
+        assert TOKEN not in ran.stdout + ran.stderr
+        assert "--token ****" in ran.stdout + ran.stderr, words
     for words in (
         [f"nope --token {TOKEN}"],
         ["--", sys.executable, str(SERVERS / "exits_at_once.py"), "--token", TOKEN],

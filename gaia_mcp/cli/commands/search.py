@@ -42,8 +42,8 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
     """Search the tools of all enabled servers, or of those that are named.
 
     Looks in names, descriptions and parameters, and prints the best match first. A word with * or ? is a glob, which
-    the whole name of a tool has to match. Connects only to servers whose tools are not known yet. Exit code 7 if no
-    tool is found.
+    the whole name of a tool has to match. Connects only to servers whose tools are not known yet, or that are not
+    saved. Exit code 7 if no tool is found.
 
     Example: gaia mcp search issue create
     """
@@ -76,14 +76,16 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
 
 
 def _known(entries: list[ServerEntry], invocation: Invocation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The tools of each server: those that it had when it was last asked; it is asked now if it never was."""
+    """The tools of each server: those that it had when it was last asked; it is asked now if it never was, or is not
+    saved.
+    """
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
     unknown = []
     for entry in entries:
         tools = ServerCache(cache_folder(), entry).seen()
-        if tools is None:
+        if tools is None or entry.source is None:
             unknown.append(entry)
         else:
             yield entry.name, tools

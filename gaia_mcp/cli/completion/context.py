@@ -54,6 +54,11 @@ class CompletionContext:
         except (MCPError, OSError, ValueError):
             return None
 
+    def shown_name(self, server: str) -> str:
+        """The name of the server that a word of the line names, without secrets."""
+        entry = self.entry(server)
+        return entry.name if entry is not None else server
+
     def seen(self, server: str, kind: str) -> list[dict[str, Any]] | None:
         """The tools, prompts or resources (the `kind`) of a server when it was last seen, None if they are unknown."""
         from gaia_mcp.errors import MCPError

@@ -48,6 +48,7 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     server, name, tool = known_tool(line)
     if tool is None:
         return False
+    server = line.shown_name(server)
     schema = tool.get("inputSchema")
     known, required = properties_of(schema), required_of(schema)
     words = [word for word, _ in argument_words(schema, [], "")]
@@ -102,7 +103,7 @@ def check_known(line: CompletionContext) -> None:
         store = ConfigStore.locate(line.config)
         # Of `SERVER.TOOL` without such a server.
         store.entry(server if name or server in store.names() else server.partition(".")[0])
-    tools = line.seen(server, "tools")
+    tools, server = line.seen(server, "tools"), line.shown_name(server)
     if name and tools is not None:
         raise ToolUnknownError(server, name, suggestion=did_you_mean(name, [each["name"] for each in tools]))
     if name:

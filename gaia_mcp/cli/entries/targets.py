@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
 _SCRIPTS = ("gaia", "gmcp")
+# What a command needs beside the server.
+_ITEMS = {"prompt": "prompt", "read": "resource"}
 
 
 def find_entry(store: ConfigStore, word: str, *, debug: bool = False) -> ServerEntry:
@@ -163,9 +165,9 @@ def find_server(
     first, *rest = typed.words
     entry = store.find(first) or typed_entry(first, debug=debug)
     if typed.after and not typed.before and has_item and (entry is None or _is_program(entry)):
-        command = command_entry(typed.after).name
-        hint = f"what is wanted of it stands before the dashes: {to_type(Typed.command, more=f'… -- {command}')}"
-        raise UsageError(f"what is wanted of {command!r}?", hint=hint)
+        command, item = command_entry(typed.after).name, _ITEMS.get(Typed.command, "tool")
+        begun = to_type(Typed.command, more=f"{item.upper()} [ARG...] -- {command}")
+        raise UsageError(f"which {item} of {command!r}?", hint=f"name it before the dashes: {begun}")
     if entry is None:
         raise store.unknown(first)
     return entry, rest

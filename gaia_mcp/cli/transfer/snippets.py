@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.entries.targets import own_program
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
@@ -57,11 +56,7 @@ def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:
         target = f"{os.path.abspath(os.path.expanduser(place))}:{kind}"  # noqa: PTH100, PTH111
     elif colon:
         remark(f"the host has to be able to import {place}; a path such as ./file.py:{kind} works from everywhere")
-    program = os.path.abspath(sys.argv[0])  # noqa: PTH100 (links lead out of a virtual environment)
-    if Path(program).stem in ("gaia", "gmcp") and os.access(program, os.X_OK):
-        command, start = program, ["mcp"]
-    else:
-        command, start = sys.executable, ["-m", "gaia_mcp"]
+    command, *start = own_program()
     return (kind or target).lower(), {"command": command, "args": [*start, "serve", target, *words]}
 
 
