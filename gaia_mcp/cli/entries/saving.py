@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.naming import LAUNCHERS, suggested_name
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.hints import to_type, typed_again
 from gaia_mcp.cli.screen.output import counted, remark, report
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.errors import DeadlineError, MCPError, ServerExitedError, SpawnError
@@ -86,12 +86,12 @@ def _hint_for(server: Given, error: MCPError) -> str:
     if isinstance(error, (ServerExitedError, DeadlineError)):
         places = [place.partition(" ") for place in placeholders(server.entry)]
         if variables := [name for kind, _, name in places if kind == "env"]:
-            options = " ".join(f"--env {typeable(name)}=VALUE" for name in variables)
-            return f"its variables hold placeholders; nothing was saved; again with: {options}"
+            options = [word for name in variables for word in ("--env", f"{name}=VALUE")]
+            return f"its variables hold placeholders; nothing was saved; again with: {typed_again(*options)}"
         if arguments := [int(number) for kind, _, number in places if kind == "args"]:
-            return _to_be_edited(server.name, masked_arguments(server.entry["args"])[arguments[0]])
+            return _to_be_edited(masked_arguments(server.entry["args"])[arguments[0]])
     if isinstance(error, SpawnError) and "command" in placeholders(server.entry):
-        return _to_be_edited(server.name, error.command)
+        return _to_be_edited(error.command)
     if isinstance(error, SpawnError) and len(server.words) == 1 and re.fullmatch(_ADDRESS, server.words[0]):
         scheme = "http" if server.words[0].startswith("localhost") else "https"
         url = shlex.quote(masked_url(f"{scheme}://{server.words[0]}"))
@@ -104,9 +104,8 @@ def _hint_for(server: Given, error: MCPError) -> str:
     return ""
 
 
-def _to_be_edited(name: str, placeholder: str) -> str:
-    saved = f"save it with --no-check, and then: {to_type('edit', name)}"
-    return f"{placeholder!r} stands for a value of your own; nothing was saved; {saved}"
+def _to_be_edited(placeholder: str) -> str:
+    return f"{placeholder!r} stands for a value of your own; to save it and edit it then: {typed_again('--no-check')}"
 
 
 def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:

@@ -335,8 +335,11 @@ def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
     url = gaia("add", "y", URL, "-H", "Authorization: Bearer YOUR_TOKEN", "--no-check")
     assert "gaia mcp edit y --header 'Authorization: VALUE'" in url.stderr
 
-    missing = gaia("add", "w", '{"command": "/ABSOLUTE/PATH/TO/uv", "args": ["run", "weather.py"]}')
-    assert (missing.code, missing.errors[1].endswith("gaia mcp edit w")) == (4, True)
+    missing = gaia("add", "w", "--", "/ABSOLUTE/PATH/TO/uv", "run", "weather.py")
+    assert (
+        missing.code,
+        missing.errors[1].endswith("gaia mcp add --no-check w -- /ABSOLUTE/PATH/TO/uv run weather.py"),
+    ) == (4, True)
     dead = entry_of("exits-at-once", env={"API_KEY": "YOUR_KEY"})
     failed = gaia("add", "z", json.dumps(dead))
     assert (failed.code, failed.errors[1].endswith("again with: --env API_KEY=VALUE")) == (4, True)

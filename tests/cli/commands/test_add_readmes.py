@@ -220,6 +220,12 @@ README = {
 }  # fmt: skip
 
 
+def use_packages(gaia: Gaia, prepared: Prepared) -> None:
+    """Let npx find the packages where it runs, so that it needs no network."""
+    for name in ("node_modules", "package.json"):
+        (gaia.cwd / name).symlink_to(prepared.folder(NPM_SERVERS) / name)
+
+
 @pytest.mark.parametrize("name", README)
 def test_the_snippet_of_a_readme_is_added_without_editing_it(gaia: Gaia, name: str) -> None:
     """Ours: as one argument, in whatever form it is shown, with a word about what it leaves open."""
@@ -238,7 +244,7 @@ def test_the_snippet_of_a_readme_is_added_without_editing_it(gaia: Gaia, name: s
 @pytest.mark.parametrize(("readme", "tools"), [(EVERYTHING, 10), (MEMORY, 9)], ids=["everything", "memory"])
 def test_a_server_of_npm_is_connected_to(gaia: Gaia, prepared: Prepared, readme: Readme, tools: int) -> None:
     """Ours: with npx itself, where the package is installed already."""
-    gaia.cwd = prepared.folder(NPM_SERVERS)
+    use_packages(gaia, prepared)
 
     ran = gaia("add", readme.snippet, "--json")
 
@@ -255,10 +261,10 @@ def test_a_server_of_pypi_is_connected_to(gaia: Gaia) -> None:
 
 def test_a_server_that_needs_what_its_readme_leaves_open_is_not_saved(gaia: Gaia, prepared: Prepared) -> None:
     """Ours: the hint names what stands for a value, and how to give it."""
-    gaia.cwd = prepared.folder(NPM_SERVERS)
+    use_packages(gaia, prepared)
     for readme, which in ((FILESYSTEM, "/Users/username/Desktop"), (GIT, "path/to/git/repo")):
         ran = gaia("add", readme.snippet)
         assert ran.code == 4
-        assert f"{which!r} stands for a value of your own; nothing was saved" in ran.errors[1]
-        assert ran.errors[1].endswith(f"gaia mcp edit {readme.name}")
+        assert f"{which!r} stands for a value of your own; to save it" in ran.errors[1]
+        assert ran.errors[1].endswith("--no-check")
     assert json.loads(gaia("list", "--json").stdout)["servers"] == []
