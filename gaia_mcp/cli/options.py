@@ -216,4 +216,4 @@ def tell_how_to_keep() -> None:
     from gaia_mcp.cli.entries.keeping import how_to_keep
 
     for entry in Typed.unsaved:
-        remark(f"nothing was saved; keep it with: {how_to_keep(entry)}")
+        remark(f"this server is not saved; save it with: {how_to_keep(entry)}")

@@ -371,7 +371,7 @@ def test_the_help_of_a_tool_is_that_of_a_target(notes: Gaia) -> None:
 
 def test_a_terminal_is_told_how_to_keep_what_was_tried(notes: Gaia) -> None:
     """Ours: and nothing else is: not a pipe, not with --quiet, not with --json, not after a failure."""
-    kept = "note: nothing was saved; keep it with: gaia mcp add notes ./notes.py:Notes"
+    kept = "note: this server is not saved; save it with: gaia mcp add notes ./notes.py:Notes"
 
     seen, code = run_on_terminal(notes, "call", "./notes.py:Notes", "add", "text=hi")
     assert (code, kept in seen) == (0, True)
@@ -410,7 +410,7 @@ def test_an_agent_is_added_as_the_command_that_serves_it(notes: Gaia, words: lis
 def test_what_is_told_to_keep_a_server_keeps_it(notes: Gaia) -> None:
     """Ours: the line can be copied."""
     seen, _ = run_on_terminal(notes, "tools", "./notes.py")
-    told = next(line for line in seen.splitlines() if "keep it with: " in line).partition("keep it with: gaia mcp ")[2]
+    told = next(line for line in seen.splitlines() if "save it with: " in line).partition("save it with: gaia mcp ")[2]
 
     assert notes(*told.split()).code == 0
     assert notes("call", "notes", "add", "text=hi").stdout.strip() == "added hi"
