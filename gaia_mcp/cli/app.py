@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from gaia_mcp.cli.dashes import takes_server
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.hints import Typed, command_after, to_type
@@ -228,6 +227,12 @@ def _program() -> str:
     return "gmcp" if name == "gmcp" else "gaia mcp"
 
 
+def _takes_server(error: Any) -> bool:
+    from gaia_mcp.cli.dashes import takes_server
+
+    return takes_server(error)
+
+
 def _refuse(error: Any, words: list[str]) -> int:
     if is_missing_command(error):
         to_stderr(error.format_message())
@@ -246,7 +251,7 @@ def _refuse(error: Any, words: list[str]) -> int:
         config = parse_line(words).values.get("config")
         Typed.config = Path(config) if config else None
         hint = f"put -- before the server's own command: {to_type('add', more='NAME -- COMMAND [ARG...]')}"
-    elif message.startswith("No such option") and takes_server(error):
+    elif message.startswith("No such option") and _takes_server(error):
         # `tools npx -y …`: the option is one of the server's command.
         first = next((word for word in words[2:] if not word.startswith("-")), "")
         if line := command_after(first):
