@@ -126,6 +126,16 @@ def test_a_narrow_test_shows_outcomes_and_names(files: Gaia) -> None:
     assert [line for line in detailed if re.match(r"  ok    tools           \S", line)]
 
 
+def test_a_form_shows_the_signature_of_the_tool_line_by_line(files: Gaia) -> None:
+    """Ours: as the list of tools does."""
+    files.environ["TERM"] = "dumb"
+    words = ("call", "files", "move_file", "-i")
+
+    seen, _ = run_on_terminal(files, *words, typed=b"\x04", after=b"source [string]", width=20)
+
+    assert "move_file(\r\n  source: string,\r\n  destination:\r\n" in seen
+
+
 def test_the_command_in_a_hint_stays_whole(files: Gaia) -> None:
     """Ours: it begins a line, and the terminal breaks it, so that it can be copied."""
     assert "gaia mcp show gone" in shown(files, "call", "gone", "echo", width=20)

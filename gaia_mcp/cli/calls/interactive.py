@@ -11,6 +11,7 @@ from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
 from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.terminal import folded
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.schema import properties_of, required_of, signature
@@ -39,7 +40,8 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
     asked: dict[str, Any] = {}
     waiting.hide()
     ask = asked_while(waiting)
-    typer.echo(one_line(signature(tool.name, schema), 1000), err=True)
+    for line in folded(one_line(signature(tool.name, schema), 1000)):
+        typer.echo(line, err=True)
     try:
         for key in [*required, *(key for key in known if key not in required)]:
             if key not in taken:
