@@ -111,17 +111,20 @@ def test_the_first_command_works_on_a_fresh_copy(tmp_path: Path, wheels: Path) -
 
     environ = {
         **os.environ,
+        "HOME": str(tmp_path),
         # The interpreter that the wheels were fetched for.
         "PATH": f"{sys.base_prefix}/bin{os.pathsep}{os.environ['PATH']}",
         "PIP_FIND_LINKS": str(wheels),
         "PIP_NO_INDEX": "1",
     }
-    ran = subprocess.run(
-        ["bash", "-c", first], capture_output=True, text=True, cwd=copy, env=environ, timeout=600, check=False
-    )
-
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[-1] == "Hello, Ada!"
+    # Then two more commands make an agent of one's own.
+    for command in (first, ".venv/bin/gaia mcp init", ".venv/bin/gaia mcp call ./agent.py greet name=Ada"):
+        ran = subprocess.run(
+            ["bash", "-c", command], capture_output=True, text=True, cwd=copy, env=environ, timeout=600, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        if "greet" in command:
+            assert ran.stdout.splitlines()[-1] == "Hello, Ada!"
 
 
 def test_every_command_is_in_it() -> None:
