@@ -99,8 +99,9 @@ def is_narrow(stream: TextIO) -> bool:
 
 
 def broken(line: str, stream: TextIO) -> list[str]:
-    """`line`, on a narrow terminal broken between words."""
-    return wrapped(line, width_of(stream), INDENT_CELLS // 2) if is_narrow(stream) else [line]
+    """`line`, on a narrow terminal broken between words; not if it is a command, which is to be copied."""
+    is_command = line.lstrip().startswith("gaia ") and "  " not in line.lstrip()
+    return [line] if is_command or not is_narrow(stream) else wrapped(line, width_of(stream), INDENT_CELLS // 2)
 
 
 def broken_message(line: str, stream: TextIO) -> list[str]:

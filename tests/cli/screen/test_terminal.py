@@ -115,6 +115,8 @@ def test_a_message_is_broken_on_a_narrow_terminal_but_for_a_command_to_be_typed(
     assert broken_message(text, sys.stdout) == ["hint: check its", "  command with:", "gaia mcp show broken-server"]
     assert broken_message("error: no such command", sys.stdout) == ["error: no such", "  command"]
     assert broken("find a tool, and: gaia mcp call", sys.stdout) == ["find a tool, and:", "  gaia mcp call"]
+    assert broken("  gaia mcp call ./agent.py greet", sys.stdout) == ["  gaia mcp call ./agent.py greet"]
+    assert broken("gaia mcp list    the servers", sys.stdout) == ["gaia mcp list    the", "  servers"]
 
 
 def test_the_size_is_that_of_the_terminal_or_what_the_environment_says(
