@@ -8,7 +8,6 @@ from typing import Any
 
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
-from gaia_mcp.cli.completion.path_values import path_values
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.option_words import DASHES, given_keys, key_of, split_arguments
@@ -58,6 +57,9 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: s
         return [Candidate(f"{name}:={text}") for text in _json_values(known.get(name), schema)]
     if value.startswith("@"):
         return [Candidate(f"{key}=@{path}") for path, _ in file_names(value[1:])]
+    # Only now: most words are completed without it.
+    from gaia_mcp.cli.completion.path_values import path_values
+
     listed = value_words(key, schema)
     return [*listed, *(Candidate(f"{key}={path}") for path in path_values(key, known.get(key), schema, value, folder))]
 
