@@ -6,7 +6,14 @@ import shlex
 
 import pytest
 
-from gaia_mcp.names import did_you_mean, is_server_name, near_misses, split_tool_name, tidy_name, typeable
+from gaia_mcp.names import (
+    did_you_mean,
+    is_server_name,
+    near_misses,
+    split_tool_name,
+    tidy_name,
+    typeable,
+)
 
 
 @pytest.mark.parametrize("name", ["a", "fs", "_x", "9lives", "my-server", "a.b", "mail@work", "A" * 64])

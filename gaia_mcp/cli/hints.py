@@ -11,6 +11,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gaia_mcp.cli.launchers import may_start_server
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -110,14 +111,14 @@ def typed_again(*option: str) -> str:
 
 def command_after(word: str) -> str:
     """`-- COMMAND [ARG...]` of `word` and what was typed after it, as of a command line without quotes; empty if `word`
-    is no program. Secrets are masked.
+    does not look like a program that starts a server. Secrets are masked.
     """
     from shutil import which
 
     from gaia_mcp.redaction import masked_arguments
     from gaia_mcp.safetext import MASK
 
-    if which(word) is None:
+    if not may_start_server(word) or which(word) is None:
         return ""
     words = list(Typed.words)
     # The words after these are their own.

@@ -227,6 +227,8 @@ def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia
         ),
         (("tools", "nope", "-y"), 2, "no such option: -y", "see: gaia mcp tools --help"),
         (("tools", "gmcp"), 3, "no server 'gmcp' in ", "it is a program; run it with: gaia mcp tools -- gmcp"),
+        (("tools", "env"), 3, "no server 'env' in ", "it is a program; run it with: gaia mcp tools -- env"),
+        (("call", "cat", "x"), 3, "no server 'cat' in ", "see the names with: gaia mcp list"),
         (("tools", "localhost:80/mcp"), 3, "no server ", "gaia mcp tools http://localhost:80/mcp"),
         (("call", "./gone.py", "x"), 3, "agent './gone.py' does not exist: there is no file './gone.py'", "check"),
         (("call", "./notes.py:Nots", "x"), 3, "agent './notes.py:Nots' does not exist: ", "did you mean 'Notes'?"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from gaia_mcp.cli.launchers import LAUNCHERS
 from gaia_mcp.names import tidy_name
 from gaia_mcp.redaction import masked_arguments
 
@@ -16,12 +17,6 @@ _VALUED = frozenset(
     ("--from", "--with", "--python", "--index-url", "--directory", "--project", "-p", "--package", "-e", "--env",
      "--env-file", "-v", "--volume", "--mount", "--name", "--network", "--entrypoint", "--platform", "-w", "--workdir",
      "-u", "--user", "--add-host")
-)  # fmt: skip
-# Programs that start others.
-LAUNCHERS = frozenset(
-    ("npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "deno", "node", "tsx", "ts-node", "uvx", "uv", "pipx",
-     "python", "python3", "py", "docker", "podman", "cmd", "sh", "bash", "zsh", "env", "java", "dotnet", "go", "cargo",
-     "gaia", "gmcp")
 )  # fmt: skip
 # Words that many servers share: subcommands of launchers, and usual names of files and folders.
 _COMMON = frozenset(

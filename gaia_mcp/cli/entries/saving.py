@@ -8,8 +8,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.entries.naming import LAUNCHERS, suggested_name
+from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.hints import to_type, typed_again
+from gaia_mcp.cli.launchers import LAUNCHERS
 from gaia_mcp.cli.screen.output import counted, remark, report
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.errors import DeadlineError, MCPError, ServerExitedError, SpawnError
