@@ -25,9 +25,10 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 
 
 def guide(invocation: Invocation, words: Name = None) -> None:
-    """Explain this program to a language model, in a few hundred tokens.
+    """Explain this program to a language model.
 
-    With a server's name, connects to it, and adds its own instructions and the names of its tools.
+    Takes less than 300 tokens. With a server's name, connects to it, and adds its own instructions and the names of its
+    tools.
 
     Example: gaia mcp guide demo
     """

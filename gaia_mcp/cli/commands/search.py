@@ -39,11 +39,11 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 
 
 def search(invocation: Invocation, words: Words, only: ServerOption = None) -> None:
-    """Search the tools of all enabled servers, or of those that are named.
+    """Search the tools of servers, by words or patterns.
 
-    Looks in names, descriptions and parameters, and prints the best match first. A word with * or ? is a glob, which
-    the whole name of a tool has to match. Connects only to servers whose tools are not known yet, or that are not
-    saved. Exit code 7 if no tool is found.
+    Looks in names, descriptions and parameters, of all enabled servers or of those that are named, and prints the best
+    match first. A word with * or ? is a glob, which the whole name of a tool has to match. Connects only to servers
+    whose tools are not known yet, or that are not saved. Exit code 7 if no tool is found.
 
     Example: gaia mcp search issue create
     """
