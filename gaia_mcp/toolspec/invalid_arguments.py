@@ -13,6 +13,7 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.toolspec.schema import properties_of
 from gaia_mcp.toolspec.validation import ValidationError, validation_errors
 
+DETAILS = "Error details:"
 EXPECTED_SCHEMA = "Expected tool schema:"
 YOUR_ARGUMENTS = "Your arguments:"
 
@@ -30,9 +31,16 @@ class InvalidArgumentsError(ValueError):
 
 def report(tool: str, details: Sequence[str], schema: Any, arguments: Any) -> str:
     """All of it, in several lines. What is not JSON is shown as text."""
-    lines = [f"MCP tool {tool!r} input validation failed.", "", "Error details:", *details]
+    lines = [f"MCP tool {tool!r} input validation failed.", "", DETAILS, *details]
     lines += ["", EXPECTED_SCHEMA, _shown(schema), "", YOUR_ARGUMENTS, _shown(arguments)]
     return "\n".join(lines)
+
+
+def details_of(text: str) -> list[str]:
+    """The problems that a `report` contains, in words, without its schema and arguments; empty if it is not one."""
+    _, begun, after = text.partition(f"\n\n{DETAILS}\n")
+    details, ended, _ = after.partition(f"\n\n{EXPECTED_SCHEMA}\n")
+    return [line.removeprefix("- ") for line in details.splitlines()] if begun and ended else []
 
 
 def problems_in(schema: Any, arguments: dict[str, Any]) -> list[str]:

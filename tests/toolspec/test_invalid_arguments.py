@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.toolspec.invalid_arguments import near_misses, problems_in, report
+from gaia_mcp.toolspec.invalid_arguments import details_of, near_misses, problems_in, report
 from gaia_mcp.toolspec.validation import SchemaError
 
 CLOSED = {
@@ -73,3 +73,12 @@ def test_near_misses_are_names_that_the_schema_does_not_mention() -> None:
 
     assert len(found) == 1
     assert found[0].startswith("'hotl', ")
+
+
+def test_the_details_of_a_report_are_found_again() -> None:
+    """Ours: a person is shown these, without the schema and the arguments."""
+    details = ["- day: '2024-13-45' is not a date", "- 'hotel' is missing"]
+    found = ["day: '2024-13-45' is not a date", "'hotel' is missing"]
+    assert details_of(report("book", details, {"type": "object"}, {"n": 1})) == found
+    assert details_of("out of cheese") == []
+    assert details_of("x\n\nError details:\n- and no schema") == []

@@ -92,11 +92,17 @@ def show_contents(uri: str, result: dict[str, Any], destination: Destination | N
 def _show_failure(
     server: str, tool: str, answer: Answer, destination: Destination | None, secrets: Sequence[str]
 ) -> None:
+    from gaia_mcp.toolspec.invalid_arguments import details_of
+
     parts = list(answer.parts)
     texts = [part.text for part in parts if part.text]
     if not parts and answer.structure is not None:
         texts = [json.dumps(answer.structure, ensure_ascii=False)]
     said = redacted("\n".join(texts), secrets).strip()
+    if not Form.as_json and (details := details_of(said)):
+        # The schema and the arguments after them are for a model.
+        said = "; ".join(details)
+        parts = [Text(said)]
     files = [part for part in parts if isinstance(part, File)]
     # An error must not take the place of what was to be saved.
     destination = destination if files else None

@@ -223,6 +223,32 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
     ]
 
 
+def test_arguments_that_an_agent_refuses_are_told_without_the_schema(gaia: Gaia) -> None:
+    """Ours: a date is text for the schema, and its agent finds out; the report for a model is in `--json`."""
+    (gaia.cwd / "calendar_agent.py").write_text(
+        "import datetime\n"
+        "from gaia_mcp import MCPAgent, tool\n"
+        "class Calendar(MCPAgent):\n"
+        "    @tool\n"
+        "    def book(self, day: datetime.date) -> str:\n"
+        '        """Book a day."""\n'
+        "        return str(day)\n"
+    )
+    line = ("call", "./calendar_agent.py", "book", "day=2024-13-45")
+
+    ran = gaia(*line)
+    assert (ran.code, ran.stdout) == (9, "")
+    assert ran.errors == [
+        "error: tool 'book' of './calendar_agent.py' failed: day: '2024-13-45' is not a date",
+        "hint: see what it takes: gaia mcp call ./calendar_agent.py book --help",
+    ]
+    assert "Expected tool schema:" in gaia(*line, "--json").json["content"][0]["text"]
+
+    screen, _ = run_on_terminal(gaia, *line)
+    assert screen.count("is not a date") == 1
+    assert "schema" not in screen
+
+
 def test_its_words_are_shown_once_on_a_terminal(demo: Gaia) -> None:
     """Ours: with --json they stand in the object, where they are not read as easily."""
     screen, code = run_on_terminal(demo, "call", "demo", "fail", "message=out of cheese")
