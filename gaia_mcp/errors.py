@@ -197,9 +197,10 @@ class NotConnectedError(ConnectError, kind="not-connected"):
 class DeadlineError(MCPError, TimeoutError, kind="timeout"):
     """Time ran out. `stage` is what we were waiting for, `seconds` the time that was allowed."""
 
-    def __init__(self, server: str, stage: str, seconds: float, *, noise: str = "") -> None:
+    def __init__(self, server: str, stage: str, seconds: float, *, noise: str = "", case: str = "") -> None:
         more = f"; {noise}" if noise else ""
-        super().__init__(f"server {server!r} did not answer {stage} within {seconds:g} s{more}", server=server)
+        message = f"server {server!r} did not answer {stage} within {seconds:g} s{more}"
+        super().__init__(message, server=server, case=case)
         self.stage = stage
         self.seconds = seconds
 

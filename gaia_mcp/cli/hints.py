@@ -307,6 +307,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "no-folder": _folder,
     "no-interpreter": lambda e: f"mend that line, or name an interpreter before {e.program}",
     "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
+    "not-mcp": lambda _: "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     "not-on-path": _install,
     "not-runnable": lambda e: f"try it by hand: {e.program}",
     "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",

@@ -111,6 +111,10 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         ConfigFileError(PATH, "has changed", server="fs", case="entry-changed"),
         "nothing was saved; look at it, and do it again: gaia mcp show fs",
     ),
+    (
+        DeadlineError("fs", "at its start", 5, case="not-mcp"),
+        "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
+    ),
     (ConfigFileError(PATH, "is not there", case="host-file-missing"), "see what is here with: gaia mcp import"),
     (
         EntryError("fs", "lies in the keyring", case="keyring-missing"),

@@ -180,8 +180,18 @@ def sh(script: str, **options: object) -> dict[str, object]:
         ),
         (sh("echo one >&2; echo two >&2; exit 3"), 4, "its last words: two", "gaia mcp logs 'my x'"),
         (sh("echo no daemon >&2; echo >&2; echo See docker run --help. >&2; exit 1"), 4, "words: no daemon", "logs"),
-        (sh("echo 'Usage: x --stdio'; cat >/dev/null"), 5, "stdout that is not MCP: 'Usage: x --stdio'", "--timeout"),
-        (sh("echo waiting for db >&2; cat >/dev/null"), 5, "within 1.5 s; its log ends: waiting for db", "--timeout"),
+        (
+            sh("echo 'Usage: x --stdio'; cat >/dev/null"),
+            5,
+            "not MCP: 'Usage: x --stdio'",
+            "check that its command starts an MCP server",
+        ),
+        (
+            sh("echo waiting for db >&2; cat >/dev/null"),
+            5,
+            "within 1.5 s; its log ends: waiting for db",
+            "a first start may download",
+        ),
         (sh("kill -9 $$"), 4, "was ended by SIGKILL at its start", "gaia mcp show 'my x'"),
     ],
 )

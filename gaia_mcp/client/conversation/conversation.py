@@ -105,7 +105,9 @@ class Conversation:
         if isinstance(outcome, Opened):
             return outcome.peer
         if outcome is None:
-            raise time_ran_out(self._name, deadline, "at its start", noise=self._noise())
+            # What writes something else to stdout is not slow but, most often, no server.
+            case = "not-mcp" if dispatcher.noise() else ""
+            raise time_ran_out(self._name, deadline, "at its start", noise=self._noise(), case=case)
         if not isinstance(outcome, NegotiationFailed):
             assert isinstance(outcome, MCPError)  # noqa: S101 (nothing else ends a negotiation)
             raise dispatcher.why_lost("at its start") if dispatcher.lost is not None else outcome

@@ -142,8 +142,8 @@ def encoded(outgoing: Outgoing) -> bytes:
         raise UnencodableError(str(cause)) from cause
 
 
-def time_ran_out(server: str, deadline: Deadline, stage: str, *, noise: str = "") -> MCPError:
+def time_ran_out(server: str, deadline: Deadline, stage: str, *, noise: str = "", case: str = "") -> MCPError:
     """The error for a deadline that has passed."""
     if deadline.is_cancelled:
         return CancelledError(server, stage)
-    return DeadlineError(server, stage, deadline.allowed, noise=noise)
+    return DeadlineError(server, stage, deadline.allowed, noise=noise, case=case)
