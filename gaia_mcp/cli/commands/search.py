@@ -9,6 +9,7 @@ import typer
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
+from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.deadline import Deadline
 
 Words = Annotated[
     list[str],
@@ -32,6 +34,8 @@ ServerOption = Annotated[
 
 # Of a description so much stands beside a signature.
 DESCRIPTION_CHARS = 100
+# A server whose tools are not known is asked by the way; one that hangs must not make every search as slow as it is.
+ASKING_SECONDS = 10.0
 
 SETTINGS = {"cls": ServerCommand}
 
@@ -43,24 +47,26 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
 
     Looks in names, descriptions and parameters, of all enabled servers or of those that are named, and prints the best
     match first. A word with * or ? is a glob, which the whole name of a tool has to match. Connects only to servers
-    whose tools are not known yet, or that are not saved. Exit code 7 if no tool is found.
+    whose tools are not known yet, for ten seconds at most, or that are not saved. Exit code 7 if no tool is found.
 
     Example: gaia mcp search issue create
     """
     from gaia_mcp.cli.screen.inventory import enabled_names
+    from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import ToolError
     from gaia_mcp.toolspec.search import score, search_words
 
-    store, typed = invocation.open_store(), invocation.typed(words)
+    store, typed, deadline = invocation.open_store(), invocation.typed(words), invocation.deadline()
     command = typed.after if typed.has_command(()) else ()
     if only or command:
         entries = invocation.servers(store, ServerWords(only or [], command))
     else:
         entries = [store.entry(name) for name in enabled_names(store)]
+        deadline = deadline or Deadline(ASKING_SECONDS)
     wanted = search_words(typed.before if command else words)
     found = [
         (points, server, tool)
-        for server, tools in _known(entries, invocation)
+        for server, tools in _known(entries, deadline)
         for tool in tools
         if (points := score(tool, wanted))
     ]
@@ -75,7 +81,7 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
         print_line(_line(server, tool))
 
 
-def _known(entries: list[ServerEntry], invocation: Invocation) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The tools of each server: those that it had when it was last asked; it is asked now if it never was, or is not
     saved.
     """
@@ -95,10 +101,10 @@ def _known(entries: list[ServerEntry], invocation: Invocation) -> Iterator[tuple
     from gaia_mcp.session.parallel import ask_all
 
     with asking(unknown) as view:
-        results = ask_all(unknown, lambda session: session.tools(), view, invocation.deadline())
+        results = ask_all(unknown, lambda session: session.tools(), view, deadline)
     for result in results:
         if result.error is not None:
-            remark(f"not searched: {result.error.message}")
+            remark(f"not searched: {result.error.message}; see: {to_type('tools', result.entry.name)}")
         else:
             yield result.entry.name, [tool.definition for tool in result.value]
 

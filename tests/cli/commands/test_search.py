@@ -53,10 +53,20 @@ def test_a_server_that_cannot_be_asked_does_not_hide_the_others(known: Gaia) -> 
     ran = known("search", "hello")
 
     assert ran.stdout.splitlines()[0].startswith("demo greet(name: string, ")
-    assert ran.stderr.splitlines() == [
-        "note: not searched: server 'gone' could not be started: 'no-such-program' was not found on PATH"
-    ]
+    problem = "server 'gone' could not be started: 'no-such-program' was not found on PATH"
+    assert ran.stderr == f"note: not searched: {problem}; see: gaia mcp tools gone\n"
     assert ran.code == 0
+
+
+def test_a_server_that_hangs_is_not_waited_for_long(known: Gaia) -> None:
+    """Ours: it was not named, and each search would take as long."""
+    servers = json.loads(known.config.read_text())["mcpServers"]
+    known.write({**servers, "stuck": entry_of("hangs-in-list")})
+
+    ran = known("search", "hello")
+
+    assert (ran.code, ran.stdout.split()[0]) == (0, "demo")
+    assert "'stuck' did not answer tools/list within 10 s" in ran.stderr
 
 
 def test_a_tool_is_one_line(known: Gaia) -> None:
