@@ -214,6 +214,8 @@ def tell_how_to_keep() -> None:
     if not Typed.unsaved or Form.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
         return
     from gaia_mcp.cli.entries.keeping import how_to_keep
+    from gaia_mcp.config.store import ConfigStore
 
+    taken = ConfigStore.locate(Typed.config).names()
     for entry in Typed.unsaved:
-        remark(f"this server is not saved; save it with: {how_to_keep(entry)}")
+        remark(f"this server is not saved; save it with: {how_to_keep(entry, taken)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import chain, count
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
 FALLBACK = "server"
 
 
-def how_to_keep(entry: ServerEntry) -> str:
-    """What to type to save a server, with a name for it. Secrets in its command are masked."""
+def how_to_keep(entry: ServerEntry, taken: Collection[str] = ()) -> str:
+    """What to type to save a server, with a name for it that is not `taken`. Secrets in its command are masked."""
     target = entry.target
     if not isinstance(target, Command):
         return to_type("add", more=quote(entry.name))
     name = suggested_name(raw_entry(target)) or FALLBACK
     words = quote(entry.name) if isinstance(target, ServedAgent) else f"-- {target.described()}"
-    return to_type("add", name, more=words)
+    free = chain([name], (f"{name}-{number}" for number in count(2)))
+    return to_type("add", next(each for each in free if each not in taken), more=words)

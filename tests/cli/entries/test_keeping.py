@@ -29,3 +29,10 @@ from gaia_mcp.config.typed import ServedAgent, TypedEntry
 def test_what_keeps_a_server_can_be_typed_as_it_is(entry: TypedEntry, line: str) -> None:
     """Ours: with a name made of what it starts; an agent as it was typed; of a command what is secret is not shown."""
     assert how_to_keep(entry) == f"gaia mcp add {line}"
+
+
+def test_the_name_of_another_server_is_not_proposed() -> None:
+    """Ours: the line would be refused."""
+    entry = command_entry(["uvx", "mcp-server-time"])
+
+    assert how_to_keep(entry, {"time", "time-2"}) == "gaia mcp add time-3 -- uvx mcp-server-time"
