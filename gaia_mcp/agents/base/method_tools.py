@@ -174,7 +174,7 @@ class _Reading:
         return definition
 
     def _output_schema(self) -> Wire | None:
-        """The schema of the result, which is an object; what is none is its member `result`."""
+        """The schema of the result, which is an object; any other value is its member `result`."""
         hint = self._hints.get("return")
         if typing.get_origin(hint) in (abc.Awaitable, abc.Coroutine):
             hint = typing.get_args(hint)[-1]
