@@ -1,4 +1,4 @@
-"""What a tool returns that is no JSON: an image, a sound, a file. Each becomes a content block of the result."""
+"""What a tool returns that is not JSON: an image, a sound, a file. Each becomes a content block of the result."""
 
 from __future__ import annotations
 
@@ -45,8 +45,11 @@ class Image:
         data: bytes | None = None,
         format: str | None = None,  # noqa: A002
     ) -> None:
+        name = type(self).__name__
+        if isinstance(path, (bytes, bytearray)):
+            raise TypeError(f"{name} takes bytes as {name}(data=…)")
         if (path is None) == (data is None):
-            raise TypeError(f"{type(self).__name__} needs either path or data")
+            raise TypeError(f"{name} needs either path or data")
         self.path = _path(path) if path is not None else None
         self.data = data
         self.mime_type = self._type_of(format)

@@ -121,6 +121,12 @@ def test_what_is_no_json_beside_an_image_is_an_error() -> None:
         content_blocks([PNG, object()])
 
 
+def test_bytes_in_the_place_of_a_path_are_told_where_they_belong() -> None:
+    """Ours: the first argument is a path, and a first author tries bytes."""
+    with pytest.raises(TypeError, match=r"Image takes bytes as Image\(data=…\)"):
+        Image(b"\x89PNG\r\n\x1a\n")  # type: ignore[arg-type]
+
+
 def test_an_image_has_one_source_and_a_known_type(tmp_path: Path) -> None:
     """Ours: a wrong type is worse than an error, which names what is missing."""
     for wrong in ({}, {"path": "a.png", "data": PNG}):
