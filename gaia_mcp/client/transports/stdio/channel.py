@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.base import Channel, Receiver, encoded, time_ran_out
-from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, CutError, Stopped
+from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, Stopped
+from gaia_mcp.client.transports.stdio.input_pipe import CutError
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
 from gaia_mcp.client.transports.stdio.outbox import Outbox
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline

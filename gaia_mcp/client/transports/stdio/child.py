@@ -6,7 +6,6 @@ Knows bytes and processes, nothing of MCP.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import subprocess
 import threading
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gaia_mcp.client.transports.stdio.command_line import command_for_system, command_words, find_program
 from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
+from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
 from gaia_mcp.client.transports.stdio.process_groups import (
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 CLOSE_GRACE_SECONDS = 2.0
 # When the program ends, no caller waits for a response.
 AT_EXIT_GRACE_SECONDS = 0.3
-# How soon a writer that waits for the child to read notices that it is to stop.
-WRITE_SLICE_SECONDS = 0.1
-# A writer that has not stopped by then is one that Windows holds in its writing.
-WRITER_GRACE_SECONDS = 1.0
 # What the child has written before it ended has arrived; only a slow listener takes this long.
 STDERR_GRACE_SECONDS = 0.2
 
@@ -48,10 +44,6 @@ class Stopped(NamedTuple):
     returncode: int | None
     seconds: float
     left_others: bool
-
-
-class CutError(TimeoutError):
-    """Time ran out in the middle of a message: what would follow could not be understood."""
 
 
 # Whether it has ended, without reaping it.
@@ -87,11 +79,9 @@ class Child:
         self._pipes_block = pipes_block
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
-        self._stdin = -1
+        self._stdin: InputPipe | None = None
         self._stdout = -1
-        self._stdin_lock = threading.Lock()
         self._closing = False
-        self._is_cut = False
         self._start_lock = threading.Lock()
         self._failure: SpawnError | None = None
         self._stop_lock = threading.Lock()
@@ -176,11 +166,9 @@ class Child:
             raise SpawnError(self._server, self._command, reason, program=program, case=case) from cause
         _running.add(self)
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
-        self._stdin = self._process.stdin.fileno()
+        self._stdin = InputPipe(self._process.stdin, blocks=self._pipes_block)
         assert self._process.stdout is not None  # noqa: S101
         self._stdout = self._process.stdout.fileno()
-        if not self._pipes_block:
-            os.set_blocking(self._stdin, False)
         assert self._process.stderr is not None  # noqa: S101
         self._stderr.start(self._process.stderr)
 
@@ -204,51 +192,15 @@ class Child:
         self._process.stdout.close()
 
     def write(self, data: bytes, deadline: Deadline) -> None:
-        """Write all of `data` to its stdin.
-
-        Raises `BrokenPipeError` when it no longer reads, `TimeoutError` when it did not read in time and nothing of
-        `data` is out, `CutError` when a part is: the child is of no more use then.
-        """
-        if self._pipes_block:
-            self._write_in_thread(data, deadline)
-            return
-        if not self._stdin_lock.acquire(blocking=False) and not self._stdin_lock.acquire(timeout=deadline.remaining()):
-            raise TimeoutError("it does not read its stdin")
-        try:
-            if self._is_cut:
-                raise BrokenPipeError("a message was cut off")
-            self._is_cut = True  # Until all of it is out, however we leave.
-            view: bytes | memoryview = data
-            while True:
-                if self._closing:
-                    raise BrokenPipeError("its stdin is closed")
-                try:
-                    written = os.write(self._stdin, view)
-                    if written == len(view):
-                        break
-                    view = memoryview(view)[written:]
-                except BlockingIOError:
-                    if self._is_writable_by(deadline):
-                        continue
-                    if len(view) < len(data):
-                        raise CutError("it does not read its stdin") from None
-                    self._is_cut = False
-                    raise TimeoutError("it does not read its stdin") from None
-            self._is_cut = False
-        finally:
-            self._stdin_lock.release()
+        """Write all of `data` to its stdin. Raises as `InputPipe.write` does."""
+        assert self._stdin is not None  # noqa: S101 (only a started child is written to)
+        self._stdin.write(data, deadline)
 
     def close_stdin(self) -> None:
         """Close its stdin."""
-        self._closing = True  # A writer that is waiting sees this and lets go of the lock.
-        process = self._process
-        if process is None or process.stdin is None or not self._stdin_lock.acquire(timeout=WRITER_GRACE_SECONDS):
-            return
-        try:
-            with contextlib.suppress(OSError):
-                process.stdin.close()
-        finally:
-            self._stdin_lock.release()
+        self._closing = True
+        if self._stdin is not None:
+            self._stdin.close()
 
     def is_running(self) -> bool:
         """Whether it has been started and has not ended. Asked before every request, so it is quick."""
@@ -304,11 +256,11 @@ class Child:
         if process is None or os.getpid() != self._owner:
             # Never started, or by the process that we were forked from, which goes on using it.
             return Stopped("by itself", None, 0.0, left_others=False)
-        assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
+        assert self._stdin is not None  # noqa: S101 (it has been started)
         how = "by itself" if process.poll() is not None else "on closed input"
         self.close_stdin()
         # If a stuck writer keeps its stdin open, it sees no end, and would be waited for in vain.
-        if self.wait(grace_seconds if process.stdin.closed else 0.0) is None:
+        if self.wait(grace_seconds if self._stdin.is_closed else 0.0) is None:
             how = "on SIGTERM"
             signal_group(process.pid, force=False)
             if self.wait(min(grace_seconds, TERMINATE_GRACE_SECONDS)) is None:
@@ -323,37 +275,6 @@ class Child:
         if self._process is not None:
             signal_group(self._process.pid, force=True)
             self.wait(KILL_GRACE_SECONDS)
-
-    def _is_writable_by(self, deadline: Deadline) -> bool:
-        """Wait a moment for room; False when there is none and no time is left."""
-        import select
-
-        poller = select.poll()
-        poller.register(self._stdin, select.POLLOUT)
-        return bool(poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS))) or not deadline.expired
-
-    def _write_in_thread(self, data: bytes, deadline: Deadline) -> None:
-        # A thread may be left with it until the child is killed.
-        failed: list[OSError] = []
-
-        def write() -> None:
-            try:
-                with self._stdin_lock:
-                    if self._closing:
-                        raise BrokenPipeError("its stdin is closed")
-                    view = memoryview(data)
-                    while view:
-                        view = view[os.write(self._stdin, view) :]
-            except OSError as error:
-                failed.append(error)
-
-        writer = threading.Thread(target=write, daemon=True)
-        writer.start()
-        writer.join(deadline.remaining())
-        if writer.is_alive():
-            raise CutError("it does not read its stdin")
-        if failed:
-            raise BrokenPipeError(str(failed[0])) from failed[0]
 
 
 def _ends_within(pid: int, seconds: float) -> bool | None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.transports.stdio import child as module
-from gaia_mcp.client.transports.stdio.child import Child, CutError
+from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.client.transports.stdio.input_pipe import CutError
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
@@ -115,15 +116,6 @@ def test_a_child_that_another_thread_has_reaped_runs_no_more(child: MakeChild) -
     assert not one.is_running()
 
 
-def test_where_writing_blocks_a_thread_does_it(child: MakeChild) -> None:
-    """Ours: Windows."""
-    one = child(ECHO, pipes_block=True)
-
-    one.write(b"hello\n", Deadline(5))
-
-    assert one.read() == b"hello\n"
-
-
 def test_a_large_message_is_written_whole(child: MakeChild) -> None:
     """Ours: in as many pieces as the pipe takes."""
     one = child("import sys\nprint(len(sys.stdin.buffer.readline()), flush=True)")
@@ -131,22 +123,6 @@ def test_a_large_message_is_written_whole(child: MakeChild) -> None:
     one.write(TOO_MUCH + b"\n", Deadline(20))
 
     assert one.read() == b"%d\n" % (len(TOO_MUCH) + 1)
-
-
-def test_messages_of_several_threads_do_not_mix(child: MakeChild) -> None:
-    """Spec, stdio: one message per line."""
-    one = child("import sys\nfor line in sys.stdin: print(len(set(line.strip())), flush=True)")
-    letters = [letter.encode() * 300_000 + b"\n" for letter in "abcdef"]
-    threads = [threading.Thread(target=one.write, args=(line, Deadline(20))) for line in letters]
-    for thread in threads:
-        thread.start()
-    said = b""
-    while said.count(b"\n") < len(letters):
-        said += one.read()
-    for thread in threads:
-        thread.join()
-
-    assert said == b"1\n" * len(letters)
 
 
 def _refused(pid: int) -> int:
@@ -195,75 +171,6 @@ def test_a_child_that_was_told_the_end_cannot_be_written_to(child: MakeChild) ->
     assert one.is_closing
     with pytest.raises(BrokenPipeError):
         one.write(b"hello\n", Deadline(5))
-
-
-def test_a_message_that_was_cut_makes_the_child_useless(child: MakeChild) -> None:
-    """Ours: what followed half a message could not be understood."""
-    one = child(DOES_NOT_READ)
-
-    with pytest.raises(CutError):
-        one.write(TOO_MUCH, Deadline(0))
-    with pytest.raises(BrokenPipeError):
-        one.write(b"hello\n", Deadline(5))
-
-
-def test_a_message_of_which_nothing_is_out_can_be_followed_by_another(child: MakeChild) -> None:
-    """Ours: the stream is whole, so that the child may yet read on."""
-    one = child(DOES_NOT_READ)
-    fill(one)
-
-    with pytest.raises(TimeoutError) as caught:
-        one.write(b"never\n", Deadline(0))
-
-    assert not isinstance(caught.value, CutError)
-    assert not one._is_cut
-
-
-def fill(one: Child) -> None:
-    """Fill the pipe to the brim, with nothing cut."""
-    try:
-        while True:
-            os.write(one._stdin, b" " * 65536)
-    except BlockingIOError:
-        pass
-    try:
-        while True:
-            os.write(one._stdin, b" ")
-    except BlockingIOError:
-        pass
-
-
-def test_waiting_for_another_writer_ends_with_the_deadline(child: MakeChild) -> None:
-    """Ours: every wait has a deadline, also that for one's turn."""
-    one = child(DOES_NOT_READ)
-    one._stdin_lock.acquire()
-    try:
-        with pytest.raises(TimeoutError) as caught:
-            one.write(b"hello\n", Deadline(0))
-    finally:
-        one._stdin_lock.release()
-
-    assert not isinstance(caught.value, CutError)
-
-
-def test_closing_frees_a_writer_that_waits(child: MakeChild) -> None:
-    """Ours: disconnecting must not wait for a server that does not read."""
-    one = child(DOES_NOT_READ)
-    caught: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            one.write(TOO_MUCH, Deadline(60))
-        except OSError as error:
-            caught.append(error)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    one.close_stdin()
-    writer.join(5)
-
-    assert not writer.is_alive()
-    assert isinstance(caught[0], BrokenPipeError)
 
 
 def test_what_it_writes_to_stderr_is_kept_and_passed_on(child: MakeChild) -> None:
@@ -467,24 +374,15 @@ def test_a_writer_that_cannot_be_stopped_does_not_hold_us_up(child: MakeChild) -
     with pytest.raises(CutError):
         one.write(TOO_MUCH, Deadline(0))
     # Until the writer is stuck.
-    wait_until(lambda: not select.select([], [one._stdin], [], 0)[1])
+    stdin = one._stdin
+    wait_until(lambda: not select.select([], [stdin], [], 0)[1])
     stopper = threading.Thread(target=one.stop, args=(60,), daemon=True)
 
     stopper.start()
     stopper.join(5)
 
-    assert one._process is not None
-    assert one._process.stdin is not None
-    assert (one.stop().how, one._process.stdin.closed) == ("on SIGTERM", True)
-
-
-def test_what_waits_for_a_stuck_writer_is_not_written_any_more(child: MakeChild) -> None:
-    """Ours: by then the descriptor may be that of another file."""
-    one = child(DOES_NOT_READ, pipes_block=True)
-    one.close_stdin()
-
-    with pytest.raises(BrokenPipeError):
-        one.write(b"hello\n", Deadline(5))
+    assert one._stdin is not None
+    assert (one.stop().how, one._stdin.is_closed) == ("on SIGTERM", True)
 
 
 def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:

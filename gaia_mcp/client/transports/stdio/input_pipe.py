@@ -1,0 +1,123 @@
+"""The pipe to a child's stdin: messages are written whole, one after the other, each by a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
+
+# How soon a writer that waits for the child to read notices that it is to stop.
+WRITE_SLICE_SECONDS = 0.1
+# A writer that has not stopped by then is one that Windows holds in its writing.
+WRITER_GRACE_SECONDS = 1.0
+
+
+class CutError(TimeoutError):
+    """Time ran out in the middle of a message: what would follow could not be understood."""
+
+
+class InputPipe:
+    """Writes to `pipe`, and closes it. May be used from several threads.
+
+    `blocks` is true where a pipe cannot be written without blocking.
+    """
+
+    def __init__(self, pipe: IO[bytes], *, blocks: bool) -> None:
+        self._pipe = pipe
+        self._descriptor = pipe.fileno()
+        self._blocks = blocks
+        self._lock = threading.Lock()
+        self._closing = False
+        self._is_cut = False
+        if not blocks:
+            os.set_blocking(self._descriptor, False)
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._descriptor
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the child finds the end of its input after what is in the pipe."""
+        return self._pipe.closed
+
+    def write(self, data: bytes, deadline: Deadline) -> None:
+        """Write all of `data`.
+
+        Raises `BrokenPipeError` when the child no longer reads, `TimeoutError` when it did not read in time and nothing
+        of `data` is out, `CutError` when a part is: the child is of no more use then.
+        """
+        if self._blocks:
+            self._write_in_thread(data, deadline)
+            return
+        if not self._lock.acquire(blocking=False) and not self._lock.acquire(timeout=deadline.remaining()):
+            raise TimeoutError("it does not read its stdin")
+        try:
+            if self._is_cut:
+                raise BrokenPipeError("a message was cut off")
+            self._is_cut = True  # Until all of it is out, however we leave.
+            view: bytes | memoryview = data
+            while True:
+                if self._closing:
+                    raise BrokenPipeError("its stdin is closed")
+                try:
+                    written = os.write(self._descriptor, view)
+                    if written == len(view):
+                        break
+                    view = memoryview(view)[written:]
+                except BlockingIOError:
+                    if self._is_writable_by(deadline):
+                        continue
+                    if len(view) < len(data):
+                        raise CutError("it does not read its stdin") from None
+                    self._is_cut = False
+                    raise TimeoutError("it does not read its stdin") from None
+            self._is_cut = False
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """Close it. It stays open if a writer cannot be stopped; may be called again then."""
+        self._closing = True  # A writer that is waiting sees this and lets go of the lock.
+        if not self._lock.acquire(timeout=WRITER_GRACE_SECONDS):
+            return
+        try:
+            with contextlib.suppress(OSError):
+                self._pipe.close()
+        finally:
+            self._lock.release()
+
+    def _is_writable_by(self, deadline: Deadline) -> bool:
+        """Wait a moment for room; False when there is none and no time is left."""
+        import select
+
+        poller = select.poll()
+        poller.register(self._descriptor, select.POLLOUT)
+        return bool(poller.poll(1000 * min(deadline.remaining(), WRITE_SLICE_SECONDS))) or not deadline.expired
+
+    def _write_in_thread(self, data: bytes, deadline: Deadline) -> None:
+        # A thread may be left with it until the child is killed.
+        failed: list[OSError] = []
+
+        def write() -> None:
+            try:
+                with self._lock:
+                    if self._closing:
+                        raise BrokenPipeError("its stdin is closed")
+                    view = memoryview(data)
+                    while view:
+                        view = view[os.write(self._descriptor, view) :]
+            except OSError as error:
+                failed.append(error)
+
+        writer = threading.Thread(target=write, daemon=True)
+        writer.start()
+        writer.join(deadline.remaining())
+        if writer.is_alive():
+            raise CutError("it does not read its stdin")
+        if failed:
+            raise BrokenPipeError(str(failed[0])) from failed[0]

@@ -1,0 +1,176 @@
+"""The pipe to a child's stdin, here without a child: what is read from its other end is up to the test."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.input_pipe import CutError, InputPipe
+from gaia_mcp.deadline import Deadline
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, deadline_until, wait_until
+
+# More than any pipe holds.
+TOO_MUCH = b"x" * 4 * 1024 * 1024
+
+MakePipe = Callable[..., tuple[int, InputPipe]]
+
+
+@pytest.fixture
+def pipe() -> Iterator[MakePipe]:
+    """Makes pipes: the descriptor to read from, and the end to be tested."""
+    made: list[tuple[int, InputPipe]] = []
+
+    def make(*, blocks: bool = False) -> tuple[int, InputPipe]:
+        reading, writing = os.pipe()
+        made.append((reading, InputPipe(os.fdopen(writing, "wb", buffering=0), blocks=blocks)))
+        return made[-1]
+
+    yield make
+    for reading, ours in made:
+        read_all(reading)
+        ours.close()
+        os.close(reading)
+
+
+def read_all(descriptor: int) -> bytes:
+    """What is in the pipe now."""
+    data = b""
+    while select.select([descriptor], [], [], 0)[0] and (more := os.read(descriptor, 65536)):
+        data += more
+    return data
+
+
+def is_full(ours: InputPipe) -> bool:
+    return not select.select([], [ours], [], 0)[1]
+
+
+def fill(ours: InputPipe) -> None:
+    """Fill the pipe to the brim, with nothing cut."""
+    for size in (65536, 1):
+        try:
+            while True:
+                os.write(ours.fileno(), b" " * size)
+        except BlockingIOError:
+            continue
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_what_is_written_arrives(pipe: MakePipe, blocks: bool) -> None:
+    """Ours: also where a thread has to write (Windows)."""
+    reading, ours = pipe(blocks=blocks)
+
+    ours.write(b"hello\n", Deadline(5))
+
+    assert os.read(reading, 100) == b"hello\n"
+
+
+def test_messages_of_several_threads_do_not_mix(pipe: MakePipe) -> None:
+    """Spec, stdio: one message per line, however many pieces the pipe takes it in."""
+    reading, ours = pipe()
+    lines = [letter.encode() * 300_000 + b"\n" for letter in "abcdef"]
+    threads = [threading.Thread(target=ours.write, args=(line, Deadline(ENOUGH_SECONDS))) for line in lines]
+    for thread in threads:
+        thread.start()
+    with os.fdopen(os.dup(reading), "rb") as file:
+        arrived = [file.readline() for _ in lines]
+    for thread in threads:
+        thread.join()
+
+    assert sorted(arrived) == lines
+
+
+def test_a_message_that_was_cut_is_followed_by_no_other(pipe: MakePipe) -> None:
+    """Ours: what followed half a message could not be understood."""
+    _, ours = pipe()
+
+    with pytest.raises(CutError):
+        ours.write(TOO_MUCH, Deadline(0))
+    with pytest.raises(BrokenPipeError):
+        ours.write(b"hello\n", Deadline(5))
+
+
+def test_a_message_of_which_nothing_is_out_can_be_followed_by_another(pipe: MakePipe) -> None:
+    """Ours: the stream is whole, so that the child may yet read on."""
+    reading, ours = pipe()
+    fill(ours)
+
+    with pytest.raises(TimeoutError) as caught:
+        ours.write(b"never\n", Deadline(0))
+    assert not isinstance(caught.value, CutError)
+
+    read_all(reading)
+    ours.write(b"after all\n", Deadline(5))
+    assert os.read(reading, 100) == b"after all\n"
+
+
+def test_waiting_for_another_writer_ends_with_the_deadline(pipe: MakePipe) -> None:
+    """Ours: every wait has a deadline, also that for one's turn."""
+    _, ours = pipe()
+    with ours._lock, pytest.raises(TimeoutError) as caught:
+        ours.write(b"hello\n", Deadline(0))
+
+    assert not isinstance(caught.value, CutError)
+
+
+def test_a_reader_that_has_gone_is_an_error(pipe: MakePipe) -> None:
+    """Ours: a child that has ended, or closed its stdin."""
+    for blocks in (False, True):
+        reading, writing = os.pipe()
+        ours = InputPipe(os.fdopen(writing, "wb", buffering=0), blocks=blocks)
+        os.close(reading)
+        with pytest.raises(BrokenPipeError):
+            ours.write(b"hello\n", Deadline(5))
+        ours.close()
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_closed_pipe_cannot_be_written_to(pipe: MakePipe, blocks: bool) -> None:
+    """Ours: by then the descriptor may be that of another file."""
+    reading, ours = pipe(blocks=blocks)
+    assert not ours.is_closed
+
+    ours.close()
+
+    assert ours.is_closed
+    assert os.read(reading, 1) == b""
+    with pytest.raises(BrokenPipeError):
+        ours.write(b"hello\n", Deadline(5))
+
+
+def test_closing_frees_a_writer_that_waits(pipe: MakePipe) -> None:
+    """Ours: disconnecting must not wait for a server that does not read."""
+    _, ours = pipe()
+    caught: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            ours.write(TOO_MUCH, Deadline(60))
+        except OSError as error:
+            caught.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    wait_until(lambda: is_full(ours))
+    ours.close()
+    writer.join(PATIENCE_SECONDS)
+
+    assert not writer.is_alive()
+    assert isinstance(caught[0], BrokenPipeError)
+
+
+def test_a_writer_that_cannot_be_stopped_does_not_hold_up_the_end(pipe: MakePipe) -> None:
+    """Ours: Windows holds it in its writing; the pipe can be closed once the child has been killed."""
+    reading, ours = pipe(blocks=True)
+    with pytest.raises(CutError):
+        ours.write(TOO_MUCH, deadline_until(lambda: is_full(ours)))
+
+    ours.close()
+    assert not ours.is_closed
+
+    while not ours.is_closed:
+        read_all(reading)
+        ours.close()
