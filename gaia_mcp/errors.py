@@ -354,10 +354,15 @@ class ContractError(RefusedError, kind="contract"):
 
 
 class ReadOnlyError(RefusedError, kind="read-only"):
-    """Only tools that are marked as read-only may be called, and this one is not. Nothing was sent."""
+    """Only tools that are marked as read-only may be called, and this one is not; or it is, as `is_marked` tells, and
+    has the name of one that changes something. Nothing was sent.
+    """
 
-    def __init__(self, server: str, tool: str) -> None:
-        super().__init__(f"tool {tool!r} of {server!r} does not say that it only reads", server=server)
+    def __init__(self, server: str, tool: str, *, is_marked: bool = False) -> None:
+        why = "does not say that it only reads"
+        if is_marked:
+            why = "is marked as read-only, and has the name of one that changes something"
+        super().__init__(f"tool {tool!r} of {server!r} {why}", server=server)
         self.tool = tool
 
 

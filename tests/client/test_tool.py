@@ -91,6 +91,8 @@ def test_unions_choices_and_references_survive(schema: Any, parameter: dict[str,
         ("deleteFile", True, False),
         ("file-write", True, False),
         ("PUTObject", True, False),
+        ("chmod", True, False),
+        ("sign_transaction", True, False),
     ],
 )
 def test_a_tool_only_reads_if_its_server_says_so_and_its_name_does_not_deny_it(

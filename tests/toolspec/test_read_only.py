@@ -28,3 +28,14 @@ def test_a_name_with_a_writing_verb_contradicts_the_claim(name: str, reads: bool
     """GAIA: a server's annotation is not to be trusted alone."""
     assert only_reads(name, {"readOnlyHint": True}) is reads
     assert only_reads(name, {}) is False
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["chmod", "chown", "mkdir", "sign_transaction", "alter_table", "clone_repository", "git_checkout", "overwriteAll",
+     "DESTROYEverything", "exec.sql", "flush cache", "fork-repo", "unlinkFile", "invoke_lambda", "notify_desktop",
+     "wait_for_condition", "replace_function", "sign_in_cli", "run_python", "update_gaia_md", "approve2", "\u212aill"],
+)  # fmt: skip
+def test_whatever_gaia_asks_about_is_asked_about(name: str) -> None:
+    """GAIA 0.25: under its own `Agent`, what our mixin registers runs unasked no more than what its mixin does."""
+    assert only_reads(name, {"readOnlyHint": True}) is False

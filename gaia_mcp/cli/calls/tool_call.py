@@ -41,8 +41,8 @@ def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, 
     """
     if locked_tools is not None:
         locked_tools.check_tool(server, tool)
-    if read_only and not claims_to_only_read(tool.annotations):
-        raise ReadOnlyError(server, tool.name)
+    if read_only and not tool.only_reads:
+        raise ReadOnlyError(server, tool.name, is_marked=claims_to_only_read(tool.annotations))
 
 
 def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:

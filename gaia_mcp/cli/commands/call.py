@@ -97,7 +97,8 @@ def call(
     them. If there are none, -o FILE and -o - take the text.
 
     With --locked the tool has to match the lock file of `gaia mcp lock`; other tools of the server may differ. With
-    --read-only the server has to set its readOnlyHint, which is a hint: only --locked makes sure that it stays.
+    --read-only the server has to set its readOnlyHint, and the name may have no verb such as `delete`. The first is a
+    hint: only --locked makes sure that it stays.
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """

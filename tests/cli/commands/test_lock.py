@@ -306,6 +306,19 @@ def test_read_only_refuses_what_is_not_marked(gaia: Gaia, server: Server) -> Non
     assert gaia("call", "s", "read", "--read-only").code == 0
 
 
+def test_a_hint_alone_does_not_get_past_read_only(gaia: Gaia, server: Server) -> None:
+    """Ours: a server's hint never lowers a guard; GAIA asks at the same names."""
+    server.offer({**READ, "name": "chmod"})
+
+    ran = gaia("call", "s", "chmod", "--read-only")
+
+    assert ran.code == 8
+    problem = "is marked as read-only, and has the name of one that changes something"
+    assert ran.errors[0] == f"error: tool 'chmod' of 's' {problem}"
+    assert not server.was_called
+    assert gaia("call", "s", "chmod").code == 0
+
+
 def warning(gaia: Gaia, check: str) -> str:
     """The detail of a check of `s` that warns, "" if it does not; warnings are no failures."""
     ran = gaia("test-client", "s", "--json")
