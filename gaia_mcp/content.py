@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gaia_mcp.filebytes import read_file
+
 if TYPE_CHECKING:
     import os
     from pathlib import Path
 
 Wire = dict[str, Any]
 
+# A response is one line of JSON, and no client takes one as long as this in base64.
+MAX_BYTES = 256 << 20
 UNKNOWN = "application/octet-stream"
 # How files of these types begin; `*` stands for four bytes of any value.
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
@@ -60,7 +64,7 @@ class Image:
 
     def _read(self) -> bytes:
         if self.path is not None:
-            return self.path.read_bytes()
+            return read_file(self.path, MAX_BYTES)
         return bytes(self.data or b"")
 
     def _type_of(self, format: str | None) -> str:  # noqa: A002

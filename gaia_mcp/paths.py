@@ -31,6 +31,17 @@ def home_expanded(path: Path) -> Path:
         raise ConfigFileError(path, "the home folder is unknown", hint="write the path out") from cause
 
 
+def is_there(path: Path) -> bool:
+    """Whether such a file exists. One that cannot be looked at counts, for its reader reports the error."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
+
+
 def servers_file(environ: Mapping[str, str] | None = None) -> Path:
     """The file of the user's own servers."""
     return config_folder(environ) / SERVERS_FILE

@@ -25,6 +25,7 @@ FLOORS = {
     "content": 0,
     "deadline": 0,
     "errors": 0,
+    "filebytes": 0,
     "internals": 0,
     "jsontext": 0,
     "jsonvalues": 0,
@@ -72,7 +73,7 @@ EARLIER = {
     "client.transports": {"client.conversation", "client.host"},
     "client.transports.factory": {"client.transports"},
     "config": {"storage"},
-    "content": {"jsonvalues"},
+    "content": {"filebytes", "jsonvalues"},
     "errors": {"names"},
     "hosts": {"storage"},
     "paths": {"errors"},
@@ -84,6 +85,37 @@ EARLIER = {
 EXCEPTIONS = {
     ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
+}
+# How a file may be opened, or read by its name.
+WAYS_TO_READ = {
+    "codecs.open", "configparser.read", "fileinput.input", "io.FileIO", "io.open", "io.open_code", "json.load",
+    "linecache.getline", "linecache.getlines", "mmap.mmap", "open", "os.open", "os.fdopen", "shutil.copy",
+    "shutil.copy2", "shutil.copyfile", "tokenize.open", "tomllib.load", "wave.open",
+}  # fmt: skip
+# What opens files although it is not the module that reads them.
+READERS = {
+    "agents.demo wave.open": "writes to memory",
+    "cli.checks.summary Path(name).open": "appends",
+    "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
+    "cli.commands.init path.open": "writes",
+    "cli.entries.editor os.fdopen": "writes",
+    "cli.grammar.table FILE.read_bytes": "a file of the package",
+    "cli.manual.pages (PROSE / 'error.txt').read_text": "a file of the package",
+    "cli.manual.pages (PROSE / name).read_text": "a file of the package",
+    "cli.manual.pages path.read_text": "a file of the package",
+    "cli.program open": "the null device",
+    "cli.screen.output os.open": "the null device",
+    "client.transports.stdio.process_groups stat.read_bytes": "a file of the kernel",
+    "filebytes open": "the module itself",
+    "filebytes os.open": "the module itself",
+    "server.stdio.descriptors os.open": "the null device",
+    "session.recorder os.fdopen": "writes, and reads through the module",
+    "session.recorder os.open": "writes, and reads through the module",
+    "storage.atomic os.fdopen": "writes",
+    "storage.atomic os.open": "a folder",
+    "storage.atomic path.with_name(path.name + '.lock').open": "a lock",
+    "storage.run_logs os.fdopen": "writes",
+    "storage.run_logs os.open": "writes",
 }
 # The command line uses servers through `session`. What it imports of the client for other reasons:
 BESIDE_SESSIONS = {
@@ -365,3 +397,24 @@ def test_only_the_command_line_holds_command_lines() -> None:
 def test_every_module_opens_with_what_it_is_for() -> None:
     """Ours: it opens with what it owns."""
     assert_none(name for name, tree in modules().items() if not ast.get_docstring(tree))
+
+
+def test_one_module_alone_reads_files() -> None:
+    """Ours: without waiting, regular ones, and no more than a limit. Exceptions have their reason in the table."""
+    found = set()
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and is_reading(node):
+                found.add(f"{name} {ast.unparse(node.func)}")
+    assert_none(found ^ {*READERS})
+
+
+def is_reading(call: ast.Call) -> bool:
+    """Whether it opens a file to read it, or reads one, by any of the ways that Python has."""
+    called = ast.unparse(call.func)
+    mode = next((word.value for word in call.keywords if word.arg == "mode"), None) or next(iter(call.args[-1:]), None)
+    if called.endswith(".open") and not called.startswith(("os.", "io.")):
+        # A method of a path, unless it is one of a connection, which takes other things.
+        is_path = {word.arg for word in call.keywords} & {"encoding", "buffering", "errors", "mode"}
+        return bool(is_path) or (isinstance(mode, ast.Constant) and isinstance(mode.value, str))
+    return called in WAYS_TO_READ or called.endswith((".read_text", ".read_bytes"))

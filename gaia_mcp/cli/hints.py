@@ -315,4 +315,5 @@ CASES: dict[str, Callable[[Any], str]] = {
     "recording-file": lambda _: "choose another file with --to",
     "shell-syntax": _shell,
     "transport-unknown": _unreachable,
+    "unreadable-file": lambda _: "check its permissions, or name another file",
 }

@@ -126,15 +126,15 @@ class Invocation(NamedTuple):
         """
         from gaia_mcp.config.store import ConfigStore
         from gaia_mcp.errors import ConfigFileError
-        from gaia_mcp.paths import shown
+        from gaia_mcp.paths import is_there, shown
 
-        store = ConfigStore.locate(self.config)
-        if self.config is not None and not may_be_new and not store.path.exists():
+        store = ConfigStore.locate(self.config, may_be_pipe=True)
+        if self.config is not None and not may_be_new and not is_there(store.path):
             begun = to_type("add", more="NAME -- COMMAND")
             raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
         if store.project is not None and not store.project.approved:
-            place = shown(store.project.path)
-            remark(f"{place} is not used, since it is not approved; read it, and then: {to_type('trust')}")
+            reason = store.project.problem or f"is not approved; read it, and then: {to_type('trust')}"
+            remark(f"{shown(store.project.path)} is not used, since it {reason}")
         return store
 
     def typed(self, words: Sequence[str]) -> ServerWords:

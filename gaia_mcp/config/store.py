@@ -6,6 +6,7 @@ the order of all of them, survive every change.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
-from gaia_mcp.paths import config_folder, home_expanded, servers_file
+from gaia_mcp.paths import config_folder, home_expanded, is_there, servers_file
 from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
@@ -25,32 +26,46 @@ SERVER_KEYS = ("mcpServers", "servers")
 
 
 class ConfigStore:
-    """The servers of `path`, and over them those of `project` if it is approved."""
+    """The servers of `path`, and over them those of `project` if it is approved.
+
+    A `path` that was named for this one use `may_be_pipe`, which is read once.
+    """
 
     def __init__(
-        self, path: Path, project: ProjectFile | None = None, *, environ: Mapping[str, str] | None = None
+        self,
+        path: Path,
+        project: ProjectFile | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        may_be_pipe: bool = False,
     ) -> None:
         self.path = path
         self.project = project
         self._environ = environ
+        self._may_be_pipe = may_be_pipe
         self._piped: dict[str, Any] | None = None
 
     @classmethod
     def locate(
-        cls, path: Path | None = None, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+        cls,
+        path: Path | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        may_be_pipe: bool = False,
     ) -> ConfigStore:
-        """The store of `path` alone, or the user's own with the project of the working folder.
+        """The store of `path` alone, which `may_be_pipe`, or the user's own with the project of the working folder.
 
         Raises `ConfigFileError` for a home folder that is not known, or approvals that cannot be read.
         """
         if path is not None:
-            return cls(home_expanded(path), environ=environ)
+            return cls(home_expanded(path), environ=environ, may_be_pipe=may_be_pipe)
         user = servers_file(environ)
         try:
             cwd = cwd or Path.cwd()
         except OSError:
             return cls(user, environ=environ)  # The working folder has been removed, and every project with it.
-        if cwd.resolve() == user.parent.resolve():
+        if os.path.realpath(cwd) == os.path.realpath(user.parent):
             return cls(user, environ=environ)
         return cls(user, find_project_file(cwd, environ), environ=environ)
 
@@ -174,8 +189,8 @@ class ConfigStore:
     def _read(self) -> dict[str, Any]:
         if self._piped is not None:
             return self._piped
-        document = read_object(self.path) or {}
-        if self.path.is_fifo():
+        document = read_object(self.path, may_be_pipe=self._may_be_pipe) or {}
+        if self._may_be_pipe and not self.path.is_file():
             self._piped = document  # The output of `<(…)` can be read once.
         return document
 
@@ -195,7 +210,7 @@ class ConfigStore:
 
     def _update(self, change: Callable[[dict[str, Any]], None], required: Collection[str] = ()) -> None:
         """Write the servers of the file as `change` leaves them. Those `required` have to be there."""
-        if not self.path.exists():
+        if not is_there(self.path):
             self._require(required, {})  # No folder is made for it.
         with locked(self.path):
             before = snapshot_of(self.path)

@@ -4,49 +4,61 @@ A file in a working folder can name any program. It is used only after the user 
 it changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.filebytes import read_file
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
 from gaia_mcp.storage.atomic import locked, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
+# Every command that is typed in the folder reads it. A thousand servers are a tenth of this.
+MAX_PROJECT_BYTES = 4 << 20
+
 
 class ProjectFile(NamedTuple):
-    """A project's own servers: the file, its content, and whether that content is approved."""
+    """A project's own servers: the file, its content, and whether that content is approved. One with a `problem`, why
+    it cannot be read, has no content, and is not approved.
+    """
 
     path: Path
     data: bytes
     approved: bool
+    problem: str = ""
 
 
 def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> ProjectFile | None:
-    """The project's file in the working folder, None without one that can be read."""
+    """The project's file in the working folder: the first that can be read, else one that cannot, None without any.
+
+    Raises `ConfigFileError` for approvals that cannot be read.
+    """
+    unreadable: ProjectFile | None = None
     for name in PROJECT_FILES:
         path = cwd / name
         try:
-            # Not a pipe or a device, which could keep us waiting.
-            if not path.is_file():
-                continue
-            data = path.read_bytes()
-        except OSError:
+            data = read_file(path, MAX_PROJECT_BYTES)
+        except FileNotFoundError:
             continue
-        return ProjectFile(path, data, _approvals(environ).get(str(path.resolve())) == _digest(data))
-    return None
+        except OSError as cause:
+            unreadable = unreadable or ProjectFile(path, b"", False, f"cannot be read: {cause.strerror}")
+            continue
+        return ProjectFile(path, data, _approvals(environ).get(os.path.realpath(path)) == _digest(data))
+    return unreadable
 
 
 def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> None:
     """Approve this content of this file. Raises `ConfigFileError`."""
-    _change(str(project.path.resolve()), _digest(project.data), environ)
+    _change(os.path.realpath(project.path), _digest(project.data), environ)
 
 
 def revoke(path: Path, environ: Mapping[str, str] | None = None) -> bool:
     """Revoke the approval of a file; whether it had one. Raises `ConfigFileError`."""
     if not approvals_file(environ).exists():
         return False  # Its folder need not be made.
-    return _change(str(path.resolve()), None, environ)
+    return _change(os.path.realpath(path), None, environ)
 
 
 def _change(project: str, digest: str | None, environ: Mapping[str, str] | None) -> bool:

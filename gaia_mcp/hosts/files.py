@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.filebytes import read_file
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
 from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.jsontext import place_in
@@ -41,8 +42,6 @@ def change_servers(
     Raises `ConfigFileError`, and as `change` does; the file is then as it was.
     """
     with locked(path):
-        if path.exists():
-            _text(path, title)  # A huge file, or a pipe, is refused before it is read completely.
         before = snapshot_of(path)
         text, mark = _decoded(path, title, before.data)
 
@@ -59,17 +58,12 @@ def change_servers(
 
 def _text(path: Path, title: str) -> str:
     try:
-        if not path.is_file():
-            problem = "is not there" if not path.exists() else "is not a regular file"
-            raise ConfigFileError(path, f"{problem}{_of(title)}", case="host-file-missing")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            problem = f"is too large{_of(title)}: {size} bytes, and {MAX_BYTES >> 20} MB are the most"
-            raise ConfigFileError(path, problem)
-        data = path.read_bytes()
+        data = read_file(path, MAX_BYTES)
+    except FileNotFoundError as cause:
+        raise ConfigFileError(path, f"is not there{_of(title)}", case="host-file-missing") from cause
     except OSError as cause:
         problem = f"cannot be read{_of(title)}: {cause.strerror}"
-        raise ConfigFileError(path, problem, hint="check that it is a file, and its permissions") from cause
+        raise ConfigFileError(path, problem, case="unreadable-file") from cause
     return _decoded(path, title, data)[0]
 
 

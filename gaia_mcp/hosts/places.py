@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.hosts.dialects import COMMAND_KEYS, URL_KEYS
 from gaia_mcp.hosts.documents import Layout
 from gaia_mcp.hosts.known import BY_KEY, HOSTS, HostProgram
+from gaia_mcp.paths import is_there
 
 
 class Place(NamedTuple):
@@ -47,14 +48,6 @@ def folder_of(place: Place, here: Path | None) -> Path | None:
     if place.scope != "project" or place.host.project is None:
         return None
     return place.path.absolute().parents[len(Path(place.host.project).parts) - 1]
-
-
-def is_there(path: Path) -> bool:
-    """Whether such a file exists. A file that we may not look at counts, for its reader reports the error."""
-    try:
-        return path.exists()
-    except OSError:
-        return True
 
 
 def chosen_place(candidates: list[Place]) -> Place:

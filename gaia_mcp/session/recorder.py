@@ -19,7 +19,8 @@ from gaia_mcp.client.conversation.masking import masked_value
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child
 from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
 from gaia_mcp.errors import ConfigFileError
-from gaia_mcp.protocol.framing import LineBuffer, RecordTooLongError
+from gaia_mcp.filebytes import read_rest
+from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, message_line, read_transcripts
 
 if TYPE_CHECKING:
@@ -79,7 +80,11 @@ class Recording:
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise ConfigFileError(self._path, "is not a regular file", case="recording-file")
         self._keep_others_out()
-        data = self._path.read_bytes()
+        try:
+            with os.fdopen(os.dup(self._file), "rb", buffering=0) as file:
+                data = read_rest(file, MAX_RECORD_BYTES)
+        except OSError as cause:
+            raise ConfigFileError(self._path, f"cannot be read: {cause.strerror}", case="recording-file") from cause
         if not data:
             return 0
         try:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.filebytes import read_file, read_typed
 
 # Another program holds the lock for milliseconds; one that holds it longer has hung.
 LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
-# Far more than any configuration file, although some hosts keep a history in theirs; a device never ends.
+# Far more than any configuration file, although some hosts keep a history in theirs.
 MAX_BYTES = 64 << 20
 
 
@@ -31,19 +32,16 @@ class Snapshot(NamedTuple):
     exists: bool
 
 
-def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes | None:
-    """The content of a file, None if it does not exist. Raises `ConfigFileError`, also for more than `most` bytes."""
+def read_bytes(path: Path, most: int = MAX_BYTES, *, may_be_pipe: bool = False) -> bytes | None:
+    """The content of a file, None if it does not exist. Raises `ConfigFileError`, also for more than `most` bytes, and
+    for what is not a regular file; a file that was named for this one use `may_be_pipe`.
+    """
     try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        return (read_typed if may_be_pipe else read_file)(path, most)
     except FileNotFoundError:
         return None
     except OSError as cause:
-        hint = "check that it is a file, and its permissions"
-        raise ConfigFileError(path, f"cannot be read: {cause.strerror}", hint=hint) from cause
-    if len(data) > most:
-        raise ConfigFileError(path, f"is larger than {most >> 20} MB", hint="name another file")
-    return data
+        raise ConfigFileError(path, f"cannot be read: {cause.strerror}", case="unreadable-file") from cause
 
 
 def snapshot_of(path: Path) -> Snapshot:
@@ -108,7 +106,7 @@ def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _owned_alike(temporary, target, mode))  # noqa: PTH101
-        if (target.read_bytes() if target.exists() else b"") != before.data:
+        if (read_file(target, MAX_BYTES) if target.exists() else b"") != before.data:
             hint = "nothing was written; do it again"
             raise ConfigFileError(path, "has been changed by another program meanwhile", hint=hint)
         os.replace(temporary, target)  # noqa: PTH105

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _SURROGATE = "[\ud800-\udfff]"
 
 
-def read_object(path: Path) -> dict[str, Any] | None:
+def read_object(path: Path, *, may_be_pipe: bool = False) -> dict[str, Any] | None:
     """The JSON object in a file, None if there is no such file. A byte order mark is tolerated.
 
-    Raises `ConfigFileError` with line and column for everything else.
+    Raises `ConfigFileError` with line and column for everything else, and as `read_bytes` does.
     """
-    data = read_bytes(path)
+    data = read_bytes(path, may_be_pipe=may_be_pipe)
     return parse_object(data, path) if data is not None else None
 
 

@@ -41,9 +41,6 @@ def read_lock(path: Path) -> dict[str, LockedServer] | None:
 
     Raises `ConfigFileError` for a file that cannot be read, is of a newer version, or was changed by hand.
     """
-    if path.is_fifo():
-        # In a project's folder it may be of any origin, and its reader would wait for ever.
-        raise ConfigFileError(path, "is not a regular file", case="lock-file")
     data = read_bytes(path)
     if data is None:
         return None

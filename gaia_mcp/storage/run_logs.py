@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from gaia_mcp.errors import ConfigFileError, MCPError
+from gaia_mcp.filebytes import open_file, read_file
 from gaia_mcp.safetext import RedactedLines, clean
 from gaia_mcp.storage.unsaved import make_room
 
@@ -31,6 +32,8 @@ KEPT_BYTES = 1_000_000
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)(?:\.(?P<status>-?\d+))?\.log")
 _BEGAN = "%Y%m%dT%H%M%S%f"
 _CUT = re.compile(rb"\[(\d+) bytes before this were not kept\]\n")
+# Of the file of a run that goes on: what is kept, and the last piece, which cleaning has made longer. More is not ours.
+_MOST_BYTES = 16 * KEPT_BYTES
 # Room for any number that is one of bytes.
 _CUT_BYTES = 64
 
@@ -46,8 +49,8 @@ class Run(NamedTuple):
 
     def read(self) -> tuple[int, bytes]:
         """How many bytes are missing at the beginning, and the rest. Raises `OSError`."""
-        with self.path.open("rb") as file:
-            cut = _CUT.match(file.readline(_CUT_BYTES))
+        with open_file(self.path) as file:
+            cut = _CUT.match(file.read(_CUT_BYTES))
             begin = cut.end() if cut else 0
             # Another program may have made the file longer than we would.
             start = max(begin, file.seek(0, os.SEEK_END) - KEPT_BYTES)
@@ -190,7 +193,7 @@ class RunLog:
 
     def _shorten(self, path: Path) -> None:
         """Keep the second half, in whole lines where there are any."""
-        data = path.read_bytes()
+        data = read_file(path, _MOST_BYTES)
         cut = _CUT.match(data)
         text = data[cut.end() if cut else 0 :]
         start = len(text) - KEPT_BYTES // 2

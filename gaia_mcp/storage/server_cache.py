@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from gaia_mcp.filebytes import read_file
 from gaia_mcp.names import UNSAVED_MARK
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ LISTS = ("tools", "prompts", "resources")
 ERA_SECONDS = 7 * 24 * 3600
 # Servers change with the packages that they come in. Unless they are asked again, their tools are believed so long.
 SEEN_SECONDS = 30 * 24 * 3600
+
+
+# A hundred times the tools of a large server. A TAB reads it.
+MAX_BYTES = 16 << 20
 
 
 class ServerCache:
@@ -95,7 +100,7 @@ class ServerCache:
 
     def _lookup(self, kind: str, seconds: float) -> Any:
         try:
-            kept = json.loads(self._path(kind).read_bytes())
+            kept = json.loads(read_file(self._path(kind), MAX_BYTES))
             age = self._now() - kept["written"]
             value = kept[kind]
             is_of_server = kept["identity"] == self._server.identity()

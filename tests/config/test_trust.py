@@ -136,7 +136,7 @@ def test_the_shared_name_is_the_second_choice(project: Path, environ: dict[str, 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "broken link", "link to itself"])
 def test_only_a_regular_file_is_used(project: Path, environ: dict[str, str], kind: str) -> None:
-    """Ours: a pipe in a working folder must not keep every command waiting."""
+    """Ours: a pipe in a working folder must not keep every command waiting. Without another, the reason is known."""
     path = project / "mcp_servers.json"
     path.unlink()
     if kind == "folder":
@@ -145,7 +145,13 @@ def test_only_a_regular_file_is_used(project: Path, environ: dict[str, str], kin
         os.mkfifo(path)
     else:
         path.symlink_to(path if kind == "link to itself" else "nowhere")
-    assert find_project_file(project, environ) is None
+    found = find_project_file(project, environ)
+    if kind == "broken link":
+        assert found is None
+    else:
+        assert found is not None
+        assert (found.path, found.data, found.approved) == (path, b"", False)
+        assert found.problem.startswith("cannot be read: ")
 
     (project / ".mcp.json").write_text("{}")
     found = find_project_file(project, environ)

@@ -27,8 +27,10 @@ def mode_of(path: Path) -> int:
 
 def test_a_file_without_end_is_not_read_to_the_end() -> None:
     """Ours: a slip, such as `--config /dev/zero`."""
-    with pytest.raises(ConfigFileError, match="larger than 64 MB"):
+    with pytest.raises(ConfigFileError, match="it is a device, not a regular file"):
         read_bytes(Path("/dev/zero"))
+    with pytest.raises(ConfigFileError, match="larger than 64 MB"):
+        read_bytes(Path("/dev/zero"), may_be_pipe=True)
 
 
 def test_what_stands_there_is_found_behind_links(tmp_path: Path, path: Path) -> None:

@@ -10,6 +10,8 @@ from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_words, option_unknown
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ServerUnknownError
+from gaia_mcp.filebytes import read_rest, read_typed
+from gaia_mcp.paths import home_expanded
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
 
@@ -98,7 +100,7 @@ def base_arguments(args: str | None) -> dict[str, Any]:
         return {}
     try:
         if args == "-":
-            return read_object(sys.stdin.read(), "standard input")
+            return read_object(read_file("-"), "standard input")
         if args.startswith("@"):
             return read_object(read_file(args[1:]), args[1:])
         return read_object(args, "--args")
@@ -107,18 +109,16 @@ def base_arguments(args: str | None) -> dict[str, Any]:
 
 
 def read_file(name: str) -> str:
-    """The text of the file that an argument names, `-` for standard input. Raises `UsageError`."""
+    """The text of the file that an argument names, also of a pipe; `-` for standard input. Raises `UsageError`, and
+    `ConfigFileError` for the home folder of an unknown user.
+    """
     try:
         if name == "-":
-            return sys.stdin.read()
-        with Path(name).expanduser().open(encoding="utf-8") as file:
-            text = file.read(MAX_RECORD_BYTES + 1)
+            return read_rest(sys.stdin.buffer, MAX_RECORD_BYTES).decode()
+        return read_typed(home_expanded(Path(name)), MAX_RECORD_BYTES).decode()
     except OSError as problem:
         raise UsageError(
             f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
         ) from None
     except UnicodeDecodeError:
         raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
-    if len(text) > MAX_RECORD_BYTES:
-        raise UsageError(f"{name!r} is longer than any message may be", hint="name another file")
-    return text

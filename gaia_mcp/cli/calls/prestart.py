@@ -65,7 +65,7 @@ def _entry_to_call(words: Sequence[str]) -> ServerEntry | None:
         store = ConfigStore.locate(Path(config) if config is not None else None)
         typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
         return planned(store, typed, args).entry
-    except (MCPError, ValueError, RuntimeError):
+    except (MCPError, OSError, ValueError, RuntimeError):
         return None
 
 

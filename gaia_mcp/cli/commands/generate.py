@@ -32,12 +32,13 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
     Example: gaia mcp generate --check
     """
     from gaia_mcp.errors import ConfigFileError, MCPError
+    from gaia_mcp.storage.atomic import read_bytes
 
     root = folder or Path()
     if not (root / "gaia_mcp" / "cli").is_dir():
         raise ConfigFileError(root.absolute(), "is not a checkout of gaia-mcp", hint="name its folder")
     wanted = {name: text.encode() for name, text in generated().items()}
-    differing = [name for name, data in wanted.items() if _held(root / name) != data]
+    differing = [name for name, data in wanted.items() if read_bytes(root / name) != data]
     if check:
         if differing:
             problem = f"out of date: {', '.join(differing)}"
@@ -61,7 +62,3 @@ def generated() -> dict[str, str]:
         **{f"man/{name}": text for name, text in pages().items()},
         **{f"completions/{name}": SCRIPTS[shell] for name, shell in FILES.items()},
     }
-
-
-def _held(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None

@@ -50,7 +50,7 @@ def import_servers(
 
     Example: gaia mcp import cursor --dry-run
     """
-    from gaia_mcp.cli.entries.pasting import pasted_entries, pasted_text
+    from gaia_mcp.cli.entries.pasting import is_stream, pasted_entries, pasted_text
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
     from gaia_mcp.cli.transfer.host_files import places_here
     from gaia_mcp.cli.transfer.host_list import show_hosts
@@ -68,8 +68,9 @@ def import_servers(
             raise UsageError("import from where?", hint=hint)
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []
-    pasted = pasted_entries(pasted_text("-")) if "-" in (words or []) else []
-    named = [word for word in words or [] if word != "-"]
+    streams = [word for word in dict.fromkeys(words or []) if is_stream(word)]
+    pasted = [entry for word in streams for entry in pasted_entries(pasted_text(word))]
+    named = [word for word in words or [] if word not in streams]
     places = places_here(project=project) if everything else meant_places(named, errors, project=project)
     # Without the entries of a project, which take the place of those in the file that is written to.
     store = ConfigStore(invocation.open_store(may_be_new=True).path)

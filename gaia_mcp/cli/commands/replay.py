@@ -34,7 +34,7 @@ def replay(file: FileArgument) -> None:
     from gaia_mcp.server.stdio.descriptors import GuardedPipes
     from gaia_mcp.storage.atomic import read_bytes
 
-    data = read_bytes(file, MAX_RECORD_BYTES)
+    data = read_bytes(file, MAX_RECORD_BYTES, may_be_pipe=True)
     if data is None:
         raise ConfigFileError(file, "is not there", hint="check the name of the file")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,7 +69,7 @@ def untrust(folder: Folder = None) -> None:
     from gaia_mcp.paths import PROJECT_FILES, shown
 
     place = (folder or Path.cwd()).absolute()
-    files = [place] if place.is_file() else [place / name for name in PROJECT_FILES]
+    files = [place] if os.path.isfile(place) else [place / name for name in PROJECT_FILES]  # noqa: PTH113 (never raises)
     revoked = [str(path) for path in files if revoke(path)]
     if revoked:
         done(f"no longer trusted: {', '.join(shown(Path(path)) for path in revoked)}", untrusted=revoked)
@@ -82,11 +83,13 @@ def _project(folder: Path | None) -> ProjectFile:
     from gaia_mcp.paths import PROJECT_FILES
 
     place = (folder or Path.cwd()).absolute()
-    folder = place.parent if place.is_file() else place
+    folder = place.parent if os.path.isfile(place) else place  # noqa: PTH113
     project = find_project_file(folder)
     if project is None:
         problem = f"holds no {' and no '.join(PROJECT_FILES)}"
         raise ConfigFileError(folder, problem, hint=f"name the project's folder: {to_type('trust', more='FOLDER')}")
+    if project.problem:
+        raise ConfigFileError(project.path, project.problem, case="unreadable-file")
     if place not in (folder, project.path):
         problem = f"is not the file that is used there; that is {project.path.name}"
         approve = to_type("trust", more="FOLDER")

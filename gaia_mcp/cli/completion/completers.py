@@ -14,7 +14,10 @@ from typing import Any
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.completion.file_names import file_names
+from gaia_mcp.filebytes import read_file
 
+# A hundred times a long module, and read in a moment.
+MAX_SOURCE_BYTES = 4 << 20
 # Compiled when they are used, for most lines need neither. An agent is a class at the top level of its file.
 _CLASS = r"(?m)^class (\w+)"
 _VARIABLES = r"\{[+#./;?&]?([^{}]+)\}"
@@ -214,7 +217,7 @@ def _paths(begun: str) -> list[Candidate]:
     name, colon, _ = begun.rpartition(":")
     if colon and name.endswith(".py"):
         try:
-            classes = re.findall(_CLASS, Path(name).expanduser().read_text("utf-8"))
+            classes = re.findall(_CLASS, read_file(Path(name).expanduser(), MAX_SOURCE_BYTES).decode())
         except (OSError, ValueError, RuntimeError):
             return []
         return [Candidate(f"{name}:{found}") for found in classes]

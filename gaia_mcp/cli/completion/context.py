@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.storage.server_cache import ServerCache
 
 
 class CompletionContext:
     """`params` are the values of the line so far, by parameter; `word` is the one that is being typed. `is_command`: it
-    comes after two dashes, where the command of a server may stand.
+    comes after two dashes, where the command of a server may stand. The file that `--config` names `may_be_pipe` where
+    the line is run, not at a TAB, which would take away what the command is to read.
     """
 
-    def __init__(self, params: Mapping[str, Any], word: str = "", *, is_command: bool = False) -> None:
+    def __init__(
+        self, params: Mapping[str, Any], word: str = "", *, is_command: bool = False, may_be_pipe: bool = False
+    ) -> None:
         self.params = params
         self.word = word
         self.is_command = is_command
+        self._may_be_pipe = may_be_pipe
 
     @property
     def config(self) -> Path | None:
@@ -30,13 +35,19 @@ class CompletionContext:
         return Path(config) if config else None
 
     @cached_property
+    def store(self) -> ConfigStore:
+        """The configuration. Raises as `ConfigStore.locate` does."""
+        from gaia_mcp.config.store import ConfigStore
+
+        return ConfigStore.locate(self.config, may_be_pipe=self._may_be_pipe)
+
+    @cached_property
     def servers(self) -> dict[str, Any]:
         """The entries of the configuration as they are written; none of a configuration that cannot be read."""
-        from gaia_mcp.config.store import ConfigStore
         from gaia_mcp.errors import MCPError
 
         try:
-            return ConfigStore.locate(self.config).servers()
+            return self.store.servers()
         except (MCPError, OSError):
             return {}
 

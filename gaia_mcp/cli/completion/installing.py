@@ -17,6 +17,7 @@ from typing import NamedTuple
 from gaia_mcp.cli.completion.scripts import SCRIPTS
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ConfigFileError
+from gaia_mcp.filebytes import open_file
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes
 
 BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<\n"
@@ -24,6 +25,7 @@ BEGIN, END = b"# >>> gaia mcp completion >>>\n", b"# <<< gaia mcp completion <<<
 _BLOCK = re.compile(re.escape(BEGIN.strip()) + rb"\r?\n.*?" + re.escape(END.strip()) + rb"\r?(?:\n|\Z)", re.DOTALL)
 # Begins the first or second line of every script of ours, and of no other.
 OURS = b"# Completion of gaia and gmcp for "
+_BEGINNING_BYTES = 200
 # A start file that takes longer waits for input.
 ASKING_SECONDS = 10
 
@@ -143,7 +145,10 @@ def _put(path: Path, data: bytes, *, new_mode: int) -> bool:
 
 def _check_ours(path: Path) -> None:
     try:
-        is_ours = not path.exists() or OURS in path.read_bytes()[:200]
+        with open_file(path) as file:
+            is_ours = OURS in file.read(_BEGINNING_BYTES)
+    except FileNotFoundError:
+        return
     except OSError as cause:
         raise ConfigFileError(path, f"cannot be read: {cause.strerror}") from cause
     if not is_ours:

@@ -33,7 +33,7 @@ _SAMPLES = {"integer": ["1", "2"], "number": ["1.5", "2.5"], "boolean": ["true",
 def called_line(words: Sequence[str]) -> CompletionContext:
     """The context of the words after `call`."""
     parsed = parse_line(["mcp", "call", *words])
-    line = CompletionContext(parsed.values)
+    line = CompletionContext(parsed.values, may_be_pipe=True)
     target, given = line.params.get("target"), line.params.get("words") or []
     typed = ServerWords.of([target, *given] if target is not None else [], parsed.after)
     if typed.has_command(line.servers):
@@ -93,14 +93,13 @@ def check_known(line: CompletionContext) -> None:
     Raises `ServerUnknownError` and `ToolUnknownError`, `ToolError` for a tool of a server that was never asked for its
     tools, and as `ConfigStore.entry` does.
     """
-    from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.errors import ToolError, ToolUnknownError
 
     server, name, tool = known_tool(line)
     if tool is not None or not server:
         return
     if line.entry(server) is None:
-        store = ConfigStore.locate(line.config)
+        store = line.store
         # Of `SERVER.TOOL` without such a server.
         store.entry(server if name or server in store.names() else server.partition(".")[0])
     tools, server = line.seen(server, "tools"), line.shown_name(server)

@@ -15,6 +15,7 @@ import typer
 from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.errors import ConfigError, MCPError
 from gaia_mcp.safetext import one_line
+from gaia_mcp.storage.atomic import read_bytes
 
 
 def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
@@ -32,16 +33,18 @@ def edited(text: str, stem: str, use: Callable[[bytes, Path], None]) -> bool:
         # Half of a surrogate pair becomes its JSON escape, which is how it can have been read.
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
-        before = path.read_bytes()
+        before = read_bytes(path)
         while True:
             try:
                 _run_editor(path)
             finally:
-                is_wanted = path.exists() and path.read_bytes() != before
-            if not is_wanted:
+                is_wanted = True  # Also if it cannot be read.
+                after = read_bytes(path)
+                is_wanted = after not in (None, before)
+            if after is None or not is_wanted:
                 return False
             try:
-                use(path.read_bytes(), path)
+                use(after, path)
             except MCPError as error:
                 to_stderr(f"not saved: {one_line(error.message, 1000)}")
                 if not typer.confirm("Edit it again?", default=True, err=True):

@@ -15,11 +15,13 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import ConfigFileError, EntryError
+from gaia_mcp.filebytes import read_rest
 from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
 from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.names import typeable
+from gaia_mcp.paths import home_expanded
 from gaia_mcp.redaction import masked_arguments
 from gaia_mcp.storage.atomic import read_bytes
 
@@ -56,16 +58,25 @@ def names_file(word: str) -> bool:
     return "/" in word and word.endswith(tuple(_SUFFIXES))
 
 
+def is_stream(word: str) -> bool:
+    """Whether a word stands for what can be read once: `-`, or a pipe or a device such as `<(command)`."""
+    try:
+        path = Path(word).expanduser()
+        return word == "-" or path.is_fifo() or path.is_char_device()
+    except (OSError, RuntimeError):
+        return False  # It cannot be looked at, and its reader reports why.
+
+
 def pasted_text(word: str) -> Text:
     """The text that `word` is, or leads to. Raises `ConfigFileError`, and `UsageError` for standard input."""
     if word == "-":
         if on_terminal(sys.stdin):
             remark("paste the entry here, and end it with Ctrl-D")
-        return Text(_decoded(sys.stdin.buffer.read(MAX_BYTES + 1)), "standard input")
+        return Text(_stdin_text(), "standard input")
     if looks_pasted(word):
         return Text(word, "the pasted text")
-    path = Path(word.removeprefix("@")).expanduser()
-    data = read_bytes(path, MAX_BYTES)
+    path = home_expanded(Path(word.removeprefix("@")))
+    data = read_bytes(path, MAX_BYTES, may_be_pipe=True)
     if data is None:
         hint = ""
         if word.startswith("@") and "/" in word:
@@ -127,10 +138,10 @@ def _in_seconds(raw: Any) -> tuple[Any, list[str]]:
     return {**raw, "timeout": whole}, [f"its timeout of {held} is taken for milliseconds, and saved as {whole} seconds"]
 
 
-def _decoded(data: bytes) -> str:
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"standard input is larger than {MAX_BYTES >> 20} MB", hint=_EXAMPLE)
+def _stdin_text() -> str:
     try:
-        return data.decode("utf-8-sig")
+        return read_rest(sys.stdin.buffer, MAX_BYTES).decode("utf-8-sig")
+    except OSError as cause:
+        raise UsageError(f"standard input cannot be read: {cause.strerror}", hint=_EXAMPLE) from None
     except UnicodeDecodeError:
         raise UsageError("standard input is not UTF-8", hint=_EXAMPLE) from None

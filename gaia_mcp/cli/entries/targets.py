@@ -18,6 +18,7 @@ from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
 from gaia_mcp.config.typed import ServedAgent, TypedEntry
 from gaia_mcp.errors import AgentError, EntryError
+from gaia_mcp.filebytes import open_file
 from gaia_mcp.names import split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
 
@@ -121,7 +122,7 @@ def served_agent(word: str, *, debug: bool = False) -> ServedAgent | None:
 def _is_script(path: Path) -> bool:
     """Whether it can be run, and names its interpreter: on some file systems every file is executable."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return os.access(path, os.X_OK) and file.read(2) == b"#!"
     except OSError:
         return False

@@ -72,8 +72,12 @@ def read_destination(output: str | None, folder: Path | None, *, as_json: bool) 
     if output == "":
         raise UsageError("-o names no file", hint="name a file or a folder: -o FILE, -o DIR/")
     path = folder or Path(output or "")
-    is_folder = folder is not None or (output or "").endswith(("/", os.sep)) or path.is_dir()
-    _check_writable(path, is_folder=is_folder)
+    try:
+        is_folder = folder is not None or (output or "").endswith(("/", os.sep)) or path.is_dir()
+        _check_writable(path, is_folder=is_folder)
+    except OSError as problem:
+        hint = "name another place with -o"
+        raise UsageError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint) from None
     return Destination(path, is_folder=is_folder)
 
 

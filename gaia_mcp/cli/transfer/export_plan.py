@@ -13,9 +13,9 @@ from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import change_servers, servers_of
 from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.hosts.merging import differences
-from gaia_mcp.hosts.places import Place, is_there
+from gaia_mcp.hosts.places import Place
 from gaia_mcp.hosts.reading import entry_from
-from gaia_mcp.paths import shown
+from gaia_mcp.paths import is_there, shown
 
 if TYPE_CHECKING:
     from gaia_mcp.hosts.known import HostProgram

@@ -8,9 +8,9 @@ from pathlib import Path
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.files import read_document
 from gaia_mcp.hosts.known import HOSTS, HostProgram
-from gaia_mcp.hosts.places import Place, all_places, format_of, is_there, place_of, places, project_places
+from gaia_mcp.hosts.places import Place, all_places, format_of, place_of, places, project_places
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.paths import home_expanded
+from gaia_mcp.paths import home_expanded, is_there
 
 
 def known_host(word: str) -> HostProgram:

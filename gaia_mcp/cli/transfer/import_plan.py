@@ -21,10 +21,11 @@ from gaia_mcp.hosts.dialects import NotCarriedError
 from gaia_mcp.hosts.files import servers_of
 from gaia_mcp.hosts.merging import Found, Step, plan
 from gaia_mcp.hosts.pasted import Pasted
-from gaia_mcp.hosts.places import Place, folder_of, is_there
+from gaia_mcp.hosts.places import Place, folder_of
 from gaia_mcp.hosts.reading import entry_from
 from gaia_mcp.hosts.switches import switched_off
 from gaia_mcp.names import did_you_mean, tidy_name
+from gaia_mcp.paths import is_there
 
 # How standard input is named on a command line.
 STDIN = Path("-")

@@ -1,0 +1,97 @@
+"""Files that are read for a person: without waiting, regular ones alone, and never more than a limit.
+
+What lies in a folder may come from anywhere: a pipe keeps its reader waiting, a device never ends, a huge file fills
+the memory. No other module opens a file to read it. Knows no kind of file: each caller has a limit for its own.
+
+Whatever is wrong is an `OSError`, whose `strerror` completes "FILE cannot be read: …".
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# As much as a pipe holds.
+_PIECE_BYTES = 64 * 1024
+# Windows has text files and no others, unless it is told; and no way to wait while a file is opened.
+_READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
+_KINDS = (
+    (stat.S_ISDIR, "folder"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
+)
+
+
+def read_file(path: Path | str, most: int) -> bytes:
+    """The content of a regular file of at most `most` bytes. Raises `OSError`, `FileNotFoundError` without the file."""
+    with open_file(path) as file:
+        return read_rest(file, most)
+
+
+def read_typed(path: Path | str, most: int) -> bytes:
+    """As `read_file`, of a file that was named for this one use: it may be a pipe too, as `<(command)` and /dev/stdin
+    are, which is waited for, or a device.
+    """
+    with _opened(path, _READ) as file:
+        if stat.S_ISDIR(os.fstat(file.fileno()).st_mode):
+            raise irregular(stat.S_IFDIR, path)
+        return read_rest(file, most)
+
+
+def open_file(path: Path | str) -> BinaryIO:
+    """A regular file, open for reading, unbuffered. Raises `OSError` at once for everything else."""
+    file = _opened(path, _READ | _AT_ONCE)
+    # Of what has been opened: the name may stand for something else a moment later.
+    mode = os.fstat(file.fileno()).st_mode
+    if not stat.S_ISREG(mode):
+        file.close()
+        raise irregular(mode, path)
+    return file
+
+
+def read_rest(file: BinaryIO, most: int) -> bytes:
+    """What is left in an open file or pipe, unbuffered or not. Raises `OSError` for more than `most` bytes: of a file
+    that is too large nothing is read, and of one that grows meanwhile no more than that.
+    """
+    # One read of a buffered file would go on until the end, which on a terminal would have to be typed twice.
+    read: Callable[[int], bytes] = getattr(file, "read1", file.read)
+    status = os.fstat(file.fileno())
+    size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    pieces: list[bytes] = []
+    held = 0
+    while size <= most:
+        # One more than is expected and allowed, so that the end, or too much, is seen.
+        piece = read(min(max(size - held, _PIECE_BYTES), most - held) + 1)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+        held += len(piece)
+        if held > most:
+            break
+    raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MB", file.name)
+
+
+def irregular(mode: int, path: Path | str) -> OSError:
+    """The error about a file of this mode, which is not a regular one."""
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "device")
+    return OSError(errno.EINVAL, f"it is a {kind}, not a regular file", str(path))
+
+
+def _opened(path: Path | str, flags: int) -> BinaryIO:
+    try:
+        return open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, flags))
+    except OSError as problem:
+        if problem.errno == errno.ENXIO:
+            raise irregular(stat.S_IFSOCK, path) from problem
+        if isinstance(problem, IsADirectoryError):
+            raise irregular(stat.S_IFDIR, path) from problem
+        raise
+    except ValueError as problem:  # A zero byte, or half of a surrogate pair, in an entry or a form.
+        raise OSError(errno.EINVAL, "no file can have this name", str(path)) from problem

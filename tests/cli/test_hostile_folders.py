@@ -1,0 +1,256 @@
+"""What lies in a folder may come from anywhere: nothing in it makes a command hang, swell, or end for its sake."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import BIN, Ran
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+# More than any of ours takes, and less than anything that reads on and on.
+SECONDS = 20
+MEMORY_BYTES = 1 << 30
+
+# Paths that no file can have.
+LONG = {"name": "x" * 300, "path": "y/" * 3000 + "x", "loop": "loop/x", "file": "file/x"}
+
+
+def huge(path: Path) -> None:
+    """Three gigabytes that take no room."""
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+
+
+OBSTACLES: dict[str, Callable[[Path], Any]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": lambda path: path.mkdir(),
+    "loop": lambda path: path.symlink_to(path.name),
+    "huge": huge,
+}
+
+
+def put(path: Path, kind: str) -> None:
+    """Put it there, in the place of what is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    OBSTACLES[kind](path)
+
+
+def run(gaia: Gaia, *words: str, stdin: bytes = b"") -> Ran:
+    """Run `gaia` with little time and memory; what it writes to a terminal is not a traceback."""
+    done = subprocess.run(
+        [BIN / "gaia", *words], input=stdin, capture_output=True, cwd=gaia.cwd, env=gaia.environ, timeout=SECONDS,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES)), check=False,
+    )  # fmt: skip
+    ran = Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
+    assert "Traceback" not in ran.stderr
+    assert "bug of ours" not in ran.stderr
+    return ran
+
+
+def tab(gaia: Gaia, *words: str) -> list[str]:
+    """The lines that a TAB gets; it never writes anything else."""
+    ran = run(gaia, "complete", "fish", "--", "mcp", *words)
+    assert (ran.stderr, ran.code) == ("", 0)
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+@pytest.mark.parametrize("name", [".mcp.json", "mcp_servers.json"])
+def test_a_projects_file_that_cannot_be_read_is_a_remark(demo: Gaia, name: str, kind: str) -> None:
+    """Ours: every command is typed in some folder. The command that is about the file fails."""
+    put(demo.cwd / name, kind)
+
+    listed, called = run(demo, "mcp", "list"), run(demo, "mcp", "call", "demo", "greet", "name=Ada")
+
+    assert (listed.code, called.code) == (0, 0)
+    assert "demo" in listed.stdout
+    assert called.stdout == "Hello, Ada!\n"
+    for ran in (listed, called):
+        assert f"{name} is not used, since it cannot be read: " in ran.stderr
+        assert len(ran.stderr.splitlines()) == 1
+    assert [line.partition("\t")[0] for line in tab(demo, "call", "")] == ["demo"]
+    trusted = run(demo, "mcp", "trust")
+    assert (trusted.code, len(trusted.errors)) == (3, 2)
+    assert "cannot be read" in trusted.errors[0]
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_a_cache_that_cannot_be_read_is_as_if_it_were_not_there(demo: Gaia, kind: str) -> None:
+    """Ours: a cache is never a reason to fail."""
+    assert run(demo, "mcp", "tools", "demo").code == 0
+    cached = [path for path in (demo.home / ".cache" / "gaia-mcp").rglob("*") if path.is_file()]
+    assert cached
+    for path in cached:
+        put(path, kind)
+
+    assert tab(demo, "call", "demo", "") == []
+    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").stdout == "Hello, Ada!\n"
+    assert run(demo, "mcp", "tools", "demo").code == 0
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_logs_that_cannot_be_read_are_not_shown(demo: Gaia, kind: str) -> None:
+    """Ours: nor are they in the way of new ones."""
+    demo.write({"demo": {"command": "sh", "args": ["-c", "echo noise >&2; exec gaia mcp serve demo"], "inherit": True}})
+    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    (log,) = (demo.home / ".local" / "state" / "gaia-mcp" / "log").rglob("*.log")
+    put(log, kind)
+
+    ran = run(demo, "mcp", "logs", "demo")
+
+    assert ran.code == 0
+    assert "noise" not in ran.stdout
+    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    assert "noise" in run(demo, "mcp", "logs", "demo").stdout
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_another_hosts_file_that_cannot_be_read_leaves_the_others(gaia: Gaia, kind: str) -> None:
+    """Ours: `import` shows the hosts that are here; one of them is reported, and `import` of it is an error."""
+    put(gaia.home / ".cursor" / "mcp.json", kind)
+    other = gaia.home / ".gemini" / "settings.json"
+    other.parent.mkdir()
+    other.write_text('{"mcpServers": {"x": {"command": "true"}}}')
+
+    shown, meant = run(gaia, "mcp", "import"), run(gaia, "mcp", "import", "cursor")
+
+    assert "gemini" in shown.stdout
+    for ran in (shown, meant):
+        assert (ran.code, len(ran.errors)) == (3, 2)
+        assert "cannot be read" in ran.errors[0]
+        assert str(gaia.home / ".cursor") in ran.errors[0]
+
+
+@pytest.mark.parametrize("kind", OBSTACLES)
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("list",), 3),
+        (("call", "demo", "greet", "name=x"), 3),
+        (("add", "x", "--no-check", "--", "true"), 3),
+        (("remove", "demo"), 3),
+    ],
+)
+def test_the_users_own_file_that_cannot_be_read_is_an_error(
+    demo: Gaia, words: tuple[str, ...], code: int, kind: str
+) -> None:
+    """Ours: it is what these commands are about, and nothing is put in its place."""
+    put(demo.config, kind)
+    before = os.lstat(demo.config)
+
+    ran = run(demo, "mcp", *words)
+
+    assert (ran.code, len(ran.errors)) == (code, 2)
+    assert "mcp_servers.json: " in ran.errors[0]
+    assert os.lstat(demo.config).st_ino == before.st_ino
+    assert tab(demo, "call", "") == []
+
+
+@pytest.mark.parametrize("kind", ["device", "folder", "loop"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("list", "--config", "FILE"), 3),
+        (("call", "demo", "greet", "--args", "@FILE"), 2),
+        (("call", "demo", "greet", "name=@FILE"), 2),
+        (("import", "./FILE"), 3),
+        (("add", "x", "@FILE"), 3),
+        (("replay", "FILE"), 3),
+        (("lock", "demo", "--lock-file", "FILE"), 3),
+        (("record", "demo", "--to", "FILE"), 3),
+        (("test-client", "demo", "--lock-file", "FILE"), 3),
+    ],
+)
+def test_a_file_that_was_typed_and_cannot_be_read_is_an_error(
+    demo: Gaia, words: tuple[str, ...], code: int, kind: str
+) -> None:
+    """Ours: a device without end is read no further than its limit."""
+    put(demo.cwd / "FILE", kind)
+
+    ran = run(demo, "mcp", *words)
+
+    assert (ran.code, len(ran.errors)) == (code, 2), ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "data", "answer"),
+    [
+        ("mcp list --config {}", '{"mcpServers": {"piped": {"command": "true"}}}', "piped"),
+        ("mcp call demo greet --args @{}", '{"name": "Ada"}', "Hello, Ada!"),
+        ("mcp call demo greet name=@{}", "Ada", "Hello, Ada!"),
+        ("mcp import --dry-run {}", '{"mcpServers": {"piped": {"command": "true"}}}', "new  piped  standard input"),
+        ("mcp add --no-check piped @{}", '{"command": "true"}', "piped"),
+    ],
+)
+def test_a_pipe_that_was_typed_is_read(demo: Gaia, words: str, data: str, answer: str) -> None:
+    """Ours: `<(command)`, /dev/stdin, and a pipe with a name."""
+    os.mkfifo(demo.cwd / "pipe")
+    for place, before in (("<(printf %s \"$DATA\")", ""), ("/dev/stdin", "printf %s \"$DATA\" |"),
+                          ("pipe", "printf %s \"$DATA\" > pipe &")):  # fmt: skip
+        line = f"{before} gaia {words.format(place)}" + (" --force" if "mcp add" in words else "")
+        ran = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, cwd=demo.cwd, env={**demo.environ, "DATA": data},
+            timeout=SECONDS, check=False,
+        )  # fmt: skip
+        assert (ran.returncode, answer in ran.stdout) == (0, True), (line, ran)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list", "--config", "LONG"),
+        ("list", "--config", "LONG/x"),
+        ("remove", "x", "--config", "LONG"),
+        ("add", "x", "--no-check", "--config", "LONG", "--", "true"),
+        ("call", "demo", "greet", "--args", "@LONG"),
+        ("call", "demo", "greet", "name=@LONG"),
+        ("call", "demo", "picture", "-o", "LONG"),
+        ("call", "demo", "picture", "-o", "LONG/"),
+        ("test-client", "demo", "--junit", "LONG"),
+        ("test-client", "demo", "--lock-file", "LONG"),
+        ("lock", "demo", "--lock-file", "LONG"),
+        ("record", "demo", "--to", "LONG"),
+        ("replay", "LONG"),
+        ("import", "./LONG"),
+        ("import", "LONG"),
+        ("export", "cursor", "LONG"),
+        ("init", "LONG"),
+        ("serve", "./LONG.py"),
+        ("tools", "./LONG.py"),
+        ("tools", "LONG"),
+        ("call", "LONG", "x"),
+        ("trust", "LONG"),
+        ("untrust", "LONG"),
+        ("generate", "LONG"),
+        ("add", "x", "--cwd", "LONG", "--no-check", "--", "true"),
+        ("add", "x", "@LONG"),
+        ("add", "x", "LONG.json"),
+        ("logs", "LONG"),
+        ("show", "LONG"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("long", LONG)
+def test_a_path_that_no_file_can_have_is_an_error_in_two_lines(demo: Gaia, words: tuple[str, ...], long: str) -> None:
+    """Ours: of the command line or of the configuration, and never a bug of ours. Some make sense as something else."""
+    (demo.cwd / "loop").symlink_to("loop")
+    (demo.cwd / "file").touch()
+
+    ran = run(demo, "mcp", *(word.replace("LONG", LONG[long]) for word in words))
+
+    assert ran.code in ((0, 3, 4) if words[0] in ("untrust", "add", "logs") else (1, 2, 3, 4)), ran.stderr
+    assert len(ran.errors) == (2 if ran.code else 0), ran.stderr
+    if words[1:2] == ("--config",):
+        assert ran.code == 3
