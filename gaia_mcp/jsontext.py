@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import re
 
+# What half of a surrogate pair looks like in JSON text in ASCII. Where a backslash precedes a pair, that does too.
+_UNPAIRED = r"\\ud(?:[89ab]..(?!\\ud[c-f])|[c-f](?<![^\\]\\ud[89ab]..\\ud[c-f]))"
+# Such text as far as every surrogate is one of a pair: a high one, then a low one.
+_PAIRED = r"[^\\]*+(?:\\(?:ud[89ab]..\\ud[c-f]..|(?!ud).)[^\\]*+)*+"
+_ESCAPE_CHARS = len(r"\ud800")
+
 _KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
 
 
@@ -83,6 +89,30 @@ def is_same(one: Any, other: Any) -> bool:
 def escaped(text: str, pattern: re.Pattern[str]) -> str:
     """JSON text with each character that `pattern` matches written as JSON's escape: the value stays the same."""
     return pattern.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def paired(text: str) -> str:
+    """JSON text in ASCII, as `json` writes it, with U+FFFD for each half of a surrogate pair that stands alone. Such a
+    half is in no Unicode text, and a reader of JSON may refuse it.
+    """
+    # Most texts have no escape at all, which is found out in no time.
+    if "\\" not in text:
+        return text
+    import re
+
+    if re.search(_UNPAIRED, text) is None:
+        return text
+    pattern = re.compile(_PAIRED)
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        # Never None: it may match nothing.
+        end = pattern.match(text, at).end()  # type: ignore[union-attr]
+        parts.append(text[at:end])
+        if end < len(text):
+            parts.append("\\ufffd")
+        at = end + _ESCAPE_CHARS
+    return "".join(parts)
 
 
 def kind_of(value: Any) -> str:

@@ -20,6 +20,7 @@ from gaia_mcp.jsontext import (
     escaped,
     is_same,
     kind_of,
+    paired,
     parse_json,
     place_in,
     repeated_key,
@@ -137,6 +138,30 @@ def test_escapes_do_not_change_the_value(text: str) -> None:
     safe = escaped(written, re.compile("[\x7f-\U0010ffff]"))
     assert safe.isascii()
     assert json.loads(safe) == text
+
+
+class TestHalvesOfSurrogatePairs:
+    """RFC 8259, section 8.2: what a reader makes of one cannot be foretold. Ours: none is written."""
+
+    # What resembles one, and what makes it look like something else.
+    PIECES = st.sampled_from(
+        ["\ud800", "\udbff", "\udc00", "\udfff", "\\", "ud800", "\\udc00", "\U0001f600", '"', "x", "\n"]
+    )
+
+    @steady
+    @given(st.lists(PIECES | st.text(), max_size=8).map("".join))
+    def test_each_becomes_the_replacement_character_in_texts_and_keys(self, text: str) -> None:
+        mended = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+        assert json.loads(paired(json.dumps({text: [text, {"a": text}]}))) == {mended: [mended, {"a": mended}]}
+
+    @pytest.mark.parametrize("text", ["", "a\n", "\U0001f600", "\\\U0001f600", r"\ud800"])
+    def test_any_other_text_stays_as_it_is(self, text: str) -> None:
+        written = json.dumps(text)
+        assert paired(written) == written
+
+    def test_many_are_found_in_one_go(self) -> None:
+        assert paired(json.dumps("\ud800" * 100_000)) == json.dumps("\ufffd" * 100_000)
 
 
 @pytest.mark.parametrize(

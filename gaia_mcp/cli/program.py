@@ -24,6 +24,9 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             # What the terminal's encoding lacks is shown as an escape rather than ending in an exception.
             stream.reconfigure(errors="backslashreplace")
+    if hasattr(sys.stdin, "reconfigure"):
+        # What is not text is noticed where it is used.
+        sys.stdin.reconfigure(errors="surrogateescape")
     words = sys.argv[1:]
     if words[:1] == ["complete"]:
         from gaia_mcp.cli.completion.answering import answer

@@ -9,6 +9,7 @@ import json
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from gaia_mcp.internals import compact_writer
+from gaia_mcp.jsontext import paired
 
 RequestId: TypeAlias = int | str
 Message: TypeAlias = dict[str, Any]
@@ -84,6 +85,9 @@ class Malformed(NamedTuple):
 def encode(message: Message | list[Message]) -> bytes:
     """The message as one line. ASCII-escaped, so that no code page on the way can damage it.
 
+    Half of a surrogate pair, in a text or a key, becomes U+FFFD: peers drop a line with one, and its sender would wait
+    for a response in vain.
+
     Raises `TypeError` or `ValueError` for a value that JSON does not have, such as NaN or an infinity.
     """
     try:
@@ -95,8 +99,9 @@ def encode(message: Message | list[Message]) -> bytes:
                 del bare["_meta"]
                 # The body is the message's last member: the brackets that close both stand at the end.
                 begun = _write({**message, key: bare})[:-2]
-                return f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'.encode("ascii")
-        return _write(message).encode("ascii") + b"\n"
+                text = f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}'
+                return paired(text).encode("ascii") + b"\n"
+        return paired(_write(message)).encode("ascii") + b"\n"
     except RecursionError as cause:
         raise ValueError("nested too deeply, or within itself") from cause
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from gaia_mcp.filebytes import read_file
+from gaia_mcp.jsontext import paired
 from gaia_mcp.names import UNSAVED_MARK
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class ServerCache:
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
             kept = {"identity": self._server.identity(), "written": int(self._now()), kind: value}
-            text = json.dumps(kept, separators=(",", ":"))
+            text = paired(json.dumps(kept, separators=(",", ":")))
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._server.key.startswith(UNSAVED_MARK):
                 from gaia_mcp.storage.unsaved import make_room

@@ -3,9 +3,10 @@
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+import json
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import DepthError, JSONTextError, kind_of, parse_json
+from gaia_mcp.jsontext import DepthError, JSONTextError, RepeatedKeyError, kind_of, parse_json
 
 
 class Assignment(NamedTuple):
@@ -18,6 +19,15 @@ class Assignment(NamedTuple):
 
 class ArgumentSyntaxError(ValueError):
     """An argument that is not `key=value`, or has invalid JSON as its value."""
+
+
+def is_text(value: str) -> bool:
+    """Whether UTF-8 has every character of `value`. Python reads other bytes as halves of surrogate pairs."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_assignment(text: str) -> Assignment:
@@ -38,11 +48,20 @@ def read_object(text: str, where: str) -> dict[str, Any]:
 
 
 def read_json(text: str, where: str) -> Any:
-    """The JSON value of `text`, which came from `where`. Raises `ArgumentSyntaxError`."""
+    """The JSON value of `text`, which came from `where`. No object in it has a key twice, and no text half of a
+    surrogate pair. Raises `ArgumentSyntaxError`.
+    """
+    if not is_text(text):
+        raise ArgumentSyntaxError(f"{where}: not UTF-8")
     try:
-        return parse_json(text)
+        value = parse_json(text, unique_keys=True)
     except DepthError:
         raise ArgumentSyntaxError(f"{where}: JSON nested too deeply") from None
+    except RepeatedKeyError as error:
+        raise ArgumentSyntaxError(f"{where}: the key {error.key!r} appears twice in one object") from None
     except JSONTextError as error:
         place = f" at column {error.column}" if error.column else ""
         raise ArgumentSyntaxError(f"{where}: not JSON: {error.problem}{place}") from None
+    if "\\" in text and not is_text(json.dumps(value, ensure_ascii=False)):
+        raise ArgumentSyntaxError(f"{where}: half of a surrogate pair, which UTF-8 does not have")
+    return value

@@ -10,6 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from gaia_mcp.jsontext import paired
 from gaia_mcp.safetext import cut_middle
 from gaia_mcp.toolspec.schema import MAX_PARTS
 
@@ -65,6 +66,9 @@ class Checker:
             self._ready = _validator(_as_text(self._schema))
         try:
             errors = list(self._ready.iter_errors(value))
+        except UnicodeEncodeError:
+            # Half of a surrogate pair: checked as it is sent.
+            return self.validation_errors(json.loads(paired(json.dumps(value))))
         except ValueError as error:
             # Nested too deeply, or not JSON.
             return [ValidationError("", f"cannot be checked: {error}", "json")]
@@ -77,7 +81,7 @@ def _as_text(schema: Any) -> str:
         # The validator would take it for the text of a schema.
         raise SchemaError("a string is not a schema")
     try:
-        return json.dumps(schema)
+        return paired(json.dumps(schema))
     except RecursionError as cause:
         raise SchemaError("nested too deeply") from cause
     except (TypeError, ValueError) as cause:

@@ -67,7 +67,7 @@ class Gaia:
     def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """`gaia mcp …`, started."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        process = subprocess.Popen([BIN / "gaia", "mcp", *arguments], cwd=self.cwd, env=self.environ, **pipes)
+        process = subprocess.Popen([BIN / "gaia", "mcp", *arguments], cwd=self.cwd, **{"env": self.environ, **pipes})
         self._started.append(process)
         return process
 

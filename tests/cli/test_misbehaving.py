@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -252,3 +253,40 @@ def test_a_secret_among_the_arguments_is_not_repeated(gaia: Gaia, options: tuple
         assert "hunter22" not in ran.stdout + ran.stderr
         assert "swordfish" not in ran.stdout + ran.stderr
         assert "'--api-key', '****'" in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("call", "half-pairs", "echo", "text=\N{GRINNING FACE}"), 0),
+        (("call", "half-pairs", "echo"), 0),
+        (("call", "half-pairs", "echo", "-o", "text"), 0),
+        (("call", "half-pairs", "fail"), 6),
+        (("tools", "half-pairs", "--schema"), 0),
+        (("search", "a"), 0),
+        (("prompts", "half-pairs"), 0),
+        (("prompt", "half-pairs", "plain"), 0),
+        (("resources", "half-pairs"), 0),
+        (("read", "half-pairs", "x:plain"), 0),
+        (("read", "half-pairs", "x:plain", "-o", "text"), 0),
+        (("test-client", "half-pairs"), 0),
+        (("test-client", "half-pairs", "--call", "echo"), 0),
+        (("lock", "half-pairs"), 0),
+    ],
+)
+def test_half_of_a_surrogate_pair_from_a_server_is_shown_and_stored_as_text(
+    gaia: Gaia, words: tuple[str, ...], code: int
+) -> None:
+    """Ours: JSON can escape it, and nothing else can have it. It is in no answer, with `--json` or without."""
+    gaia.use("half-pairs")
+
+    for more in ((), ("--json",)):
+        ran = gaia(*words, *more)
+
+        assert ran.code == code, ran
+        assert "Traceback" not in ran.stderr
+        assert "a bug of ours" not in ran.stderr
+    # With -o, the answer is in the file.
+    json.dumps(json.loads(ran.stdout or "null"), ensure_ascii=False).encode()
+    for written in (*gaia.home.rglob("*.json"), *gaia.cwd.glob("text")):
+        assert "ud800" not in written.read_text("utf-8")

@@ -238,3 +238,12 @@ def test_a_program_that_forgets_its_client_leaves_no_server_behind(tmp_path: Pat
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
     assert living_with(str(tmp_path)) == []
+
+
+def test_half_of_a_surrogate_pair_is_sent_as_the_replacement_character(start_server: Started) -> None:
+    """Ours: this server, like the official SDK, drops a line that has one, and never responds to it."""
+    client = start_server("half_pairs")
+
+    answer = client.call("echo", {"a\udcff": "b\ud800"})
+
+    assert answer["content"][0]["text"].endswith(r'{"a\ufffd": "b\ufffd"}')

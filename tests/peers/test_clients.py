@@ -177,6 +177,38 @@ def test_the_sdk_gets_prompts_and_resources(
 
 
 @MODES
+def test_the_sdk_gets_every_response_of_an_agent_whose_texts_have_no_utf_8(
+    mark: dict[str, str], mode: str, version: str
+) -> None:
+    """Ours: the SDK drops a line with half of a surrogate pair, and waits for another one until its time is over."""
+    mended = "a\ufffdb"
+    told: list[str | None] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async def use(client: Client) -> None:
+        assert client.server_info is not None
+        assert client.server_info.version == mended
+        tools = {tool.name: tool.description for tool in (await client.list_tools()).tools}
+        assert tools["returns"] == mended
+        returned = await client.call_tool("returns", {})
+        assert (returned.is_error, returned.content[0].text) == (False, mended)
+        keys = await client.call_tool("keys", {})
+        assert keys.structured_content == {mended: [mended, "\N{GRINNING FACE}", r"\ud800"]}
+        raised = await client.call_tool("raises", {})
+        assert raised.is_error
+        assert mended in raised.content[0].text
+        assert (await client.call_tool("tells", {}, progress_callback=on_progress)).content[0].text == mended
+        assert (await client.call_tool("echo", {"text": "\N{GRINNING FACE}"})).content[0].text == "\N{GRINNING FACE}"
+
+    served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'half_pairs_agent.py'}:HalfPairs"]
+    _with_client(use, served, mark, mode)
+
+    assert told == [mended]
+
+
+@MODES
 def test_the_sdk_calls_off_a_slow_tool(serve_demo: list[str], mark: dict[str, str], mode: str, version: str) -> None:
     """Spec, cancellation: other calls go on meanwhile, and nothing of the old one comes back."""
 

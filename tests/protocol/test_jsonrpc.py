@@ -84,6 +84,15 @@ def test_what_is_written_once_for_many_messages_reads_the_same(
     assert message[key]["_meta"] is fixed
 
 
+@pytest.mark.parametrize("meta", [{"m": "c\udcff"}, Fixed({"m": "c\udcff"})])
+def test_half_of_a_surrogate_pair_is_written_as_the_replacement_character(meta: dict[str, Any]) -> None:
+    """Spec, stdio: messages are UTF-8. Ours: a peer that drops such a line would be waited for in vain."""
+    line = encode({"jsonrpc": "2.0", "params": {"a\ud800": ["b\udc00", "\U0001f600"], "_meta": meta}})
+
+    assert line.isascii()
+    assert parse(line)["params"] == {"a\ufffd": ["b\ufffd", "\U0001f600"], "_meta": {"m": "c\ufffd"}}
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_a_number_that_json_lacks_is_not_written(value: float) -> None:
     """Spec, B-1: messages are JSON. A peer could not read the whole line."""

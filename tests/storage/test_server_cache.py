@@ -67,6 +67,13 @@ def test_tools_are_found_again_as_the_server_sent_them(tmp_path: Path) -> None:
     assert ServerCache(tmp_path, SERVER).seen() == TOOLS
 
 
+def test_the_file_is_text_whatever_a_server_sends(tmp_path: Path) -> None:
+    """Ours: half of a surrogate pair is in no Unicode text."""
+    ServerCache(tmp_path, SERVER).keep_seen([{"name": "a\ud800"}])
+
+    assert ServerCache(tmp_path, SERVER).seen() == [{"name": "a\ufffd"}]
+
+
 def test_kinds_are_kept_apart(tmp_path: Path) -> None:
     """Ours: each is forgotten by itself, and forgetting what is not there is no error."""
     cache = ServerCache(tmp_path, SERVER)

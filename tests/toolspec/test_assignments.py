@@ -77,3 +77,24 @@ class TestReadObject:
         """RFC 8259: no infinities; and Python's own limits are no crash."""
         with pytest.raises(ArgumentSyntaxError, match="--args"):
             read_object(text, "--args")
+
+    @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '{"b": [{"a": {}, "a": {}}]}'])
+    def test_a_key_that_appears_twice_is_named(self, text: str) -> None:
+        """Ours: of two values one would be lost without a word."""
+        with pytest.raises(ArgumentSyntaxError, match=r"^--args: the key 'a' appears twice in one object$"):
+            read_object(text, "--args")
+
+    @pytest.mark.parametrize("text", [r'{"a": "\ud800"}', r'{"a": [{"\udfff": 1}]}'])
+    def test_half_of_a_surrogate_pair_is_refused(self, text: str) -> None:
+        """Ours: what is typed is what is sent, and it cannot be sent."""
+        with pytest.raises(ArgumentSyntaxError, match=r"^--args: half of a surrogate pair"):
+            read_object(text, "--args")
+
+    def test_bytes_that_are_not_text_are_refused(self) -> None:
+        """Ours: Python reads them as halves of surrogate pairs."""
+        with pytest.raises(ArgumentSyntaxError, match=r"^--args: not UTF-8$"):
+            read_object('{"a": "\udcff"}', "--args")
+
+    def test_a_pair_and_what_only_looks_like_a_half_are_read(self) -> None:
+        """RFC 8259, section 7."""
+        assert read_object(r'{"a": "\ud83d\ude00 \\ud800"}', "--args") == {"a": "\U0001f600 \\ud800"}

@@ -56,7 +56,6 @@ class TestCheckSchema:
             ({"$ref": "https://example.org/schema.json"}, "https://example.org/schema.json"),
             ({"$schema": "https://example.org/my-dialect"}, "https://example.org/my-dialect"),
             ({"default": {1, 2}}, "not JSON"),
-            ({"description": "\ud800"}, "surrogates"),
         ],
     )
     def test_an_unusable_schema_is_refused_with_the_reason(self, schema: Any, words: str) -> None:
@@ -64,6 +63,14 @@ class TestCheckSchema:
         with pytest.raises(SchemaError) as caught:
             check_schema(schema)
         assert words in str(caught.value)
+
+    def test_half_of_a_surrogate_pair_is_checked_as_it_is_sent(self) -> None:
+        """Ours: with the replacement character in its place."""
+        schema = {"description": "\ud800", "properties": {"a\udcff": {"enum": ["b\ud800"]}}}
+
+        assert validation_errors(schema, {"a\udcff": "b\ud800"}) == []
+        (error,) = validation_errors(schema, {"a\udcff": "c\ud800"})
+        assert error.where == "a\ufffd"
 
     @pytest.mark.parametrize("depth", [500, 100_000])
     def test_a_schema_without_bottom_is_refused(self, depth: int) -> None:

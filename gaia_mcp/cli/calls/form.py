@@ -14,6 +14,7 @@ import typer
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.arguments import typed_value
+from gaia_mcp.toolspec.assignments import is_text
 from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of, type_in_words
 from gaia_mcp.toolspec.validation import SchemaError, validation_errors
 
@@ -73,6 +74,9 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
             if held is None:
                 typer.echo("  an answer is required", err=True)
                 continue
+        if not is_text(text):
+            typer.echo("  not UTF-8", err=True)
+            continue
         value = _read(text, field, root)
         try:
             problems = validation_errors({**_definitions(root), **field}, value)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_words, option_unknown
+from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_utf8, check_words, option_unknown
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ServerUnknownError
@@ -42,6 +42,7 @@ def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: 
     Raises `UsageError`, and as `find_server` does.
     """
     entry, tool, given = _split(store, typed, debug=debug)
+    check_utf8((tool, *given))
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
         raise UsageError("--args and a JSON object exclude each other", hint="leave --args out")
@@ -121,4 +122,5 @@ def read_file(name: str) -> str:
             f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
         ) from None
     except UnicodeDecodeError:
-        raise UsageError(f"{name!r} is not UTF-8 text", hint="encode it first, for instance with base64") from None
+        shown = "standard input" if name == "-" else repr(name)
+        raise UsageError(f"{shown} is not UTF-8 text", hint="encode it first, for instance with base64") from None

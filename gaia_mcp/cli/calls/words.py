@@ -5,12 +5,13 @@ An error names the word, and the hint is the line to type instead, as far as the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, is_text, read_json
 from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 # With what is wrong before it, two lines of a usual terminal.
 SIGNATURE_CHARS = 120
 HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
+
+
+def check_utf8(words: Iterable[str]) -> None:
+    """Raises `UsageError` for a word with bytes that are not UTF-8: no message can have them."""
+    for word in words:
+        if not is_text(word):
+            shown = os.fsencode(word).decode("utf-8", "backslashreplace")
+            raise UsageError(f"'{shown}' is not UTF-8", hint="type it in UTF-8, or encode it, for instance with base64")
 
 
 def read_given(words: Sequence[str]) -> Given:
@@ -32,13 +41,17 @@ def read_given(words: Sequence[str]) -> Given:
 def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
     """The arguments in `words` as far as they can be read without the schema. Raises `UsageError`."""
     try:
-        return read_arguments(words)
+        given = read_arguments(words)
+        for key, value, is_raw in given.assignments:
+            if is_raw and not value.startswith("@"):
+                read_json(value, key)
+        return given
     except NoKeyError as problem:
         raise _without_key(str(problem), entry.name, tool, words, _seen_schema(entry, tool)) from None
     except OptionUnknownError as problem:
         raise option_unknown(problem.option) from None
     except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="""quote a JSON object as one word: '{"key": "value"}'""") from None
+        raise UsageError(str(problem), hint="""quote JSON as one word: '{"key": "value"}'""") from None
 
 
 def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Given:

@@ -76,7 +76,7 @@ def check(
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
     from gaia_mcp.cli.calls.plan import base_arguments
-    from gaia_mcp.cli.calls.words import read_given
+    from gaia_mcp.cli.calls.words import check_utf8, read_given
     from gaia_mcp.cli.checks.junit import write_junit
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.cli.checks.poisoning import known_tools
@@ -88,7 +88,9 @@ def check(
     store = invocation.open_store()
     typed = _typed(invocation, words or [], store)
     names = [word for word in typed.before if not _is_argument(word)]
-    given = read_given([word for word in typed.before if _is_argument(word)])
+    arguments = [word for word in typed.before if _is_argument(word)]
+    check_utf8((call_tool or "", *arguments))
+    given = read_given(arguments)
     if (given.assignments or given.base is not None or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
     if not names and not typed.after and not every:

@@ -32,6 +32,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.plan import assignment, typed
     from gaia_mcp.cli.calls.prompt_arguments import check_arguments
+    from gaia_mcp.cli.calls.words import check_utf8
     from gaia_mcp.cli.screen.render import show_messages
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
@@ -40,6 +41,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     destination = invocation.destination()
     entry, (prompt, *given) = invocation.server(name, prompt, *(words or []))
     name = entry.name
+    check_utf8((prompt, *given))
     arguments = typed([assignment(word) for word in given], {})
     for key, value in arguments.items():
         if not isinstance(value, str):

@@ -42,12 +42,14 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.reading import read_resource
     from gaia_mcp.cli.calls.templates import filled_uri
+    from gaia_mcp.cli.calls.words import check_utf8
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.session import connected
 
     destination = invocation.destination()
     entry, (uri, *given) = invocation.server(name, uri, *(words or []))
+    check_utf8((uri, *given))
     name, wanted = entry.name, filled_uri(entry.name, uri, given)
     with (
         SessionView(f"starting {name}") as view,

@@ -50,6 +50,7 @@ def watch(
     """
     from gaia_mcp.cli.calls.notifications import Notifications
     from gaia_mcp.cli.calls.watching import Watcher
+    from gaia_mcp.cli.calls.words import check_utf8
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.protocol.envelope import LOG_LEVELS
@@ -58,6 +59,7 @@ def watch(
     if level not in LOG_LEVELS:
         raise UsageError(f"there is no log level {level!r}", hint=f"use one of: {', '.join(LOG_LEVELS)}")
     entry, uris = invocation.server(name, *(uris or []), has_item=False)
+    check_utf8(uris)
     name = entry.name
     notifications = Notifications()
     deadline = invocation.deadline()

@@ -120,6 +120,7 @@ def test_a_default_is_shown_and_taken_by_enter(
         ({"type": "integer"}, [("x [integer]", b"many\n"), ("not of type", b""), ("x [integer]", b"7\n")], 7),
         ({"oneOf": [{"const": "n", "title": "North"}]}, [("x [n: North]", b"n\n")], "n"),
         ({"enum": ["n", "s"], "enumNames": ["North", "South"]}, [("x [n: North, s: South]", b"s\n")], "s"),
+        ({"type": "string"}, [("x [string]", b"\xff\n"), ("not UTF-8", b""), ("x [string]", b"\xc3\xa4\n")], "\u00e4"),
         ({"type": "boolean"}, [("x [boolean]", b"maybe\n"), ("not of type", b""), ("x [boolean]", b"N\n")], False),
         ({"title": "X", "description": "of Y", "type": "string"}, [("X (of Y) [string]", b"n\n")], "n"),
         # A schema that nothing can be checked against.

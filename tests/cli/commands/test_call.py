@@ -483,6 +483,72 @@ def test_a_wrong_command_line_ends_in_two(demo: Gaia) -> None:
         assert ran.stdout == ""
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "silent", "echo", "timezone=Europe/\udcff"),
+        ("call", "silent", "echo", "time\udcff=a"),
+        ("call", "silent", "echo", "--time\udcff", "a"),
+        ("call", "silent", "ec\udcff"),
+        ("call", "silent", "echo", '{"a": "\udcff"}'),
+        ("call", "silent", "echo", "--args", '{"a": "\udcff"}'),
+        ("prompt", "silent", "introduce", "name=\udcff"),
+        ("prompt", "silent", "introduce\udcff"),
+        ("read", "silent", "demo://\udcff"),
+        ("read", "silent", "demo://{x}", "x=\udcff"),
+        ("watch", "silent", "demo://\udcff"),
+        ("test-client", "silent", "--call", "echo", "name=\udcff"),
+        ("test-client", "silent", "--call", "ec\udcff"),
+    ],
+)
+def test_what_is_typed_and_not_utf_8_is_refused_at_once(gaia: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: no message can have it, and a server that drops the line is waited for in vain. Nothing is started."""
+    gaia.write({"silent": {"command": "touch", "args": [str(gaia.cwd / "started")]}})
+
+    ran = gaia(*words)
+
+    assert ran.code == 2, ran
+    assert "not UTF-8" in ran.errors[0]
+    assert ("--args" if "--args" in words else "\\xff") in ran.errors[0]
+    assert not (gaia.cwd / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("--args", '{"name": "a", "name": "b"}'), "--args"),
+        (("--args", "@twice.json"), "twice.json"),
+        (("--args", "-"), "standard input"),
+        (("name:=" + '{"name": 1, "name": 1}',), "name"),
+        (("name:=@twice.json",), "name"),
+        (('{"name": "a", "name": "b"}',), "the arguments"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused(demo: Gaia, words: tuple[str, ...], where: str) -> None:
+    """Ours: of two values one would be lost without a word."""
+    twice = '{"name": "a", "name": "b"}'
+    (demo.cwd / "twice.json").write_text(twice)
+
+    ran = demo("call", "demo", "greet", *words, stdin=twice)
+
+    assert ran.code == 2, ran
+    assert ran.errors[0] == f"error: {where}: the key 'name' appears twice in one object"
+
+
+@pytest.mark.parametrize("words", [("--args", "-"), ("name=@-",), ("name=@name.txt",), ("--args", "@name.txt")])
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_value_from_elsewhere_that_is_not_utf_8_is_refused(demo: Gaia, words: tuple[str, ...], locale: str) -> None:
+    """Ours: with the name of what was read."""
+    (demo.cwd / "name.txt").write_bytes(b'{"name": "\xff"}')
+    with (demo.cwd / "name.txt").open("rb") as stdin:
+        process = demo.popen("call", "demo", "greet", *words, stdin=stdin, env={**demo.environ, "LC_ALL": locale})
+        _, err = process.communicate(timeout=10)
+
+    assert process.returncode == 2
+    name = "'name.txt'" if "name.txt" in words[-1] else "standard input"
+    assert err.decode().splitlines()[0] == f"error: {name} is not UTF-8 text"
+
+
 def test_time_that_runs_out_ends_in_five(demo: Gaia) -> None:
     """Ours."""
     ran = demo("call", "demo", "countdown", "seconds=30", "--timeout", "1", "--json")
