@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ import pytest
 
 from tests.cli.terminals import Person
 from tests.cli.typed_lines import assert_typeable, rehearse
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,11 +171,18 @@ def descendants() -> dict[int, str]:
 
 @pytest.fixture
 def no_orphans() -> Iterator[None]:
-    """Proves that a test leaves no process behind. Orphans are handed to us rather than to init, so none is missed."""
+    """Proves that a test leaves no process behind. Orphans are handed to us rather than to init, so none is missed.
+
+    A watcher whose command was interrupted while it stopped a server has a look around before it ends.
+    """
     assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     before = descendants()
     yield
-    left = {pid: command for pid, command in descendants().items() if pid not in before}
+    end = time.monotonic() + PATIENCE_SECONDS
+    while (
+        left := {pid: words for pid, words in descendants().items() if pid not in before}
+    ) and time.monotonic() < end:
+        time.sleep(0.02)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not left, f"left running: {left}"

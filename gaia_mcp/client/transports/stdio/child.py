@@ -17,12 +17,14 @@ from gaia_mcp.client.transports.stdio.command_line import command_for_system, co
 from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
+from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from gaia_mcp.client.transports.stdio.process_groups import (
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
-    end_group,
+    end_others,
     signal_group,
 )
+from gaia_mcp.client.transports.stdio.watcher import WATCHER
 from gaia_mcp.errors import NotConnectedError, SpawnError
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Child:
         self._command = command
         self._arguments = list(arguments)
         self._environment = dict(environment)
+        self._mark = ""
         self._cwd = cwd
         self._stderr = Drain(server, on_stderr)
         self._pipes_block = pipes_block
@@ -144,6 +147,7 @@ class Child:
         program = self._command
         try:
             program = find_program(self._server, self._command, self._environment, self._cwd)
+            self._mark = WATCHER.expect(self)
             self._process = subprocess.Popen(
                 command_for_system(program, self._arguments),
                 stdin=subprocess.PIPE,
@@ -151,13 +155,14 @@ class Child:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=self._cwd,
-                env=self._environment,
+                env={**self._environment, VARIABLE: self._mark},
                 # A group of its own: Ctrl-C in our terminal is ours to handle, and wrappers such as npx go with
                 # whatever they started.
                 start_new_session=os.name != "nt",
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
         except (OSError, ValueError) as cause:  # The latter for a zero byte in an argument.
+            WATCHER.release(self)
             reason = f"cannot be run: {getattr(cause, 'strerror', None) or cause}"
             case = "not-runnable"
             if isinstance(cause, FileNotFoundError) and os.path.exists(program):  # noqa: PTH110
@@ -165,6 +170,7 @@ class Child:
                 case = "no-interpreter"
             raise SpawnError(self._server, self._command, reason, program=program, case=case) from cause
         _running.add(self)
+        WATCHER.watch(self, self._process.pid)
         assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
         self._stdin = InputPipe(self._process.stdin, blocks=self._pipes_block)
         assert self._process.stdout is not None  # noqa: S101
@@ -242,6 +248,7 @@ class Child:
                 try:
                     self._stopped = self._stop(grace_seconds)
                     _running.discard(self)
+                    WATCHER.release(self)
                 except BaseException:
                     # A second Ctrl-C while we wait: no more patience, but nothing left behind either.
                     self._kill()
@@ -267,7 +274,7 @@ class Child:
                 how = "on SIGKILL"
                 self._kill()
             self.close_stdin()
-        left_others = process.returncode is not None and end_group(process.pid, grace_seconds)
+        left_others = process.returncode is not None and end_others(process.pid, self._mark, grace_seconds)
         self._stderr.stop(STDERR_GRACE_SECONDS)
         return Stopped(how, process.returncode, time.monotonic() - began, left_others)
 

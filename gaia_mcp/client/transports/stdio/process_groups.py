@@ -1,6 +1,7 @@
 """Process groups: signalled as a whole, and ended for certain after their leader.
 
-A server is started as the leader of a group, whose number is its process id.
+A server is started as the leader of a group, whose number is its process id. What has left the group still has the mark
+of the server, and is ended with it.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ import contextlib
 import os
 import signal
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaia_mcp.client.transports.stdio.marks import PROCESSES, marked
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Servers need a while to end; the SDKs wait as long.
 TERMINATE_GRACE_SECONDS = 2.0
 # After a SIGKILL only the kernel is waited for.
 KILL_GRACE_SECONDS = 5.0
-# Where systems show the states of processes, a file each.
-PROCESSES = Path("/proc")
 # Who notices that the leader has gone, and leaves too, was not left behind.
 FOLLOW_SECONDS = 0.2
 # How often the members of a group that outlived their leader are looked for.
@@ -37,20 +41,33 @@ def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
         os.killpg(group, signal.SIGKILL if force else signal.SIGTERM)
 
 
-def end_group(group: int, grace_seconds: float) -> bool:
-    """End what a leader, which has been reaped, started and left behind; whether there was anything."""
-    if os.name == "nt" or _has_gone_within(group, min(grace_seconds, FOLLOW_SECONDS)):
+def end_others(group: int, mark: str, grace_seconds: float) -> bool:
+    """End what a leader, which has been reaped, started and left behind: its group, and what has its mark. Returns
+    whether there was anything.
+    """
+    if os.name == "nt" or _have_gone_within(group, mark, min(grace_seconds, FOLLOW_SECONDS)):
         return False
-    signal_group(group, force=False)
-    if not _has_gone_within(group, min(grace_seconds, TERMINATE_GRACE_SECONDS)):
-        signal_group(group, force=True)
-        _has_gone_within(group, KILL_GRACE_SECONDS)
+    if not _signal_others(group, mark, min(grace_seconds, TERMINATE_GRACE_SECONDS), force=False):
+        _signal_others(group, mark, KILL_GRACE_SECONDS, force=True)
     return True
 
 
-def _has_gone_within(group: int, seconds: float) -> bool:
+def _signal_others(group: int, mark: str, seconds: float, *, force: bool) -> bool:
+    signal_group(group, force=force)
+    strays = marked(mark)
+    for pid in strays:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL if force else signal.SIGTERM)
+    have_gone = _have_gone_within(group, mark, seconds)
+    for pid in strays:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)  # As in `_lives`.
+    return have_gone
+
+
+def _have_gone_within(group: int, mark: str, seconds: float) -> bool:
     end = time.monotonic() + seconds
-    while _lives(group):
+    while _lives(group) or marked(mark):
         if time.monotonic() > end:
             return False
         time.sleep(POLL_SECONDS)

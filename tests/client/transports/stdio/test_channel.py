@@ -12,6 +12,7 @@ import pytest
 
 from gaia_mcp.client.transports.stdio.channel import StdioChannel
 from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import (
     ConnectError,
@@ -280,10 +281,10 @@ def test_a_line_that_is_no_frame_of_a_language_server_is_handed_over(channel: Op
 
 
 def test_closing_leaves_no_thread_that_reads(channel: OpenChannel) -> None:
-    """Ours: a process that has left the group of the server may hold its output open for ever."""
+    """Ours: a process that cannot be told to be the server's may hold its output open for ever."""
     daemon = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
     program = (
-        "import subprocess, sys\n"
+        f"import os, subprocess, sys\ndel os.environ[{VARIABLE!r}]\n"
         f"subprocess.Popen([sys.executable, '-c', {daemon!r}], stdin=subprocess.DEVNULL, start_new_session=True)\n"
         "sys.stdin.read()\n"
     )

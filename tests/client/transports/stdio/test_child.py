@@ -15,6 +15,7 @@ import pytest
 from gaia_mcp.client.transports.stdio import child as module
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.input_pipe import CutError
+from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
@@ -204,11 +205,11 @@ def test_a_listener_may_stop_it(child: MakeChild, grace: float) -> None:
 
 
 def test_a_child_runs_in_its_folder_with_its_environment_alone(child: MakeChild, tmp_path: Path) -> None:
-    """Ours."""
+    """Ours: and the variable by which what it starts is found again."""
     one = child("import os; print(os.getcwd(), sorted(set(os.environ) - {'LC_CTYPE'}))", cwd=str(tmp_path))
     one.wait(5)
 
-    assert read_all(one).decode() == f"{tmp_path} ['MARK']\n"
+    assert read_all(one).decode() == f"{tmp_path} {sorted(['MARK', VARIABLE])}\n"
 
 
 def test_a_child_leads_a_group_of_its_own(child: MakeChild) -> None:
@@ -352,9 +353,22 @@ def test_what_a_child_leaves_behind_is_ended_too(child: MakeChild) -> None:
     assert (stopped.how, stopped.left_others) == ("on closed input", True)
 
 
-def test_what_has_left_the_group_of_a_child_does_not_hold_us_up(child: MakeChild) -> None:
-    """Ours: its pipes may stay open for ever, and our threads must not."""
-    one = child(LEAVES_OTHERS.format(other="import os; print(os.getpid(), flush=True);" + WAITS, detached=True))
+def test_what_has_left_the_group_of_a_child_is_ended_too(child: MakeChild) -> None:
+    """Ours: browsers are started so, and what ends them is the server that has just been killed."""
+    one = child(LEAVES_OTHERS.format(other=IGNORES_EOF, detached=True))
+    assert one.read() == b"up\n"
+
+    stopped = one.stop(ENOUGH_SECONDS)
+
+    assert (stopped.how, stopped.left_others) == ("on closed input", True)
+
+
+def test_what_has_gone_without_a_trace_does_not_hold_us_up(child: MakeChild) -> None:
+    """Ours: neither its group nor its environment tells whose it is. Its pipes may stay open for ever, and our threads
+    must not.
+    """
+    code = LEAVES_OTHERS.format(other="import os; print(os.getpid(), flush=True);" + WAITS, detached=True)
+    one = child(f"import os\ndel os.environ[{VARIABLE!r}]\n{code}")
     other = int(one.read())
     try:
         stopped = one.stop(5)
@@ -489,3 +503,40 @@ def test_a_forked_process_does_not_end_what_its_parent_has_started(tmp_path: Pat
     done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
 
     assert (done.stdout, done.stderr) == ("None on closed input\n", "")
+
+
+@pytest.mark.parametrize("begins", ["it runs", "it is being started"])
+@pytest.mark.story
+def test_a_child_ends_with_a_parent_that_was_killed(nothing_left: dict[str, str], begins: str) -> None:
+    """Ours: at whatever moment, and although it ignores the end of its input and SIGTERM; what left its group too."""
+    program = (
+        "import os, subprocess, sys\n"
+        "from gaia_mcp.client.transports.stdio import child as module\n"
+        "from gaia_mcp.client.transports.stdio.child import Child\n"
+        "mark, code, begins = sys.argv[1:]\n"
+        "child = Child('s', sys.executable, ['-c', code], environment={'MARK': mark}, cwd=None)\n"
+        "if begins == 'it is being started':\n"
+        # The last moment at which nothing is known of it.
+        "    module.WATCHER.watch = lambda key, group: os.kill(os.getpid(), 9)\n"
+        "child.start()\n"
+        "assert child.read() == b'up\\n'\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    code = LEAVES_OTHERS.format(other=IGNORES_SIGTERM, detached=True).replace("sys.stdin.read()", IGNORES_SIGTERM)
+    words = [sys.executable, "-c", program, nothing_left["MARK"], code, begins]
+
+    done = subprocess.run(words, capture_output=True, timeout=20, check=False)
+
+    assert (done.returncode, done.stderr) == (-signal.SIGKILL, b"")
+
+
+def test_no_watcher_stays_for_a_child_that_has_ended(child: MakeChild) -> None:
+    """Ours: a process and a descriptor for nothing."""
+    one = child(ECHO)
+    assert module.WATCHER.pid is not None
+    one.stop(5)
+
+    with pytest.raises(SpawnError):
+        child("a\0b")
+
+    assert module.WATCHER.pid is None

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.client.transports.stdio import process_groups as groups
-from gaia_mcp.client.transports.stdio.process_groups import _lives, _states, end_group, signal_group
+from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from gaia_mcp.client.transports.stdio.process_groups import _lives, _states, end_others, signal_group
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ print(child, flush=True)
 sys.stdin.read()
 """
 PR_SET_CHILD_SUBREAPER = 36
+# That of no process.
+NO_MARK = "0.0"
 
 Left = tuple[int, int]
 
@@ -89,9 +92,31 @@ def test_what_a_leader_left_behind_is_ended(left: Callable[[str], Left], code: s
     """Ours: by SIGTERM, and by SIGKILL if it does not listen."""
     group, other = left(code)
 
-    assert end_group(group, 0.3)
+    assert end_others(group, NO_MARK, 0.3)
 
     assert ended(other)()
+
+
+@pytest.mark.parametrize("code", [STAYS, IGNORES_SIGTERM])
+def test_what_has_left_the_group_is_ended_by_its_mark(nothing_left: dict[str, str], heir: None, code: str) -> None:
+    """Ours: also one whose parent has ended; handed over to us, it is reaped."""
+    program = (
+        "import os, subprocess, sys\n"
+        "words = [sys.executable, '-c', sys.argv[1]]\n"
+        "with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as one:\n"
+        "    one.stdout.readline()\n"
+        "    print(one.pid, flush=True)\n"
+        "    os._exit(0)\n"
+    )
+    words = [sys.executable, "-c", program, code]
+    environment = {**nothing_left, VARIABLE: "mine.1"}
+    leader = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, start_new_session=True)
+    other = int(leader.communicate(timeout=20)[0])
+
+    assert not end_others(leader.pid, "mine.11", 5)
+    assert end_others(leader.pid, "mine.1", 0.3)
+
+    assert not Path(f"/proc/{other}").exists()
 
 
 def test_nothing_left_behind_is_nothing_to_end(nothing_left: dict[str, str]) -> None:
@@ -99,7 +124,7 @@ def test_nothing_left_behind_is_nothing_to_end(nothing_left: dict[str, str]) -> 
     leader = subprocess.Popen([sys.executable, "-c", ""], env=nothing_left, start_new_session=True)
     leader.wait(5)
 
-    assert not end_group(leader.pid, 5)
+    assert not end_others(leader.pid, NO_MARK, 5)
     signal_group(leader.pid, force=True)
 
 
@@ -112,7 +137,7 @@ def test_who_leaves_soon_after_the_leader_was_not_left_behind(
     leaving = threading.Timer(0.05, os.kill, [other, signal.SIGKILL])
     leaving.start()
 
-    assert not end_group(group, 5)
+    assert not end_others(group, NO_MARK, 5)
 
     leaving.join()
 
@@ -127,7 +152,7 @@ def test_zombies_of_others_are_gone(nothing_left: dict[str, str]) -> None:
         os.killpg(group, 0)
 
         assert not _lives(group)
-        assert not end_group(group, 5)
+        assert not end_others(group, NO_MARK, 5)
 
 
 def test_orphans_that_were_handed_over_are_reaped(heir: None, left: Callable[[str], Left]) -> None:
@@ -136,7 +161,7 @@ def test_orphans_that_were_handed_over_are_reaped(heir: None, left: Callable[[st
     os.kill(other, signal.SIGTERM)
     wait_until(ended(other))
 
-    assert not end_group(group, 5)
+    assert not end_others(group, NO_MARK, 5)
 
     assert not Path(f"/proc/{other}").exists()
 

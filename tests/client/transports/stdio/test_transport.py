@@ -314,22 +314,20 @@ def test_what_a_server_started_is_ended_with_it(start_server: Started) -> None:
     wait_until(lambda: not living_with(str(start_server.folder)))
 
 
-def test_nothing_of_ours_stays_for_what_a_server_left_behind(start_server: Started) -> None:
-    """Ours: no thread and no descriptor, though another process holds the pipes of the server open."""
+def test_a_daemon_of_a_server_is_ended_with_it(start_server: Started) -> None:
+    """Ours: it has left the group, and is found all the same. No thread and no descriptor stays."""
     transport = start_server.transport("leaves_daemon", timeout=20)
     threads = set(threading.enumerate())
     descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    try:
-        for _ in range(3):
-            transport.open(probe=True, deadline=Deadline(20))
-            transport.disconnect()
+    for _ in range(3):
+        transport.open(probe=True, deadline=Deadline(20))
+        transport.disconnect()
 
-        wait_until(lambda: set(threading.enumerate()) <= threads)
-        wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)  # noqa: PTH208
-    finally:
-        for note in start_server.notes("leaves_daemon"):
-            if note.startswith("daemon "):
-                os.kill(int(note.removeprefix("daemon ")), signal.SIGKILL)
+        assert transport.stopped is not None
+        assert transport.stopped.left_others
+    assert not living_with(str(start_server.folder))
+    wait_until(lambda: set(threading.enumerate()) <= threads)
+    wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)  # noqa: PTH208
 
 
 def test_an_answer_without_a_line_end_counts_when_the_server_has_ended(start_server: Started) -> None:

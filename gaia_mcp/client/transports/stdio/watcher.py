@@ -1,0 +1,152 @@
+"""The watcher: a small process that ends our servers when we have died without ending them, as by SIGKILL.
+
+It is a shell that reads a pipe which we hold open. When we die, however we die, the kernel closes it; then the watcher
+gives the servers a moment to end with their input, and ends what is left: their process groups, of which we have
+written it a list, and on Linux every process with our token in its environment. That finds a server which was just
+being started, and what has left its group.
+
+Why not otherwise: `PR_SET_PDEATHSIG` is sent when the thread ends that has started the server, and reaches the server
+alone; Python can set it only with ctypes and a function that runs between fork and exec, which takes three milliseconds
+and is unsafe with threads. A process between us and the server would hide its exit status. A fork of ourselves would
+copy the page tables of a program of any size. A shell is started by vfork in a tenth of a millisecond, and comes with
+every POSIX system. Windows has none: there, a server that ignores the end of its input outlives a killed client.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import subprocess
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+SHELL = "/bin/sh"
+# A line lists the groups that there are from now on; after the last line we are dead. A server that is being started
+# holds the pipe open until it runs, so from then on it can be found by its environment.
+# A step takes a tenth of a second. Servers get half of the time that they have at an ordinary end: a user who starts
+# the command again should not meet the old ones. The number of a group that has gone is not used again, since it may be
+# given to another. SIGKILL is sent a few times, for what is being forked meanwhile; a group may answer for ever where
+# its dead are not reaped.
+_SCRIPT = r"""
+trap '' HUP INT QUIT TERM
+while read -r line; do groups=$line; done
+step=0
+while [ $step -lt 24 ]; do
+  sleep 0.1 || sleep 1 || step=20
+  step=$((step + 1)) left= still=
+  for group in $groups; do
+    if kill -s 0 -- "-$group"; then still="$still $group" left="$left -$group"; fi
+  done
+  groups=$still
+  for file in $(grep -ls -e "$1" /proc/[0-9]*/environ); do
+    pid=${file#/proc/} left="$left ${pid%/environ}"
+  done
+  [ "$left" ] || exit 0
+  if [ $step -eq 10 ]; then kill -s TERM -- $left; fi
+  if [ $step -ge 20 ]; then kill -s KILL -- $left; fi
+done
+"""
+
+
+class Watcher:
+    """Watches over the process groups of servers, each under a key of its own. There is a process while there is a key.
+
+    May be used from several threads. Without a shell servers run unwatched.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._groups: dict[Hashable, int | None] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        # Of this process alone: what a fork of us starts is not ours to end.
+        self._token = os.urandom(16).hex()
+        self._numbers = itertools.count(1)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the watcher, while there is one."""
+        return self._process.pid if self._process is not None else None
+
+    def expect(self, key: Hashable) -> str:
+        """Watch from now on. Returns the mark that the server must have in its environment."""
+        with self._lock:
+            self._groups[key] = None
+            if self._process is None:
+                self._start()
+            return f"{self._token}.{next(self._numbers)}"
+
+    def watch(self, key: Hashable, group: int) -> None:
+        """The server has been started as the leader of `group`."""
+        with self._lock:
+            self._groups[key] = group
+            self._tell()
+
+    def release(self, key: Hashable) -> None:
+        """The server has ended, and all of its group. For one that is not watched, nothing happens."""
+        with self._lock:
+            if self._groups.pop(key, None) is not None and self._groups:
+                self._tell()
+            elif not self._groups:
+                self._end()
+
+    def let_go(self) -> None:
+        """Watch nothing in this process, which has been forked: the parent's servers are not its own."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()  # Or the parent's death would be noticed only after ours.
+            process.returncode = 0  # Not a child of this process.
+        self._forget()
+
+    def _start(self) -> None:
+        if os.name == "nt":
+            return
+        with contextlib.suppress(OSError):
+            # The environment is not ours, which may have a token in it of the client that has started us. A session and
+            # a folder of its own: neither a closed terminal nor an unmounted disk is its business.
+            self._process = subprocess.Popen(
+                [SHELL, "-c", _SCRIPT, "gaia-mcp-watcher", self._token],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                start_new_session=True,
+            )
+            assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
+            os.set_blocking(self._process.stdin.fileno(), False)
+
+    def _tell(self) -> None:
+        line = b"%s\n" % " ".join(str(group) for group in self._groups.values() if group is not None).encode()
+        if not self._write(line):
+            # It has been killed, or stopped until its pipe was full; a line that is cut must not be read.
+            self._end()
+            self._start()
+            self._write(line)
+
+    def _write(self, line: bytes) -> bool:
+        if self._process is None or self._process.stdin is None:
+            return True
+        with contextlib.suppress(OSError):
+            return self._process.stdin.write(line) == len(line)
+        return False
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
+            process.kill()
+            process.stdin.close()
+            process.wait()
+
+
+WATCHER = Watcher()
+# Windows has no forks.
+getattr(os, "register_at_fork", dict)(after_in_child=WATCHER.let_go)

@@ -1,0 +1,139 @@
+"""SIGKILL: of the command, at whatever moment, and of a server. No process stays, however it resists."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import BIN, descendants, entry_of
+from tests.waiting import ENOUGH_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Gaia
+
+# None of them ends with its input while it is asked this, and what each has noted by then.
+RESISTING = [
+    ("ignores-eof", "tools/call"),
+    ("stubborn", "server/discover"),
+    ("spins-in-call", "tools/call"),
+    ("busy-with-others", "tools/call"),
+]
+KILLS = 8
+
+
+def noted(path: Path, word: str, times: int = 1) -> Callable[[], bool]:
+    return lambda: path.exists() and path.read_text().count(word) >= times
+
+
+def use(gaia: Gaia, server: str) -> Path:
+    """Configure a server as `x`; the file that it notes in what it has been asked."""
+    notes = gaia.cwd / "notes"
+    gaia.write({"x": entry_of(server, env={"NOTES": str(notes)})})
+    return notes
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def nothing_runs() -> bool:
+    return not descendants()
+
+
+@pytest.mark.parametrize(("server", "seen"), RESISTING)
+def test_a_killed_command_leaves_no_server(gaia: Gaia, server: str, seen: str) -> None:
+    """Ours: in the midst of a call, and at any moment before; nor what the server has started."""
+    notes = use(gaia, server)
+    began = time.monotonic()
+    process = gaia.popen("call", "x", "echo")
+    wait_until(noted(notes, seen))
+    took = time.monotonic() - began
+    kill(process)
+    seed = random.randrange(1 << 32)
+    moments = random.Random(seed)
+    for _ in range(KILLS):
+        process = gaia.popen("call", "x", "echo")
+        try:
+            process.wait(moments.uniform(0, took))
+        except subprocess.TimeoutExpired:
+            kill(process)
+
+    wait_until(nothing_runs)
+
+
+@pytest.mark.parametrize("command", [("test-client", "--all"), ("tools",), ("list", "--check")])
+def test_a_killed_command_leaves_none_of_many_servers(gaia: Gaia, command: tuple[str, ...]) -> None:
+    """Ours: one watcher for all."""
+    notes = gaia.cwd / "notes"
+    gaia.write({f"s{number}": entry_of("stubborn", env={"NOTES": str(notes)}) for number in range(6)})
+    process = gaia.popen(*command)
+    wait_until(noted(notes, "server/discover", 6))
+
+    kill(process)
+
+    wait_until(nothing_runs)
+
+
+def test_a_killed_command_leaves_nothing_of_a_server_that_is_a_client(gaia: Gaia) -> None:
+    """Ours: the command in between is killed as well, and its own watcher ends what it has started."""
+    notes = use(gaia, "stubborn")
+    gaia.write({
+        "x": entry_of("stubborn", env={"NOTES": str(notes)}),
+        "between": {"command": str(BIN / "gaia"), "args": ["mcp", "record", "x", "--to", str(gaia.cwd / "file")],
+                    "env": {"HOME": str(gaia.home)}},
+    })  # fmt: skip
+    process = gaia.popen("call", "between", "echo")
+    wait_until(noted(notes, "server/discover"))
+    (between,) = [pid for pid, words in descendants().items() if "mcp record" in words]
+
+    kill(process)
+    os.kill(between, signal.SIGKILL)
+
+    wait_until(nothing_runs)
+
+
+def test_a_command_whose_terminal_is_closed_leaves_no_server(gaia: Gaia) -> None:
+    """Ours: SIGHUP, and nothing to print to any more."""
+    notes = use(gaia, "busy-with-others")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(gaia.cwd)
+        os.execve(BIN / "gaia", ["gaia", "mcp", "call", "x", "echo"], {"TERM": "xterm", **gaia.environ})
+    wait_until(noted(notes, "tools/call"))
+
+    os.close(terminal)
+
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    wait_until(nothing_runs)
+
+
+def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
+    """Ours: SIGSTOP is not the end; SIGKILL is that of a stopped one too."""
+    process = demo.popen("call", "demo", "countdown", "steps=2", "seconds=0.5")
+    wait_until(lambda: any("serve demo" in words for words in descendants().values()))
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    # Longer than the watcher waits after our death.
+    time.sleep(2.5)
+    process.send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=ENOUGH_SECONDS)
+    assert (process.returncode, out, err) == (0, b"counted down from 2\n", b"")
+
+    notes = use(demo, "busy-with-others")
+    process = demo.popen("call", "x", "echo")
+    wait_until(noted(notes, "tools/call"))
+    process.send_signal(signal.SIGSTOP)
+    kill(process)
+    wait_until(nothing_runs)

@@ -1,0 +1,212 @@
+"""The watcher, here for processes that the test starts by itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.transports.stdio import watcher as module
+from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from gaia_mcp.client.transports.stdio.watcher import Watcher
+from tests.waiting import ENOUGH_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.story
+
+STAYS = ["sleep", "60"]
+IGNORES_SIGTERM = [sys.executable, "-c", "import signal; signal.signal(15, 1); print(flush=True); signal.pause()"]
+
+
+@pytest.fixture
+def watcher() -> Iterator[Watcher]:
+    one = Watcher()
+    yield one
+    one._groups.clear()
+    one.release("none")
+    assert one.pid is None
+
+
+@pytest.fixture
+def watched(nothing_left: dict[str, str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that each lead a group, ended at the end if the watcher has not done so."""
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def start(words: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, start_new_session=True)
+    if words is IGNORES_SIGTERM:
+        assert process.stdout is not None
+        process.stdout.readline()
+    return process
+
+
+def die(watcher: Watcher) -> subprocess.Popen[bytes]:
+    """What our death does: the pipe is closed."""
+    process = watcher._process
+    assert process is not None
+    assert process.stdin is not None
+    process.stdin.close()
+    return process
+
+
+@pytest.mark.parametrize(("words", "number"), [(STAYS, signal.SIGTERM), (IGNORES_SIGTERM, signal.SIGKILL)])
+def test_at_our_death_the_groups_are_ended(
+    watcher: Watcher,
+    watched: list[subprocess.Popen[bytes]],
+    nothing_left: dict[str, str],
+    words: list[str],
+    number: int,
+) -> None:
+    """Ours: those of the newest list, with as little force as it takes; then the watcher has nothing more to do."""
+    for key in range(3):
+        watcher.expect(key)
+        watched.append(start(words, nothing_left))
+        watcher.watch(key, watched[-1].pid)
+    watcher.release(0)
+    process = die(watcher)
+
+    assert [one.wait(ENOUGH_SECONDS) for one in watched[1:]] == [-number, -number]
+    assert process.wait(ENOUGH_SECONDS) == 0
+    assert watched[0].poll() is None
+
+
+def test_at_our_death_what_has_our_mark_is_ended(
+    watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str]
+) -> None:
+    """Ours (Linux): one whose group was not known yet, or that has left it. Marks differ from server to server."""
+    marks = [watcher.expect(key) for key in range(2)]
+    watched += [start(STAYS, {**nothing_left, VARIABLE: mark}) for mark in marks]
+    others = start(STAYS, {**nothing_left, VARIABLE: "other.1"})
+    try:
+        die(watcher)
+
+        assert [one.wait(ENOUGH_SECONDS) for one in watched] == [-signal.SIGTERM, -signal.SIGTERM]
+        assert len(set(marks)) == 2
+        assert others.poll() is None
+    finally:
+        others.kill()
+        others.communicate()
+
+
+def test_servers_that_end_with_their_input_are_not_signalled(
+    watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str]
+) -> None:
+    """Ours: they may have something to write first."""
+    watcher.expect("s")
+    words = ["sh", "-c", "read line; sleep 0.3; exit 7"]
+    one = subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, **nothing_left}, start_new_session=True)
+    watched.append(one)
+    watcher.watch("s", one.pid)
+    die(watcher)
+    assert one.stdin is not None
+    one.stdin.close()
+
+    assert one.wait(ENOUGH_SECONDS) == 7
+
+
+def test_there_is_a_watcher_while_there_is_something_to_watch(watcher: Watcher) -> None:
+    """Ours: one for all, in a session of its own; and its environment has no secret of ours, nor another's mark."""
+    watcher.expect("a")
+    pid = watcher.pid
+    watcher.expect("b")
+
+    assert pid is not None
+    assert watcher.pid == pid == os.getsid(pid)
+    environment = Path(f"/proc/{pid}/environ")
+    wait_until(lambda: b"PWD" not in environment.read_bytes() and environment.read_bytes().startswith(b"PATH="))
+    watcher.release("a")
+    watcher.release("unknown")
+    assert watcher.pid == pid
+    watcher.release("b")
+    assert watcher.pid is None
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_watcher_that_was_ended_or_held_up_is_replaced(
+    watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str], number: int
+) -> None:
+    """Ours: the next server is watched again, and with it those before; nor are we held up by a full pipe."""
+    watcher.expect("s")
+    watched.append(start(STAYS, nothing_left))
+    first = watcher.pid
+    assert first is not None
+    os.kill(first, number)
+    if number == signal.SIGKILL:
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+
+    while watcher.pid == first:
+        watcher.watch("s", watched[0].pid)
+
+    die(watcher)
+    assert watched[0].wait(ENOUGH_SECONDS) == -signal.SIGTERM
+
+
+def test_without_a_shell_nothing_is_watched(watcher: Watcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: an image with nothing in it but Python."""
+    monkeypatch.setattr(module, "SHELL", str(tmp_path / "sh"))
+
+    assert watcher.expect("s")
+    watcher.watch("s", 4711)
+    watcher.release("s")
+
+    assert watcher.pid is None
+
+
+def test_windows_has_no_watcher(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: there is no shell, and no group that it could end."""
+    monkeypatch.setattr(os, "name", "nt")
+
+    watcher.expect("s")
+
+    assert watcher.pid is None
+
+
+def test_who_lets_go_watches_nothing(watcher: Watcher) -> None:
+    """Ours: the watcher is left to the parent, whose end it sees when that closes the pipe too."""
+    watcher.let_go()
+    first = watcher.expect("s")
+    pid = watcher.pid
+    assert pid is not None
+
+    watcher.let_go()
+
+    assert watcher.pid is None
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert watcher.expect("s").partition(".")[0] != first.partition(".")[0]
+
+
+def test_a_forked_process_holds_no_watcher(
+    watcher: Watcher, watched: list[subprocess.Popen[bytes]], nothing_left: dict[str, str]
+) -> None:
+    """Ours: a worker that outlives us must not keep our servers; what it starts is its own."""
+    mark = watcher.expect("s")
+    watched.append(start(STAYS, {**nothing_left, VARIABLE: mark}))
+    reading, writing = os.pipe()
+    worker = os.fork()
+    if worker == 0:
+        watcher.let_go()  # As the one of this process is, by itself.
+        os.write(writing, watcher.expect("s").encode() + b"\n")
+        watcher.release("s")
+        signal.pause()
+    try:
+        with os.fdopen(reading, "rb") as file:
+            assert file.readline().partition(b".")[0] != mark.encode().partition(b".")[0]
+        die(watcher)
+        assert watched[0].wait(ENOUGH_SECONDS) == -signal.SIGTERM
+    finally:
+        os.close(writing)
+        os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
