@@ -21,6 +21,8 @@ LOCK_SECONDS = 10.0
 LOCK_POLL_SECONDS = 0.01
 # Far more than any configuration file, although some hosts keep a history in theirs.
 MAX_BYTES = 64 << 20
+# Other programs make temporary files as Python does, and so did this one at first. None is written for so long.
+UNMARKED_SECONDS = 3600.0
 
 
 class Snapshot(NamedTuple):
@@ -91,7 +93,8 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
 
 
 def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
-    """Replace the file that `before` is the snapshot of, in one step, by `data` with `mode`; the owner stays.
+    """Replace the file that `before` is the snapshot of, in one step, by `data` with `mode`; the owner stays. The
+    caller holds the lock, so temporary files that are there already are those of killed writers, and are removed.
 
     Raises `ConfigFileError` about `path`, also if the content has changed since it was read: other programs do not know
     our lock.
@@ -99,8 +102,9 @@ def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
     import tempfile
 
     target, temporary = before.target, ""
+    _remove_left_over(target)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.gaia-", suffix=".tmp", dir=target.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -120,6 +124,16 @@ def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
         if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)  # noqa: PTH108
+
+
+def _remove_left_over(target: Path) -> None:
+    import re
+
+    from gaia_mcp.storage.left_over import remove_left_over
+
+    name, random = re.escape(target.name), "[a-z0-9_]{8}"
+    remove_left_over(target.parent, rf"\.{name}\.gaia-{random}\.tmp", 0.0)
+    remove_left_over(target.parent, rf"\.{name}\.{random}\.tmp", UNMARKED_SECONDS)
 
 
 def _owned_alike(temporary: str, target: Path, mode: int) -> int:

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.filebytes import open_file, read_file
 from gaia_mcp.safetext import RedactedLines, clean
+from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 from gaia_mcp.storage.unsaved import make_room
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ KEPT_RUNS = 10
 # Of a longer log the end is kept, where the reason of a failure is. A day of ordinary logging fits.
 KEPT_BYTES = 1_000_000
 
-_NAME = re.compile(r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)(?:\.(?P<status>-?\d+))?\.log")
+_BEGIN_OF_NAME = r"(?P<began>\d{8}T\d{12})Z-(?P<pid>\d+)-(?P<command>[a-z-]*)"
+_NAME = re.compile(rf"{_BEGIN_OF_NAME}(?:\.(?P<status>-?\d+))?\.log")
 _BEGAN = "%Y%m%dT%H%M%S%f"
 _CUT = re.compile(rb"\[(\d+) bytes before this were not kept\]\n")
 # Of the file of a run that goes on: what is kept, and the last piece, which cleaning has made longer. More is not ours.
@@ -186,6 +188,7 @@ class RunLog:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for run in logs.runs()[: 1 - KEPT_RUNS]:
             run.path.unlink(missing_ok=True)
+        remove_left_over(logs.folder, rf"{_BEGIN_OF_NAME}\.tmp", UNLOCKED_SECONDS)
         path = logs.folder / f"{self._now().strftime(_BEGAN)}Z-{os.getpid()}-{self._command}.log"
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         self._path, self._size, self._cut = path, 0, 0

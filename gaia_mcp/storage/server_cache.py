@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from urllib.parse import quote
 from gaia_mcp.filebytes import read_file
 from gaia_mcp.jsontext import paired
 from gaia_mcp.names import UNSAVED_MARK
+from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -120,6 +122,7 @@ class ServerCache:
                 from gaia_mcp.storage.unsaved import make_room
 
                 make_room(path)
+            remove_left_over(path.parent, rf"{re.escape(path.stem)}\.\d+", UNLOCKED_SECONDS)
             temporary.write_text(text, "ascii")
             temporary.replace(path)
         except (OSError, ValueError, TypeError, RecursionError):

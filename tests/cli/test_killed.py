@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import random
@@ -29,6 +30,8 @@ RESISTING = [
     ("busy-with-others", "tools/call"),
 ]
 KILLS = 8
+# Writing this takes so long that a kill comes in between.
+LONG = "x" * 20_000_000
 
 
 def noted(path: Path, word: str, times: int = 1) -> Callable[[], bool]:
@@ -137,3 +140,36 @@ def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
     process.send_signal(signal.SIGSTOP)
     kill(process)
     wait_until(nothing_runs)
+
+
+def temporary_files(gaia: Gaia) -> list[str]:
+    return [name for name in os.listdir(gaia.config.parent) if name.endswith(".tmp")]  # noqa: PTH208
+
+
+def test_killed_writers_leave_one_whole_file(gaia: Gaia) -> None:
+    """Ours: with every entry that was reported as saved; what they have left is removed by the next writer."""
+    gaia.config.parent.mkdir()
+    gaia.config.write_text(json.dumps({"mcpServers": {}, "notes": LONG}))
+    saved = set()
+    left = 0
+    for number in range(2 * KILLS):
+        process = gaia.popen("add", f"s{number}", "--no-check", "--", "node", "server.js", stdin=subprocess.DEVNULL)
+        before = set(temporary_files(gaia))
+        while process.poll() is None and set(temporary_files(gaia)) <= before:
+            time.sleep(0.0005)
+        if number % 2:
+            time.sleep(random.uniform(0, 0.1))
+        process.kill()
+        process.communicate()
+        left += len(temporary_files(gaia)) > 0
+        if process.returncode == 0:
+            saved.add(f"s{number}")
+        assert len(temporary_files(gaia)) <= 1
+
+    assert left
+    assert gaia("add", "last", "--no-check", "--", "node", "server.js").code == 0
+
+    assert os.listdir(gaia.config.parent) == [gaia.config.name]  # noqa: PTH208
+    written = json.loads(gaia.config.read_text())
+    assert written["notes"] == LONG
+    assert {*saved, "last"} <= {*written["mcpServers"]}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,19 @@ def test_a_file_is_replaced_with_content_and_mode(path: Path) -> None:
     write_bytes(path, snapshot_of(path), b"new", 0o640)
     assert (path.read_bytes(), mode_of(path)) == (b"new", 0o640)
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_a_killed_writer_has_left_is_removed(path: Path) -> None:
+    """Ours: it has the secrets of the file in it. Another file's, and another program's that may be writing, stay."""
+    stays = [f".{path.name}.abcdefgh.tmp", f".{path.name}.gaia-abc.tmp", ".other.json.gaia-abcdefgh.tmp"]
+    old = path.with_name(f".{path.name}.12345678.tmp")
+    for name in (*stays, old.name, f".{path.name}.gaia-a_c4efgh.tmp"):
+        path.with_name(name).write_bytes(b"secret")
+    os.utime(old, (time.time() - 3700,) * 2)
+
+    write_bytes(path, snapshot_of(path), b"new", 0o600)
+
+    assert {entry.name for entry in path.parent.iterdir()} == {*stays, path.name}
 
 
 def test_a_file_keeps_its_owner(path: Path) -> None:

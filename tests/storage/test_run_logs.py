@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -414,3 +415,18 @@ def test_other_files_are_no_runs(logs: RunLogs, name: str) -> None:
 
     assert logs.clear() == 1
     assert not logs.folder.exists()
+
+
+def test_what_a_killed_writer_has_left_is_removed(logs: RunLogs) -> None:
+    """Ours: after a minute, since another may be writing now."""
+    begun(logs).hear(b"one\n")
+    (run,) = logs.runs()
+    old, new = run.path.with_suffix(".tmp"), logs.folder / "20261121T074304123456Z-1-call.tmp"
+    for left, age in ((old, 100), (new, 0)):
+        left.touch()
+        os.utime(left, (time.time() - age,) * 2)
+
+    begun(logs, at=BEGAN + timedelta(seconds=1)).hear(b"two\n")
+
+    assert new.exists()
+    assert not old.exists()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -49,6 +51,20 @@ def test_nothing_is_known_at_first(tmp_path: Path) -> None:
     assert (cache.era(), cache.seen(), cache.seen("prompts")) == (None, None, None)
     cache.keep_seen([])
     assert cache.seen() == []
+
+
+def test_what_a_killed_writer_has_left_is_removed(tmp_path: Path) -> None:
+    """Ours: after a minute, since another may be writing now."""
+    ServerCache(tmp_path, SERVER).keep_era("handshake")
+    path = the_file(tmp_path, "era")
+    old, new, others = path.with_suffix(".123"), path.with_suffix(".456"), path.with_name(f"x{path.stem}.123")
+    for left in (old, new, others):
+        left.write_text("{")
+        os.utime(left, (time.time() - (0 if left == new else 100),) * 2)
+
+    ServerCache(tmp_path, SERVER).keep_era("stateless")
+
+    assert sorted(path.parent.iterdir()) == sorted([path, new, others])
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])

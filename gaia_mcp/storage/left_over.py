@@ -1,0 +1,33 @@
+"""Temporary files that a killed process has left: the next that writes beside them removes them.
+
+`O_TMPFILE` would not make this unnecessary: such a file needs a name before it can replace another.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import time
+from pathlib import Path
+
+# Who holds no lock has written its file by then; one that was stopped for so long fails, and is told so.
+UNLOCKED_SECONDS = 60.0
+
+
+def remove_left_over(folder: Path, names: str, older_than_seconds: float) -> None:
+    """Remove the regular files in `folder` whose whole name matches the expression `names`, and that have not been
+    written to for `older_than_seconds`. Never fails: what cannot be removed stays.
+    """
+    matches = re.compile(names).fullmatch
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if matches(entry.name):
+                _remove(entry.path, time.time() - older_than_seconds)
+
+
+def _remove(path: str, written_before: float) -> None:
+    with contextlib.suppress(OSError):
+        # Links are not ours, and a folder or a pipe is not either.
+        found = os.lstat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_mtime <= written_before:
+            os.unlink(path)  # noqa: PTH108
