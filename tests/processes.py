@@ -16,3 +16,16 @@ def living_with(words: str) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+def workers() -> list[str]:
+    """The processes of this one that check a value and still run."""
+    found = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        for number in path.read_text().split():
+            try:
+                words = Path("/proc", number, "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+            found += [words] if "gaia_mcp.checking" in words else []
+    return found

@@ -43,3 +43,16 @@ def nested(depth: int) -> dict[str, Any]:
     for _ in range(depth):
         schema = {"type": "array", "items": schema}
     return schema
+
+
+def twice(keyword: str, levels: int) -> dict[str, Any]:
+    """A schema whose `keyword` has two references to another one, which has two to another one, and so on."""
+    definitions: dict[str, Any] = {
+        f"a{level}": {keyword: [{"$ref": f"#/$defs/a{level + 1}"}] * 2} for level in range(levels)
+    }
+    return {"$ref": "#/$defs/a0", "$defs": {**definitions, f"a{levels}": {"type": "string"}}}
+
+
+def twice_each(keyword: str) -> dict[str, Any]:
+    """A schema that applies twice to each item of a list."""
+    return {"$ref": "#/$defs/a", "$defs": {"a": {keyword: [{"items": {"$ref": "#/$defs/a"}}] * 2}}}

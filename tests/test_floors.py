@@ -38,6 +38,8 @@ FLOORS = {
     "protocol": 1,
     "recordings": 1,
     "toolspec": 1,
+    # A process for what would keep this one from listening.
+    "checking": 2,
     # Files.
     "config": 2,
     "hosts": 2,

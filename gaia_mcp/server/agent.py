@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.definitions import (
@@ -23,7 +24,7 @@ from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, m
 from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
-from gaia_mcp.toolspec.validation import Checker, SchemaError
+from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
 Wire = dict[str, Any]
 
@@ -179,8 +180,10 @@ class _ServedAgent:
         try:
             errors = tool.checker.validation_errors(arguments)
         except SchemaError as unusable:
-            self._note(f"the schema of {name!r} cannot be used: {unusable}")
-            return None
+            self._note(f"the input schema of {name!r} cannot be used: {unusable}")
+            # The tool counts on the check, which such arguments may be meant to prevent.
+            is_refused = isinstance(unusable, SchemaCostError)
+            return _refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
         return _refusal(name, tool, arguments, map(str, errors)) if errors else None
 
     # Prompts and resources.

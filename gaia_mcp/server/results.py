@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
-from gaia_mcp.toolspec.validation import Checker, SchemaError
+from gaia_mcp.toolspec.validation import SchemaError
+
+if TYPE_CHECKING:
+    from gaia_mcp.checking.checker import Checker
 
 Wire = dict[str, Any]
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.toolspec.schema import properties_of
-from gaia_mcp.toolspec.validation import ValidationError, validation_errors
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolspec.validation import ValidationError
 
 DETAILS = "Error details:"
 EXPECTED_SCHEMA = "Expected tool schema:"
@@ -43,12 +45,11 @@ def details_of(text: str) -> list[str]:
     return [line.removeprefix("- ") for line in details.splitlines()] if begun and ended else []
 
 
-def problems_in(schema: Any, arguments: dict[str, Any]) -> list[str]:
+def problems_in(found: Sequence[ValidationError], schema: Any, arguments: dict[str, Any]) -> list[str]:
     """Every problem in words, with a suggestion for names that are almost right; empty if the arguments fit.
 
-    Raises `SchemaError` if the schema cannot be used.
+    `found` is what the validator reports of the arguments.
     """
-    found = validation_errors(schema, arguments)
     if not found:
         return []
     problems = [_with_suggestion(problem, schema) for problem in found]

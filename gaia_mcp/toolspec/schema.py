@@ -90,7 +90,7 @@ def resolved(schema: Any, root: Any) -> dict[str, Any]:
         reference = schema.get("$ref")
         if not isinstance(reference, str):
             return schema
-        target = _pointed(root, reference)
+        target = pointed(root, reference)
         if not isinstance(target, dict):
             return {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
@@ -153,7 +153,7 @@ def signature(name: str, schema: Any, room: int | None = None) -> str:
     return f"{name}({', '.join(kept)})"
 
 
-def _pointed(root: Any, reference: str) -> Any:
+def pointed(root: Any, reference: str) -> Any:
     """What a local reference such as `#/$defs/Point` points to, None if there is nothing."""
     if reference != "#" and not reference.startswith("#/"):
         return None

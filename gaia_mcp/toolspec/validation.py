@@ -6,16 +6,23 @@ a network.
 
 from __future__ import annotations
 
+import itertools
 import json
-from functools import lru_cache
+import re
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from gaia_mcp.jsontext import paired
 from gaia_mcp.safetext import cut_middle
+from gaia_mcp.toolspec.cost import Cost
 from gaia_mcp.toolspec.schema import MAX_PARTS
 
-# How the validator says that a value has the wrong type.
+# More is not read; a value of many parts may have as many mistakes.
+MAX_ERRORS = 1000
+
+# How the validator says that a value has the wrong type, and that a reference leads to another document.
 _OF_TYPE = " is not of type "
+_ELSEWHERE = re.compile(r"Resource '(.*)' is not present in a registry", re.DOTALL)
 
 
 class ValidationError(NamedTuple):
@@ -33,50 +40,80 @@ class SchemaError(ValueError):
     """The schema itself is not usable: invalid, of an unknown dialect, or with a reference that leads nowhere."""
 
 
+class ExternalReferenceError(SchemaError):
+    """The schema refers to another document, which is not fetched, so that nothing can be checked against it."""
+
+
+class SchemaCostError(SchemaError):
+    """Validation against the schema takes longer than anyone waits for it, or more memory."""
+
+
+class Schema:
+    """A schema by its JSON text. It is compiled when it is first used.
+
+    Everything here takes as long as it takes: `cost` tells how long that may be.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.cost = Cost(text)
+
+    def compile(self) -> None:
+        """Raises `SchemaError` with the reason why the schema cannot be used."""
+        _ = self._validator
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether `value` fits; False also for what is no JSON. Raises `SchemaError`."""
+        validator = self._validator
+        try:
+            return bool(validator.is_valid(value))
+        except UnicodeEncodeError:
+            return self.is_valid(_as_sent(value))
+        except ValueError:
+            return False
+
+    def errors(self, value: Any) -> list[ValidationError]:
+        """The mistakes in `value`, `MAX_ERRORS` at most; missing and unknown members first. Raises `SchemaError`."""
+        validator = self._validator
+        try:
+            errors = list(itertools.islice(validator.iter_errors(value), MAX_ERRORS))
+        except UnicodeEncodeError:
+            return self.errors(_as_sent(value))
+        except ValueError as error:
+            # Nested too deeply, or not JSON.
+            return [not_checkable(error)]
+        found = [problem for error in errors for problem in _validation_errors_of(error)]
+        return sorted(found, key=lambda problem: problem.keyword not in ("required", "additionalProperties"))
+
+    @cached_property
+    def _validator(self) -> Any:
+        import jsonschema_rs
+
+        try:
+            # Patterns by the engine without backtracking where it can: a server's pattern must not hang us.
+            return jsonschema_rs.validator_for(json.loads(self.text), offline=True, validate_formats=False)
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+            message = getattr(error, "message", str(error))
+            if (elsewhere := _ELSEWHERE.match(message)) is not None:
+                problem = f"it refers to {cut_middle(elsewhere[1], 200)!r}, which is not part of it, and is not fetched"
+                raise ExternalReferenceError(problem) from error
+            where = _dotted(getattr(error, "instance_path", []))
+            raise SchemaError(f"{where}: {message}" if where else message) from error
+
+
+@lru_cache(maxsize=256)
+def schema_of(text: str) -> Schema:
+    """The schema with this text. What has been compiled and counted is remembered."""
+    return Schema(text)
+
+
 def load_validator() -> None:
     """Load the validator ahead of its use, while there is nothing else to do."""
     import jsonschema_rs  # noqa: F401
 
 
-def check_schema(schema: Any) -> None:
-    """Raises `SchemaError` with the reason why `schema` cannot be used."""
-    _validator(_as_text(schema))
-
-
-def validation_errors(schema: Any, value: Any) -> list[ValidationError]:
-    """Every mistake in `value`, missing and unknown members first.
-
-    Raises `SchemaError` if the schema cannot be used.
-    """
-    return Checker(schema).validation_errors(value)
-
-
-class Checker:
-    """A schema that many values are validated against. It is compiled for the first of them."""
-
-    def __init__(self, schema: Any) -> None:
-        self._schema = schema
-        self._ready: Any = None
-
-    def validation_errors(self, value: Any) -> list[ValidationError]:
-        """As the function of that name."""
-        if self._ready is None:
-            if _is_trivial(self._schema, value):
-                return []
-            self._ready = _validator(_as_text(self._schema))
-        try:
-            errors = list(self._ready.iter_errors(value))
-        except UnicodeEncodeError:
-            # Half of a surrogate pair: checked as it is sent.
-            return self.validation_errors(json.loads(paired(json.dumps(value))))
-        except ValueError as error:
-            # Nested too deeply, or not JSON.
-            return [ValidationError("", f"cannot be checked: {error}", "json")]
-        found = [problem for error in errors for problem in _validation_errors_of(error)]
-        return sorted(found, key=lambda problem: problem.keyword not in ("required", "additionalProperties"))
-
-
-def _as_text(schema: Any) -> str:
+def as_text(schema: Any) -> str:
+    """The JSON text of a schema. Raises `SchemaError` if it has none."""
     if isinstance(schema, str):
         # The validator would take it for the text of a schema.
         raise SchemaError("a string is not a schema")
@@ -88,20 +125,17 @@ def _as_text(schema: Any) -> str:
         raise SchemaError(f"not JSON: {cause}") from cause
 
 
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> Any:
-    import jsonschema_rs
-
-    try:
-        # Patterns by the engine without backtracking where it can: a server's pattern must not hang us.
-        return jsonschema_rs.validator_for(json.loads(schema), offline=True, validate_formats=False)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        message = getattr(error, "message", str(error))
-        where = _dotted(getattr(error, "instance_path", []))
-        raise SchemaError(f"{where}: {message}" if where else message) from error
+def _as_sent(value: Any) -> Any:
+    """A value without the halves of surrogate pairs, which the validator does not take."""
+    return json.loads(paired(json.dumps(value)))
 
 
-def _is_trivial(schema: Any, value: Any) -> bool:
+def not_checkable(problem: Exception) -> ValidationError:
+    """What is wrong with a value that the validator cannot read."""
+    return ValidationError("", f"cannot be checked: {problem}", "json")
+
+
+def is_trivial(schema: Any, value: Any) -> bool:
     """Whether `value` fits at a glance: no arguments, and none required. Saves loading the validator."""
     return value == {} and isinstance(schema, dict) and set(schema) <= {
         "type", "properties", "additionalProperties", "$schema", "title", "description"

@@ -11,6 +11,7 @@ from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+from tests.schema_support import twice
 from tests.waiting import wait_until
 
 
@@ -361,6 +362,24 @@ def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
 
     (problem,) = served.problems
     assert "'a' cannot be used" in problem
+
+
+@pytest.mark.story
+def test_arguments_that_take_too_long_to_check_are_refused() -> None:
+    """Ours: a tool counts on the check. What it returns is its own, and is sent."""
+    endless = twice("allOf", 34)
+    takes = {"type": "object", "properties": {"n": {"$ref": "#/$defs/a0"}}, "$defs": endless["$defs"]}
+    agent = Plain({"name": "a", "inputSchema": takes}, {"name": "b", "inputSchema": {}, "outputSchema": takes})
+    agent.run = lambda arguments: {"n": "x"}
+    served = AgentProvider(agent)
+
+    refused = answer(served, "tools/call", {"name": "a", "arguments": {"n": "x"}})
+
+    assert refused["isError"] is True
+    assert "not checked: checking against it takes more than" in refused["content"][0]["text"]
+    assert agent.ran == []
+    assert "the input schema of 'a' cannot be used" in served.problems[0]
+    assert answer(served, "tools/call", {"name": "b", "arguments": {}})["structuredContent"] == {"n": "x"}
 
 
 def test_every_problem_is_reported_once_when_it_is_met() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.checking.checker import Checker
 from gaia_mcp.content import File
 from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
-from gaia_mcp.toolspec.validation import Checker
 
 
 def _text_of(result: dict[str, Any]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from gaia_mcp.toolspec.invalid_arguments import details_of, near_misses, problems_in, report
-from gaia_mcp.toolspec.validation import SchemaError
+from gaia_mcp.toolspec import invalid_arguments
+from gaia_mcp.toolspec.invalid_arguments import details_of, near_misses, report
+from gaia_mcp.toolspec.validation import as_text, schema_of
 
 CLOSED = {
     "type": "object",
@@ -14,6 +15,10 @@ CLOSED = {
     "additionalProperties": False,
 }
 OPEN = {key: value for key, value in CLOSED.items() if key != "additionalProperties"}
+
+
+def problems_in(schema: Any, arguments: dict[str, Any]) -> list[str]:
+    return invalid_arguments.problems_in(schema_of(as_text(schema)).errors(arguments), schema, arguments)
 
 
 def test_a_report_has_the_words_that_the_documents_promise() -> None:
@@ -63,8 +68,6 @@ def test_a_name_that_is_almost_right_is_suggested() -> None:
 def test_other_problems_are_told_as_they_are() -> None:
     """Ours."""
     assert problems_in(CLOSED, {"hotel": "Ritz", "nights": "two"}) != []
-    with pytest.raises(SchemaError):
-        problems_in({"type": 7}, {"a": 1})
 
 
 def test_near_misses_are_names_that_the_schema_does_not_mention() -> None:

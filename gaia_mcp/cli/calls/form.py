@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.assignments import is_text
 from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of, type_in_words
-from gaia_mcp.toolspec.validation import SchemaError, validation_errors
+from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.screen.progress import Waiting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.calls.plan import Plan, typed
 from gaia_mcp.cli.calls.validation import check_arguments
 from gaia_mcp.cli.calls.words import read_words
@@ -14,13 +15,14 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.toolspec.invalid_arguments import near_misses
 from gaia_mcp.toolspec.read_only import claims_to_only_read
-from gaia_mcp.toolspec.validation import SchemaError, validation_errors
+from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Progressed
     from gaia_mcp.session.session import Session
 
@@ -45,15 +47,16 @@ def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, 
         raise ReadOnlyError(server, tool.name, is_marked=claims_to_only_read(tool.annotations))
 
 
-def typed_arguments(session: Session, tool: MCPTool, plan: Plan) -> dict[str, Any]:
+def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadline | None) -> dict[str, Any]:
     """The arguments in the types of the tool's schema, validated against it. Raises `ArgumentsError`, `UsageError`."""
-    schema = tool.input_schema
+    schema, server = tool.input_schema, session.entry.name
     try:
-        given = read_words(session.entry.name, tool.name, plan.words, schema)
+        given = read_words(server, tool.name, plan.words, schema)
         arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
-        check_arguments(session.entry.name, tool.name, schema, arguments, shows_given=plan.is_base_read)
+        check_arguments(server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read)
     except SchemaError as problem:
-        remark(f"the schema of {tool.name!r} cannot be used, so the arguments go unchecked: {problem}")
+        which = f"the input schema of {tool.name!r} of server {server!r}"
+        remark(f"{which} cannot be used, so the arguments go unchecked: {problem}")
         return arguments
     except (ArgumentsError, UsageError):
         # Its hint leads to the help page of the tool, which reads the cache.
@@ -84,7 +87,7 @@ def called(
         raise
 
 
-def check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
+def check_structure(server: str, tool: MCPTool, result: dict[str, Any], deadline: Deadline | None) -> None:
     """Remark on a result that does not match the tool's output schema. It is printed all the same."""
     if tool.output_schema is None or result.get("isError"):
         return
@@ -92,9 +95,9 @@ def check_structure(tool: MCPTool, result: dict[str, Any]) -> None:
         remark(f"{tool.name!r} declares an output schema and sent no structured content")
         return
     try:
-        found = validation_errors(tool.output_schema, result["structuredContent"])
+        found = validation_errors(tool.output_schema, result["structuredContent"], deadline)
     except SchemaError as problem:
-        remark(f"the output schema of {tool.name!r} cannot be used: {problem}")
+        remark(f"the output schema of {tool.name!r} of server {server!r} cannot be used: {problem}")
         return
     if found:
         remark(f"the result of {tool.name!r} does not match its output schema: {found[0]}")

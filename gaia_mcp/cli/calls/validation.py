@@ -6,13 +6,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.hints import to_type
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.safetext import cut, cut_middle
 from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in
 from gaia_mcp.toolspec.schema import signature
+from gaia_mcp.toolspec.validation import ExternalReferenceError
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
 
 # The error and its hint together, as a usual terminal breaks them.
 LINES, LINE_CHARS = 3, 100
@@ -20,12 +25,26 @@ LINES, LINE_CHARS = 3, 100
 PROBLEM_CHARS, GIVEN_CHARS = 80, 60
 
 
-def check_arguments(server: str, tool: str, schema: Any, arguments: dict[str, Any], *, shows_given: bool) -> None:
+def check_arguments(
+    server: str,
+    tool: str,
+    schema: Any,
+    arguments: dict[str, Any],
+    deadline: Deadline | None = None,
+    *,
+    shows_given: bool,
+) -> None:
     """Check `arguments`, which the error shows as well with `shows_given`: where the person has not typed them.
 
-    Raises `ArgumentsError` with the problems, and `SchemaError` if the schema is unusable.
+    Raises `ArgumentsError` with the problems, also where the schema is in another document; `SchemaError` if it cannot
+    be used for another reason, or takes too long.
     """
-    problems = problems_in(schema, arguments)
+    try:
+        found = validation_errors(schema, arguments, deadline)
+    except ExternalReferenceError as elsewhere:
+        problem = f"cannot be checked against its input schema: {elsewhere}"
+        raise ArgumentsError(server, tool, [problem], hint=_schema_hint(server)) from elsewhere
+    problems = problems_in(found, schema, arguments)
     if not problems:
         return
     given = [f"{YOUR_ARGUMENTS} {cut(json.dumps(arguments, ensure_ascii=False), GIVEN_CHARS)}"] if shows_given else []
@@ -39,6 +58,10 @@ def check_arguments(server: str, tool: str, schema: Any, arguments: dict[str, An
     error = ArgumentsError(server, tool, [*shown, *given], hint=hint)
     error.facts = {"tool": tool, "problems": problems, "schema": schema, "arguments": arguments}
     raise error
+
+
+def _schema_hint(server: str) -> str:
+    return f"see the schema with: {to_type('tools', server, more='--schema')}"
 
 
 def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
 from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
 from gaia_mcp.errors import AgentError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolcall import ToolCall
 from gaia_mcp.toolspec.schema import signature
-from gaia_mcp.toolspec.validation import SchemaError, check_schema
+from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent import AgentProvider

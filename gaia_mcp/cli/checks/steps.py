@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.checking.checker import check_schema, validation_errors
 from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.tool_call import called
 from gaia_mcp.cli.calls.validation import check_arguments
@@ -29,7 +30,7 @@ from gaia_mcp.safetext import one_line, redacted
 from gaia_mcp.session.parallel import use_all
 from gaia_mcp.session.served_agent import explained
 from gaia_mcp.toolspec.assignments import Assignment
-from gaia_mcp.toolspec.validation import SchemaError, check_schema, validation_errors
+from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.locked import LockedTools
@@ -75,9 +76,10 @@ class Wanted(NamedTuple):
 class _Checker:
     """Does the checks of one server, one after the other."""
 
-    def __init__(self, session: Session, report: Report) -> None:
+    def __init__(self, session: Session, report: Report, deadline: Deadline | None) -> None:
         self.session = session
         self.report = report
+        self.deadline = deadline
 
     def run(self, wanted: Wanted) -> None:
         """Do all checks, up to a failure that makes the following ones pointless; these are reported as skipped."""
@@ -174,7 +176,7 @@ class _Checker:
         schemas = [(tool.name, tool.definition[member]) for tool in tools if tool.definition.get(member) is not None]
         for name, schema in schemas:
             try:
-                check_schema(schema)
+                check_schema(schema, self.deadline)
             except SchemaError as problem:
                 problems.append(f"{name!r}: {problem}")
                 continue
@@ -208,9 +210,15 @@ class _Checker:
             suggestion = did_you_mean(wanted.tool, [tool.name for tool in tools])
             raise ToolUnknownError(self.session.entry.name, wanted.tool, suggestion=suggestion)
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
-        # A schema that cannot be used fails its own check; as with `call`, the tool is called all the same.
-        with suppress(SchemaError):
-            check_arguments(self.session.entry.name, tool.name, tool.input_schema, arguments, shows_given=False)
+        unchecked = []
+        try:
+            check_arguments(
+                self.session.entry.name, tool.name, tool.input_schema, arguments, self.deadline, shows_given=False
+            )
+        except SchemaCostError as cost:
+            unchecked.append(f"arguments not checked: the input schema: {cost}")
+        except SchemaError:
+            pass  # It fails its own check; as with `call`, the tool is called all the same.
         result = called(self.session, tool, arguments)
         blocks = result.get("content")
         texts = (
@@ -219,13 +227,17 @@ class _Checker:
         said = one_line(next((text for text in texts if isinstance(text, str)), ""), 120)
         if result.get("isError"):
             return FAIL, f"{tool.name} failed: {said}"
-        with suppress(SchemaError):
+        try:
             if tool.output_schema is not None and (
-                found := validation_errors(tool.output_schema, result.get("structuredContent"))
+                found := validation_errors(tool.output_schema, result.get("structuredContent"), self.deadline)
             ):
                 problem = f"answered {tool.name} with a result that does not fit its own schema: {found[0]}"
                 raise RemoteProtocolError(self.session.entry.name, problem, hint="tell its author")
-        return OK, f"{tool.name}: {said}"
+        except SchemaCostError as cost:
+            unchecked.append(f"result not checked: the output schema: {cost}")
+        except SchemaError:
+            pass
+        return WARN if unchecked else OK, "; ".join([f"{tool.name}: {said}", *unchecked])
 
 
 def check_all(
@@ -240,7 +252,7 @@ def check_all(
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
     def check(session: Session) -> None:
-        checker = _Checker(session, reports[session.entry.name])
+        checker = _Checker(session, reports[session.entry.name], deadline)
         checker.run(wanted)
         session.settle()
         checker.end()

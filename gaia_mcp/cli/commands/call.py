@@ -142,13 +142,13 @@ def call(
         check_allowed(server, tool, locked_tools, read_only=read_only)
         if interactive:
             plan = ask_arguments(plan, tool, view)
-        arguments = typed_arguments(session, tool, plan)
+        arguments = typed_arguments(session, tool, plan, deadline)
         if invocation.debug:
             session.set_log_level("debug")
         view.rename(f"calling {server} {tool_name}")
         result = called(session, tool, arguments, view.progressed)
         view.hide()
-        check_structure(tool, result)
+        check_structure(server, tool, result, deadline)
         # Before the server is stopped: the answer need not wait for that.
         show_result(server, tool_name, result, destination, session.secrets())
     if result.get("isError"):

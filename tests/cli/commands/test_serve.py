@@ -164,7 +164,7 @@ def test_a_schema_that_cannot_be_used_is_told_once_to_who_serves_it(gaia: Gaia) 
 
     _, err = process.communicate(timeout=10)
     (note,) = [line for line in err.decode().splitlines() if line.startswith("note: ")]
-    assert note.startswith("note: agent.py:Agent: the schema of 't' cannot be used: ")
+    assert note.startswith("note: agent.py:Agent: the input schema of 't' cannot be used: ")
 
 
 def test_what_an_agent_leaves_for_its_exit_is_done(gaia: Gaia) -> None:

@@ -1,0 +1,58 @@
+"""Whether a value fits a schema, and whether a schema is usable, with an end to the time that this takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.toolspec.validation import Schema, ValidationError, as_text, is_trivial, schema_of
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
+
+# What the validator may do within this process, in units of `toolspec.cost`: a fifth of a second. Where it collects
+# mistakes, each takes some hundred times as long.
+MISTAKES_UNITS, FITTING_UNITS = 4_000, 2_000_000
+
+
+class Checker:
+    """A schema that many values are validated against."""
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._ready: Schema | None = None
+
+    def validation_errors(self, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
+        """Every mistake in `value`, missing and unknown members first.
+
+        Raises `SchemaError` if the schema cannot be used; `SchemaCostError` if checking takes more than
+        `process.CHECK_SECONDS`, or than half of the time to `deadline`.
+        """
+        if self._ready is None:
+            if is_trivial(self._schema, value):
+                return []
+            self._ready = schema_of(as_text(self._schema))
+        schema = self._ready
+        units = schema.cost.units(value, FITTING_UNITS)
+        if units <= MISTAKES_UNITS:
+            return schema.errors(value)
+        if units <= FITTING_UNITS and schema.is_valid(value):
+            return []
+        from gaia_mcp.checking.process import errors_apart
+
+        return errors_apart(schema.text, value, deadline)
+
+
+def validation_errors(schema: Any, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
+    """As the method of that name."""
+    return Checker(schema).validation_errors(value, deadline)
+
+
+def check_schema(schema: Any, deadline: Deadline | None = None) -> None:
+    """Raises `SchemaError` with the reason why `schema` cannot be used, `SchemaCostError` as a `Checker` does."""
+    ready = schema_of(as_text(schema))
+    if ready.cost.is_bounded:
+        ready.compile()
+        return
+    from gaia_mcp.checking.process import check_apart
+
+    check_apart(ready.text, deadline)

@@ -1,0 +1,191 @@
+"""Checking in a process of its own: the side that starts it and waits, and the side that works.
+
+The worker reads one line of JSON, `{"schema": TEXT}` with or without a `value`. It prints one: why the schema cannot be
+used, or whether the value fits; then another one with the mistakes, which take longer. It ends when its time is up
+and when its starter is gone, also while native code keeps Python from noticing either: by a watchdog of Python's own,
+and by a signal of the system's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.toolspec.validation import (
+    ExternalReferenceError,
+    Schema,
+    SchemaCostError,
+    SchemaError,
+    ValidationError,
+    not_checkable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# So long at most, and half of the time that is left: the call itself needs some as well.
+CHECK_SECONDS = 3.0
+# Mistakes are collected in memory, and there may be billions of them.
+MAX_MEMORY_BYTES = 1 << 30
+# A server answers many calls at once. Each worker takes a processor and that memory.
+_places = threading.BoundedSemaphore(2)
+
+
+def errors_apart(text: str, value: Any, deadline: Deadline | None = None) -> list[ValidationError]:
+    """The mistakes in `value`, as `Schema.errors`. Raises `SchemaError`, `SchemaCostError`."""
+    try:
+        question = json.dumps({"schema": text, "value": value}) + "\n"
+    except (TypeError, ValueError, RecursionError) as problem:
+        return [not_checkable(problem)]
+    return _answer_to(question, deadline)
+
+
+def check_apart(text: str, deadline: Deadline | None = None) -> None:
+    """Raises `SchemaError` if the schema cannot be used, `SchemaCostError`."""
+    _answer_to(json.dumps({"schema": text}) + "\n", deadline)
+
+
+def work() -> None:
+    """The worker: answer the question on stdin."""
+    import faulthandler
+
+    faulthandler.dump_traceback_later(float(sys.argv[1]), exit=True)
+    _end_with_starter()
+    _limit_memory()
+    for answer in _answers(json.loads(sys.stdin.readline())) if _has_starter() else ():
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _answers(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    try:
+        schema = Schema(question["schema"])
+        schema.compile()
+        fits = "value" not in question or schema.is_valid(question["value"])
+        yield {"fits": fits}
+        if not fits:
+            yield {"errors": schema.errors(question["value"])}
+    except ExternalReferenceError as problem:
+        yield {"external": str(problem)}
+    except SchemaError as problem:
+        yield {"unusable": str(problem)}
+
+
+def _end_with_starter() -> None:
+    """Have the system send a signal that ends this process once the other end of stderr is closed."""
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(2, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(2, fcntl.F_SETFL, fcntl.fcntl(2, fcntl.F_GETFL) | os.O_ASYNC)
+
+
+def _has_starter() -> bool:
+    """Whether the other end of stderr is still open, now that its closing sends a signal."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return True
+    stderr = select.poll()
+    stderr.register(2, 0)
+    return not stderr.poll(0)
+
+
+def _limit_memory() -> None:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
+
+
+def _answer_to(question: str, deadline: Deadline | None) -> list[ValidationError]:
+    allowed = CHECK_SECONDS if deadline is None else min(CHECK_SECONDS, deadline.remaining() / 2)
+    time_left = Deadline(allowed) if deadline is None else deadline.sooner(allowed)
+    printed = _asked(question, time_left)
+    # The last line may have been cut off.
+    answer = {key: held for line in printed.splitlines(keepends=True) if line.endswith("\n")
+              for key, held in json.loads(line).items()}  # fmt: skip
+    if "external" in answer:
+        raise ExternalReferenceError(answer["external"])
+    if "unusable" in answer:
+        raise SchemaError(answer["unusable"])
+    if "fits" not in answer:
+        excess = f"{allowed:.1f} s" if time_left.expired else f"{MAX_MEMORY_BYTES >> 20} MB of memory"
+        raise SchemaCostError(f"checking against it takes more than {excess}")
+    if answer["fits"]:
+        return []
+    unknown = ["", "does not fit, and it takes too long to find out why", "schema"]
+    return [ValidationError(*error) for error in answer.get("errors", [unknown])]
+
+
+def _asked(question: str, deadline: Deadline) -> str:
+    """What the worker prints until its time is up.
+
+    A signal that comes while a process is being started would leave it behind, so that is done by a thread, which no
+    signal interrupts.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            return pool.submit(_printed, question, deadline).result()
+        except BaseException:
+            deadline.cancel()
+            raise
+
+
+def _printed(question: str, deadline: Deadline) -> str:
+    if not _places.acquire(timeout=deadline.remaining()):
+        return ""
+    try:
+        worker = _started(deadline.remaining())
+        deadline.on_cancel(worker.kill)
+        with suppress(subprocess.TimeoutExpired):
+            worker.communicate(question, timeout=deadline.remaining())
+        deadline.forget(worker.kill)
+        return _printed_until_killed(worker)
+    finally:
+        _places.release()
+
+
+def _printed_until_killed(worker: subprocess.Popen[str]) -> str:
+    worker.kill()
+    if worker.stdin is not None:
+        with suppress(BrokenPipeError):
+            worker.stdin.close()
+        worker.stdin = None  # Else it would be written to again.
+    return worker.communicate()[0]
+
+
+def _started(seconds: float) -> subprocess.Popen[str]:
+    """The worker, which ends itself after so many seconds and one more: usually it is stopped.
+
+    It is the same interpreter, which finds this package and the validator where we have found them, and nothing else.
+    """
+    from multiprocessing.spawn import get_executable
+
+    import jsonschema_rs
+
+    executable = get_executable()
+    folders = [str(Path(__file__).parents[2]), str(Path(str(jsonschema_rs.__file__)).parents[1])]
+    program = f"import sys; sys.path[:0] = {folders!r}; from gaia_mcp.checking.process import work; work()"
+    try:
+        return subprocess.Popen(
+            [os.fsdecode(executable or ""), "-I", "-S", "-c", program, str(seconds + 1)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Hardly anything is written to it: it is open as long as we are.
+            stderr=subprocess.PIPE,
+            encoding="ascii",
+        )
+    except OSError as cause:
+        raise SchemaCostError(f"checking needs a process of its own, which could not be started: {cause}") from cause

@@ -1,0 +1,46 @@
+"""How much work a regular expression of a schema makes. Reads every expression, also an invalid one."""
+
+from __future__ import annotations
+
+import re
+
+# What only an engine that backtracks understands: looking around, references to groups, possessive repetition.
+_BACKTRACKS = re.compile(r"\\[1-9kgKGZ]|\(\?(?![:a-zA-Z]*[:)])|[*+?}]\+")
+_TOKEN = re.compile(
+    r"\\[pP]\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|.", re.DOTALL
+)
+# A class of Unicode, such as `\p{L}`, stands for many ranges.
+_UNICODE_CLASS_STATES = 500
+# More than any engine compiles, and short enough to calculate with.
+MAX_STATES = 10**9
+
+
+def backtracks(pattern: str) -> bool:
+    """Whether this may need an engine that tries one way after the other."""
+    return _BACKTRACKS.search(pattern) is not None
+
+
+def states_of(pattern: str) -> int:
+    """How many states an automaton for this has, at most; each of them may be looked at for each character."""
+    outer: list[int] = []
+    total = last = 0
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if text == "(":
+            outer.append(total)
+            total = last = 0
+        elif text == ")":
+            last = total
+            total += outer.pop() if outer else 0
+        elif token["least"] is not None:
+            times = max(_number(token["least"]), _number(token["most"] or ""))
+            total, last = total + last * (times - 1), last * times
+        else:
+            last = _UNICODE_CLASS_STATES if text[:2] in (r"\p", r"\P") else 1 + len(text) // 4
+            total += last
+        total, last = min(total, MAX_STATES), min(last, MAX_STATES)
+    return min(total + sum(outer), MAX_STATES)
+
+
+def _number(digits: str) -> int:
+    return max(1, int(digits)) if digits.isdecimal() and len(digits) < 10 else 1 if not digits else MAX_STATES

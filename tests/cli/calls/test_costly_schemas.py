@@ -1,0 +1,88 @@
+"""Schemas that no value can be checked against: neither time nor Ctrl-C depends on a server's schema."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import entry_of
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.cli.conftest import Gaia
+
+
+@pytest.mark.parametrize(
+    ("tool", "words", "schema"),
+    [("takes", ("x=aaa",), "input schema of 'takes'"), ("returns", (), "output schema of 'returns'")],
+)
+def test_a_schema_that_takes_for_ever_is_named_and_the_tool_is_called(
+    gaia: Gaia, tool: str, words: tuple[str, ...], schema: str
+) -> None:
+    """B-5: also within `--timeout`, of which the call itself has its part."""
+    gaia.use("costly-schemas")
+
+    ran = gaia("call", "costly-schemas", tool, *words, "--timeout", "4")
+
+    assert (ran.stdout, ran.code) == ("done\n", 0)
+    assert f"{schema} of server 'costly-schemas' cannot be used" in ran.stderr
+    assert "checking against it takes more than" in ran.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("tool", "words"), [("takes", ("x=aaa",)), ("returns", ())])
+def test_a_signal_ends_the_check_and_the_server(
+    gaia: Gaia, tool: str, words: tuple[str, ...], number: int, code: int
+) -> None:
+    """B-5: native code that works in this process would keep it from hearing any."""
+    gaia.use("costly-schemas")
+    process = gaia.popen("call", "costly-schemas", tool, *words)
+    wait_until(lambda: bool(checking(process)))
+
+    process.send_signal(number)
+
+    out, err = process.communicate(timeout=10)
+    assert (process.returncode, out) == (code, b"")
+    assert b"Traceback" not in err
+
+
+def test_a_schema_in_another_document_is_refused_before_anything_is_sent(gaia: Gaia) -> None:
+    """Ours: it is not fetched, and nothing is sent unchecked."""
+    notes = gaia.cwd / "notes"
+    gaia.write({"x": entry_of("costly-schemas", env={"NOTES": str(notes)})})
+
+    ran = gaia("call", "x", "elsewhere", "x=1", "--json")
+
+    assert (ran.code, ran.json["error"]["kind"]) == (7, "arguments")
+    assert ran.errors == [f"error: {ran.json['error']['message']}", f"hint: {ran.json['error']['hint']}"]
+    assert "input schema: it refers to 'https://example.org/x.json'" in ran.errors[0]
+    assert "tools/call" not in notes.read_text()
+
+
+def test_a_check_of_a_server_tells_what_could_not_be_checked(gaia: Gaia) -> None:
+    """Ours: a build is not to pass in silence."""
+    gaia.use("costly-schemas")
+    checks = {}
+    for tool in ("takes", "returns"):
+        found = gaia("test-client", "costly-schemas", "--call", tool, "x=aaa", "--json").json["servers"][0]["checks"]
+        checks[tool] = {check["name"]: check for check in found}
+
+    assert "'elsewhere': it refers to 'https://example.org/x.json'" in checks["takes"]["input schemas"]["detail"]
+    assert checks["takes"]["call"]["outcome"] == checks["returns"]["call"]["outcome"] == "warn"
+    assert "arguments not checked: the input schema" in checks["takes"]["call"]["detail"]
+    assert "result not checked: the output schema" in checks["returns"]["call"]["detail"]
+
+
+def checking(process: subprocess.Popen[bytes]) -> list[str]:
+    """The children of a command that check a value."""
+    found = []
+    for path in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        for number in path.read_text().split():
+            words = Path("/proc", number, "cmdline").read_text()
+            found += [words] if "gaia_mcp.checking" in words else []
+    return found

@@ -1,0 +1,162 @@
+"""How much work a validation is, before it is done."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from referencing.exceptions import Unresolvable
+
+from gaia_mcp.checking.checker import MISTAKES_UNITS
+from gaia_mcp.toolspec.cost import UNBOUNDED, Cost
+from gaia_mcp.toolspec.validation import as_text
+from tests.protocol_support import steady
+from tests.schema_support import ANY_SCHEMA, JSON, twice, twice_each
+
+LIMIT = 1_000_000
+
+
+def units(schema: Any, value: Any) -> int:
+    return Cost(as_text(schema)).units(value, LIMIT)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"path": {"type": "string"}, "tags": {"items": {"type": "string"}}}},
+        {
+            "properties": {"path": {"$ref": "#/$defs/p"}, "tags": {"items": {"$ref": "#/$defs/p"}}},
+            "$defs": {"p": {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]}},
+        },
+        # A value of any kind, as pydantic describes it.
+        {
+            "$ref": "#/$defs/any",
+            "$defs": {
+                "any": {
+                    "anyOf": [
+                        {"type": "array", "items": {"$ref": "#/$defs/any"}},
+                        {"type": "object", "additionalProperties": {"$ref": "#/$defs/any"}},
+                        {"type": ["string", "number", "boolean", "null"]},
+                    ]
+                }
+            },
+        },
+        {"$id": "https://example.org/tree", "properties": {"tags": {"$ref": "#"}, "path": {"$ref": "#"}}},
+        {"properties": {"path": {"pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{12}$"}}, "unevaluatedProperties": False},
+    ],
+)
+def test_ordinary_schemas_are_little_work(schema: Any) -> None:
+    """Ours: their calls pay for nothing."""
+    assert units(schema, {"path": "/home", "tags": ["a", "b"]}) < MISTAKES_UNITS
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_what_applies_twice_for_each_level_of_the_schema_is_counted_so(keyword: str) -> None:
+    """B-5: 34 lines are 2**34 times the work."""
+    assert units(twice(keyword, 10), "x") >= 2**10
+    assert units(twice(keyword, 34), "x") >= 2**34
+    assert units(twice(keyword, 300), "x") == UNBOUNDED
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_what_applies_twice_for_each_level_of_the_value_is_counted_so(keyword: str) -> None:
+    """Ours: a schema may refer to itself; here it does so twice for each item."""
+    value: Any = "x"
+    for _ in range(12):
+        value = [value]
+
+    assert units(twice_each(keyword), [["x"]]) < 100
+    assert units(twice_each(keyword), value) >= 2**12
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}]},
+        {"$ref": "#name", "$defs": {"a": {"$anchor": "name"}}},
+        {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+        {"$ref": "#/$defs/missing"},
+        {"$ref": "#/$defs/a%2Fb", "$defs": {"a/b": {}, "a": {"b": {}}}},
+        {"$dynamicAnchor": "a", "items": {"$dynamicRef": "#a"}},
+        {"$recursiveAnchor": True, "items": {"$recursiveRef": "#"}},
+        # A reference that starts elsewhere than it seems to.
+        {"$ref": "#/$defs/e/$defs/a", "$defs": {"e": {"$id": "e", "$defs": {"a": {"$ref": "#/$defs/b"}}}}},
+        {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": {"id": "e", "$ref": "#/b"}}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {}}, "unevaluatedProperties": False},
+        {"properties": {"p": {"pattern": "(?:a{1000}){1000}"}}},
+        {"patternProperties": {"(?:a{1000}){1000}": {}}},
+        {"description": "x" * 300_001},
+        {"anyOf": [{"$ref": "#/$defs/a"}] * 1001, "$defs": {"a": {}}},
+    ],
+)
+def test_what_cannot_be_counted_is_without_bounds(schema: Any) -> None:
+    """Ours: such a schema is rare, and may be anything."""
+    assert units(schema, {}) == UNBOUNDED
+
+
+def test_a_value_counts_with_all_its_parts_and_its_longest_text() -> None:
+    """Ours."""
+    schema = {"items": {"type": "string", "maxLength": 10}}
+
+    assert units(schema, ["x"] * 1000) >= 100 * units(schema, ["x"] * 10) / 11
+    assert units(schema, ["x" * 1_000_000]) > 100 * units(schema, ["x"])
+    assert units({"propertyNames": {"maxLength": 9}}, {"x" * 1_000_000: 1}) > 100
+    assert units(schema, ["x"] * (LIMIT + 1)) == UNBOUNDED
+    assert units({"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {}}}, _nested_list(21)) == UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    ("dear", "cheap"),
+    [
+        ({"pattern": "(?!x)(a|a)*(?!y)c"}, {"pattern": "(?:x|a|b)*c"}),
+        ({"pattern": "(?:[ab]{1,100}c){1,100}"}, {"pattern": "[ab]{1,100}c{1,100}"}),
+        ({"enum": list(range(10_000))}, {"enum": [1, 2]}),
+        ({"unevaluatedProperties": False, "allOf": [{"unevaluatedProperties": False}]}, {"allOf": [{"not": {}}]}),
+        ({"propertyNames": {"pattern": "a{1000}"}}, {"propertyNames": {"maxLength": 3}}),
+        ({"patternProperties": {"a{1000}": {}}}, {"patternProperties": {"a": {}}}),
+    ],
+)
+def test_what_makes_a_schema_dear_is_counted(dear: Any, cheap: Any) -> None:
+    """Ours."""
+    value = {"abc": "def"}
+
+    assert units(dear, value) > 2 * units(cheap, value)
+
+
+@steady
+@given(ANY_SCHEMA, JSON)
+def test_no_validation_is_more_work_than_was_counted(schema: Any, value: Any) -> None:
+    """Ours, by another validator, which counts the keywords that it applies."""
+    applied = 0
+
+    def counted(keyword: Any) -> Any:
+        def apply(*arguments: Any) -> Any:
+            nonlocal applied
+            applied += 1
+            return keyword(*arguments)
+
+        return apply
+
+    known = jsonschema.Draft202012Validator.VALIDATORS
+    counting = jsonschema.validators.extend(
+        jsonschema.Draft202012Validator, {name: counted(keyword) for name, keyword in known.items()}
+    )
+    if not isinstance(schema, (dict, bool)) or (most := units(schema, value)) == UNBOUNDED:
+        return
+    with contextlib.suppress(jsonschema.SchemaError):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        with contextlib.suppress(Unresolvable):
+            list(counting(schema).iter_errors(value))
+    # A schema has so many keywords in these tests.
+    assert applied <= 11 * most
+
+
+def _nested_list(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
