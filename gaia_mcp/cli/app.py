@@ -24,6 +24,7 @@ from gaia_mcp.cli.typer_internals import (
     command_path_of,
     is_closed_pipe,
     is_missing_command,
+    read_numbers,
 )
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
 from gaia_mcp.names import typeable
@@ -142,6 +143,7 @@ class CommandGroup(WordyGroup):
             alone.command(cmd_name, **settings)(command)
             made = typer.main.get_command(alone)
             made.context_class = PageContext
+            read_numbers(made)
             self.commands[cmd_name] = made
         return self.commands[cmd_name]
 
@@ -243,7 +245,7 @@ def _refuse(error: Any, words: list[str]) -> int:
         # An option without its value is reported by the group.
         command += f" {typed}"
     Form.as_json = Form.as_json or "--json" in words
-    message = error.format_message().rstrip(".").replace("a valid float range", "a number")
+    message = error.format_message().rstrip(".")
     hint = f"see: {command} --help"
     if command.endswith(" add") and message.startswith("No such option"):
         from gaia_mcp.cli.grammar.parsing import parse_line

@@ -7,7 +7,6 @@ their values.
 
 from __future__ import annotations
 
-import math
 import sys
 from inspect import Parameter
 from pathlib import Path
@@ -37,13 +36,6 @@ AFTER_DASHES = "gaia_mcp.after_dashes"
 MAX_TIMEOUT_SECONDS = 86_400.0
 
 
-def a_number(seconds: float | None) -> float | None:
-    """`seconds`. Raises `BadParameter` for nan, which every range accepts."""
-    if seconds is not None and math.isnan(seconds):
-        raise typer.BadParameter("nan is not a number of seconds.")
-    return seconds
-
-
 def _option(parameter: str, kind: object, default: object, *flags: str, **about: Any) -> Parameter:
     annotation = Annotated[kind, typer.Option(*flags, **about)]  # type: ignore[valid-type]
     return Parameter(parameter, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -51,10 +43,10 @@ def _option(parameter: str, kind: object, default: object, *flags: str, **about:
 
 def timeout_option(text: str) -> Parameter:
     """`--timeout` with this help text."""
-    limits = {"min": 0.01, "max": MAX_TIMEOUT_SECONDS, "callback": a_number}
     return _option(
-        "timeout", float | None, None, "--timeout", metavar="SECONDS", help=text, show_default=False, **limits
-    )
+        "timeout", float | None, None, "--timeout",
+        metavar="SECONDS", help=text, show_default=False, min=0.01, max=MAX_TIMEOUT_SECONDS,
+    )  # fmt: skip
 
 
 CONFIG = _option(

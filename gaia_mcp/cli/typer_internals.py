@@ -6,6 +6,7 @@ on. `tests/cli/test_typer_internals.py` fails when a new version moves one of th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import typer
@@ -33,6 +34,25 @@ def wrong_line(message: str, context: Any) -> Exception:
     usage_error: Any = typer.BadParameter.__mro__[1]
     error: Exception = usage_error(message, context)
     return error
+
+
+def read_numbers(command: Any) -> None:
+    """Have the options of a command that take a number within a range read it as `number_in` does: Python's own types
+    also read the digits of other scripts, `1_000` and `nan`.
+    """
+    for parameter in command.params:
+        if parameter.type.name.endswith(" range"):
+            # Each has a type of its own, since the range is a part of it.
+            parameter.type.convert = partial(_read_number, parameter.type, parameter.type.convert)
+
+
+def _read_number(kind: Any, convert: Any, value: Any, parameter: Any, context: Any) -> Any:
+    from gaia_mcp.toolspec.typed_numbers import number_in
+
+    is_integer = kind.name.startswith("int")
+    if isinstance(value, str) and not isinstance(number_in(value), int if is_integer else (int, float)):
+        kind.fail(f"{value!r} is not {'an integer' if is_integer else 'a number'}.", parameter, context)
+    return convert(value, parameter, context)
 
 
 def is_closed_pipe(ended: SystemExit) -> bool:

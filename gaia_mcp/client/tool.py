@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.read_only import only_reads
 from gaia_mcp.toolspec.schema import (
     choices_of,
@@ -110,7 +111,7 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
         return []
     merged: list[Any] = []
     for choice in (choice for choices in found for choice in choices):
-        if choice not in merged:
+        if not any(is_same(choice, other) for other in merged):
             merged.append(choice)
     return merged
 

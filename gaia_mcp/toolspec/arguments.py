@@ -6,17 +6,14 @@ text that looks like a number is a number only for a parameter that is one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gaia_mcp.jsontext import JSONTextError, is_same, parse_json
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_json
+from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, is_same, parse_json
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, key_twice, read_json
 from gaia_mcp.toolspec.schema import choices_of, parts_of, properties_of, resolved, types_of
+from gaia_mcp.toolspec.typed_numbers import number_in
 
-# Compiled when they are used: at a TAB few values are numbers.
-_INTEGER = r"^[+-]?\d{1,300}$"
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 # Where a schema allows several types: text before all others, a number before a boolean for "1".
@@ -44,7 +41,10 @@ def typed_arguments(
     for key, value, raw in assignments:
         wanted = known.get(key, extra if isinstance(extra, dict) else {})
         text = read_file(value[1:]) if value.startswith("@") and len(value) > 1 else value
-        typed: Any = read_json(text, key) if raw else typed_value(text, wanted, schema)
+        try:
+            typed: Any = read_json(text, key) if raw else typed_value(text, wanted, schema)
+        except RepeatedKeyError as error:
+            raise key_twice(key, error) from None
         if key in given and _is_list(wanted, schema):
             before = arguments[key] if isinstance(arguments[key], list) else [arguments[key]]
             typed = [*before, *(typed if isinstance(typed, list) else [typed])]
@@ -56,7 +56,10 @@ def typed_arguments(
 
 
 def typed_value(text: str, schema: Any, root: Any) -> Any:
-    """`text` in the type that the schema asks for; unchanged if it cannot have it, so that validation reports it."""
+    """`text` in the type that the schema asks for; unchanged if it cannot have it, so that validation reports it.
+
+    Raises `RepeatedKeyError` for JSON with an object of which one of two values would be lost.
+    """
     return _typed(text, schema, root, MAX_NESTED_LISTS)
 
 
@@ -84,19 +87,20 @@ def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth
     if kind == "string":
         return text
     stripped = text.strip()
-    if kind == "integer":
-        return int(stripped) if re.match(_INTEGER, stripped) else _NOT
-    if kind == "number":
-        return _as_number(stripped)
+    if kind in ("integer", "number"):
+        number = number_in(text)
+        return _NOT if number is None or (kind == "integer" and isinstance(number, float)) else number
     if kind == "boolean":
-        folded = stripped.casefold()
+        folded = stripped.lower()
         return True if folded in _TRUE else False if folded in _FALSE else _NOT
     if kind == "null":
         return None if stripped == "null" else _NOT
     opening = "[" if kind == "array" else "{"
     if stripped.startswith(opening):
         try:
-            return parse_json(stripped)
+            return parse_json(stripped, unique_keys=True)
+        except RepeatedKeyError:
+            raise
         except JSONTextError:
             return _NOT
     if kind == "object" or depth == 0:
@@ -105,22 +109,13 @@ def _as_kind(text: str, kind: str, parts: list[dict[str, Any]], root: Any, depth
     return [_typed(text, items, root, depth - 1)]
 
 
-def _as_number(text: str) -> Any:
-    if re.match(_INTEGER, text):
-        return int(text)
-    if not re.match(_NUMBER, text):
-        return _NOT
-    number = float(text)
-    return number if abs(number) < float("inf") else _NOT
-
-
 def _types(part: dict[str, Any]) -> list[str]:
     return types_of(part) or (["object"] if "properties" in part else [])
 
 
 def _chosen(choices: list[Any], text: str) -> Any:
     try:
-        value = parse_json(text)
+        value = parse_json(text, unique_keys=True)
     except JSONTextError:
         return _NOT
     return next((choice for choice in choices if is_same(choice, value)), _NOT)

@@ -21,6 +21,11 @@ class ArgumentSyntaxError(ValueError):
     """An argument that is not `key=value`, or has invalid JSON as its value."""
 
 
+def key_twice(where: str, error: RepeatedKeyError) -> ArgumentSyntaxError:
+    """The error about JSON that came from `where`: of two values one would be lost."""
+    return ArgumentSyntaxError(f"{where}: the key {error.key!r} appears twice in one object")
+
+
 def is_text(value: str) -> bool:
     """Whether UTF-8 has every character of `value`. Python reads other bytes as halves of surrogate pairs."""
     try:
@@ -58,7 +63,7 @@ def read_json(text: str, where: str) -> Any:
     except DepthError:
         raise ArgumentSyntaxError(f"{where}: JSON nested too deeply") from None
     except RepeatedKeyError as error:
-        raise ArgumentSyntaxError(f"{where}: the key {error.key!r} appears twice in one object") from None
+        raise key_twice(where, error) from None
     except JSONTextError as error:
         place = f" at column {error.column}" if error.column else ""
         raise ArgumentSyntaxError(f"{where}: not JSON: {error.problem}{place}") from None

@@ -166,7 +166,7 @@ def pointed(root: Any, reference: str) -> Any:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(target, dict) and key in target:
             target = target[key]
-        elif isinstance(target, list) and key.isdecimal() and int(key) < len(target):
+        elif isinstance(target, list) and key.isascii() and key.isdecimal() and int(key) < len(target):
             target = target[int(key)]
         else:
             return None

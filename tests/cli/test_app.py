@@ -148,7 +148,7 @@ def test_a_bug_of_ours_is_two_lines_without_debug(gaia: Gaia, tmp_path: Path) ->
     assert "Traceback" in gaia("list", "--debug", PYTHONPATH=str(tmp_path)).stderr
 
 
-@pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "-1", "0", "soon"])
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e12", "-1", "0", "soon", "\u0663", "1_0", "9" * 400])
 def test_an_invalid_time_is_refused(demo: Gaia, seconds: str) -> None:
     """Ours, bad input."""
     for command in (("list", "--check"), ("call", "demo", "greet", "name=Ada"), ("tools",), ("test-client", "demo")):

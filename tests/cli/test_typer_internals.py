@@ -18,8 +18,12 @@ program = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_he
 
 
 @program.command()
-def count(number: Annotated[float, typer.Option("--number", max=2)] = 1) -> None:
+def count(
+    number: Annotated[float, typer.Option("--number", max=2)] = 1,
+    times: Annotated[int, typer.Option("--times", min=1)] = 1,
+) -> tuple[float, int]:
     """Count."""
+    return number, times
 
 
 @program.command()
@@ -27,10 +31,14 @@ def greet(name: str) -> None:
     """Greet."""
 
 
+command = typer.main.get_command(program)
+internals.read_numbers(command.commands["count"])  # type: ignore[attr-defined]
+
+
 def refusal(*words: str) -> Exception:
     """The error that Typer raises for a wrong command line."""
     with pytest.raises(internals.CommandLineError) as caught:
-        program(list(words), prog_name="tool", standalone_mode=False)
+        command(list(words), prog_name="tool", standalone_mode=False)
     return caught.value
 
 
@@ -76,9 +84,33 @@ def test_an_error_names_the_command_that_reports_it() -> None:
     assert internals.command_path_of(typer.BadParameter("x")) is None
 
 
-def test_the_messages_that_we_reword_are_still_typers() -> None:
-    """Ours: `a valid float range` becomes `a number`, and `No such option` decides about a hint."""
-    assert "a valid float range" in refusal("count", "--number", "x").format_message()  # type: ignore[attr-defined]
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--number", "\u0663"), "'\u0663' is not a number."),
+        (("--number", "1_0"), "'1_0' is not a number."),
+        (("--number", "nan"), "'nan' is not a number."),
+        (("--number", "x"), "'x' is not a number."),
+        (("--number", "3"), "3.0 is not in the range x<=2."),
+        (("--number", "9" * 400), "inf is not in the range x<=2."),
+        (("--times", "\u0661"), "'\u0661' is not an integer."),
+        (("--times", "1.0"), "'1.0' is not an integer."),
+        (("--times", "0"), "0 is not in the range x>=1."),
+    ],
+)
+def test_numbers_are_read_by_one_definition(words: tuple[str, ...], problem: str) -> None:
+    """Ours: Python's own reads the digits of other scripts, underscores and nan."""
+    assert refusal("count", *words).format_message().endswith(problem)  # type: ignore[attr-defined]
+
+
+def test_a_number_within_its_range_is_taken() -> None:
+    """Ours: as an option's default is."""
+    assert command(["count", "--number", " +1.5 ", "--times", "3"], standalone_mode=False) == (1.5, 3)
+    assert command(["count"], standalone_mode=False) == (1, 1)
+
+
+def test_the_message_that_we_look_for_is_still_typers() -> None:
+    """Ours: `No such option` decides about a hint."""
     assert refusal("count", "--missing").format_message().startswith("No such option")  # type: ignore[attr-defined]
 
 

@@ -187,6 +187,9 @@ def test_of_two_tools_of_one_name_the_first_counts() -> None:
             "type": ["string", "null", "boolean", "number"], "enum": ["a", None, True, 1.5]
         }),
         ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+        ({"anyOf": [{"enum": [True, [1]]}, {"enum": [1, [True]]}]}, {
+            "type": ["boolean", "array", "integer"], "enum": [True, [1], 1, [True]]
+        }),
         ({"anyOf": [{"enum": ["a"]}, {"const": "b"}, {"enum": ["a"]}]}, {"type": "string", "enum": ["a", "b"]}),
         ({"anyOf": [{"enum": ["a"]}, {"type": "null"}]}, {"type": ["string", "null"], "enum": ["a"]}),
         ({"anyOf": [{"enum": ["auto"]}, {"type": "integer"}]}, {"type": ["string", "integer"]}),

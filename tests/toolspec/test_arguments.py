@@ -46,7 +46,9 @@ class TestTypedValue:
             ({"type": "integer"}, "5x", "5x"),
             ({"type": "integer"}, "5\n6", "5\n6"),
             ({"type": "integer"}, "1_000", "1_000"),
-            ({"type": "integer"}, "9" * 301, "9" * 301),
+            ({"type": "integer"}, "9" * 301, int("9" * 301)),
+            ({"type": "integer"}, "9" * 5000, "9" * 5000),
+            ({"type": "integer"}, "\u0663", "\u0663"),
             ({"type": "integer"}, "true", "true"),
             ({"type": "integer"}, "", ""),
             ({"type": "number"}, "5", 5),
@@ -55,6 +57,9 @@ class TestTypedValue:
             ({"type": "number"}, "5.", 5.0),
             ({"type": "number"}, "-1e3", -1000.0),
             ({"type": "number"}, "1e999", "1e999"),
+            ({"type": "number"}, "9" * 301, int("9" * 301)),
+            ({"type": "number"}, "9" * 5000, "9" * 5000),
+            ({"type": "number"}, "\u0663.5", "\u0663.5"),
             ({"type": "number"}, "nan", "nan"),
             ({"type": "number"}, "Infinity", "Infinity"),
             ({"type": "number"}, ".", "."),
@@ -67,6 +72,7 @@ class TestTypedValue:
             ({"type": "boolean"}, "off", False),
             ({"type": "boolean"}, "0", False),
             ({"type": "boolean"}, "maybe", "maybe"),
+            ({"type": "boolean"}, "ye\u017f", "ye\u017f"),
             ({"type": "null"}, "null", None),
             ({"type": "null"}, "", ""),
             ({"type": "array"}, "a", ["a"]),
@@ -78,6 +84,11 @@ class TestTypedValue:
             ({"type": "array", "items": {"type": "integer"}}, "x", ["x"]),
             ({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}, "5", [[5]]),
             ({"type": "object"}, '{"a": 1}', {"a": 1}),
+            # JSON Schema: true is not 1, at whatever depth, and 1.0 is.
+            ({"enum": [{"a": True}, {"a": 1}]}, '{"a": 1}', {"a": 1}),
+            ({"enum": [{"a": 1}, {"a": True}]}, '{"a": true}', {"a": True}),
+            ({"enum": [[[True]], [[1]]]}, "[[1.0]]", [[1]]),
+            ({"anyOf": [{"const": {"a": [False]}}, {"const": {"a": [0]}}]}, '{"a": [0]}', {"a": [0]}),
             ({"type": "object"}, "a", "a"),
             ({"type": "object"}, "{a: 1}", "{a: 1}"),
             ({"properties": {"a": {}}}, '{"a": 1}', {"a": 1}),
@@ -92,7 +103,7 @@ class TestTypedValue:
     def test_a_word_becomes_what_the_schema_says(self, schema: Any, text: str, value: Any) -> None:
         """Ours: `key=value` is turned into the schema's type; nothing is guessed."""
         found = typed_value(text, schema, {})
-        assert (found, type(found)) == (value, type(value))
+        assert (found, repr(found)) == (value, repr(value))
 
     @pytest.mark.parametrize(
         ("schema", "text", "value"),
@@ -192,6 +203,13 @@ class TestTypedValue:
     def test_text_stays_text(self, text: str) -> None:
         """Ours: for a string parameter nothing needs quoting."""
         assert typed_value(text, {"type": "string"}, {}) == text
+
+    @pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "array"}])
+    def test_an_object_with_a_key_twice_is_refused(self, schema: Any) -> None:
+        """Ours: of two values one would be lost without a word."""
+        text = '{"a": 1, "a": 2}' if schema["type"] == "object" else '[{"a": 1, "a": 2}]'
+        with pytest.raises(ArgumentSyntaxError, match="k: the key 'a' appears twice in one object"):
+            typed(f"k={text}", schema={"properties": {"k": schema}})
 
 
 class TestTypedArguments:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.jsonvalues import as_json_value, at
+from gaia_mcp.toolspec.typed_numbers import number_in
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hints.definitions import Definitions
@@ -60,7 +61,10 @@ class Scalar(Kind):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # JSON has one type for both: 2.0 is an integer, and 2 a number.
         if is_number and (self.of is float or (self.of is int and float(value).is_integer())):
-            return self.of(value)
+            try:
+                return self.of(value)
+            except OverflowError as cause:
+                raise ConversionError(where, f"{shown(value)} is too large for a float") from cause
         raise ConversionError(where, f"{shown(value)} is not of type {TYPE_NAMES[self.of]!r}")
 
     def distance(self, value: Any) -> int:
@@ -171,10 +175,10 @@ class Map(Kind):
 
     def _key_of(self, key: str, where: str) -> Any:
         if isinstance(self._key, Scalar) and self._key.of in (int, float):
-            try:
-                return self._key.of(key)
-            except ValueError as cause:
-                raise ConversionError(where, f"the key {key!r} is not a number") from cause
+            number = number_in(key)
+            if number is None:
+                raise ConversionError(where, f"the key {key!r} is not a number")
+            return self._key.convert(number, at(where, key))
         return self._key.convert(key, at(where, key))
 
 

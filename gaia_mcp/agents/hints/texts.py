@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
-_NUMBER = r"(\d+(?:[.,]\d+)?)"
+_NUMBER = r"([0-9]+(?:[.,][0-9]+)?)"
 _DURATION = re.compile(rf"([-+]?)P(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?")
 _UNITS = ("weeks", "days", "hours", "minutes", "seconds")
 _DECIMAL = r"^[+-]?(\d+\.?\d*|\.\d+)$"

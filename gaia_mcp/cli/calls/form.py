@@ -13,6 +13,7 @@ import typer
 
 from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.jsontext import RepeatedKeyError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.assignments import is_text
@@ -78,9 +79,12 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
         if not is_text(text):
             typer.echo("  not UTF-8", err=True)
             continue
-        value = _read(text, field, root)
         try:
+            value = _read(text, field, root)
             problems = validation_errors({**_definitions(root), **field}, value)
+        except RepeatedKeyError as problem:
+            typer.echo(f"  it {one_line(str(problem), 300)}", err=True)
+            continue
         except SchemaError:
             return value
         if not problems:

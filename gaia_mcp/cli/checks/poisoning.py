@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.checks.report import OK, WARN
 from gaia_mcp.errors import EntryError
+from gaia_mcp.jsontext import is_same
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool
@@ -72,6 +73,6 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
 def _is_same(tool: MCPTool, other: Known) -> bool:
     """Whether two servers have the same tool, as two entries for one program have."""
     try:
-        return canonical_tool(tool.definition) == canonical_tool(other.definition)
+        return is_same(canonical_tool(tool.definition), canonical_tool(other.definition))
     except Undefinable:
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
+from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, parse_json
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent import AgentProvider
@@ -166,6 +166,8 @@ def _keyword(item: str) -> tuple[str, Any]:
     if not equals or not key.isidentifier():
         raise UsageError(f"--kwarg {item!r} is not K=JSON", hint="write --kwarg name=value")
     try:
-        return key, json.loads(text)
-    except ValueError:
+        return key, parse_json(text, unique_keys=True)
+    except RepeatedKeyError as problem:
+        raise UsageError(f"--kwarg {key!r} {problem}", hint="remove one of them") from None
+    except JSONTextError:
         return key, text

@@ -103,7 +103,7 @@ def _values(described: Any, schema: Any) -> Iterator[tuple[str, str]]:
         typed = typed_value(text, described, schema)
         if text.startswith("@") or len(text) > MAX_VALUE_CHARS:
             continue
-        if is_same(typed, choice) or typed == [choice]:
+        if is_same(typed, choice) or is_same(typed, [choice]):
             yield text, "default" if is_same(choice, default) else ""
 
 

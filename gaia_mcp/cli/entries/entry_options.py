@@ -9,7 +9,6 @@ import typer
 
 from gaia_mcp.cli.completion.completers import listed_tools
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.cli.options import a_number
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
 UrlOption = Annotated[
@@ -45,7 +44,7 @@ CwdOption = Annotated[
 RequestTimeoutOption = Annotated[
     float | None,
     typer.Option(
-        "--request-timeout", metavar="SECONDS", min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS, callback=a_number,
+        "--request-timeout", metavar="SECONDS", min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS,
         help="Save this time limit for each of its requests.", show_default=False,
     ),
 ]  # fmt: skip

@@ -39,10 +39,10 @@ class Option(NamedTuple):
         """Whether `value` is a number within the bounds, if there are any."""
         if self.bounds is None:
             return True
-        try:
-            return self.bounds[0] <= float(value) <= self.bounds[1]
-        except ValueError:
-            return False
+        from gaia_mcp.toolspec.typed_numbers import number_in
+
+        number = number_in(value)
+        return number is not None and self.bounds[0] <= number <= self.bounds[1]
 
 
 class Command:

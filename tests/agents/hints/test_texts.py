@@ -65,6 +65,7 @@ def test_a_text_is_converted(hint: Any, text: Any, value: Any) -> None:
         (datetime.date, "2026-13-01", "value: '2026-13-01' is not a date"),
         (datetime.date, 20260101, "value: 20260101 is not of type 'string'"),
         (datetime.timedelta, "P", "value: 'P' is not a duration such as P1DT2H30M"),
+        (datetime.timedelta, "P\u0663D", "value: 'P\u0663D' is not a duration such as P1DT2H30M"),
         (datetime.timedelta, "P1DT", "value: 'P1DT' is not a duration such as P1DT2H30M"),
         (datetime.timedelta, "P999999999999D", "value: 'P999999999999D' is not a duration such as P1DT2H30M"),
         (decimal.Decimal, "ten", "value: 'ten' is not a decimal number"),

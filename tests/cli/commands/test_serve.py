@@ -190,6 +190,13 @@ def test_a_keyword_is_given_once(gaia: Gaia) -> None:
     assert "'n'" in ran.errors[0]
 
 
+def test_an_object_as_keyword_has_no_key_twice(gaia: Gaia) -> None:
+    """Ours: of two values one would be lost without a word."""
+    ran = gaia("serve", "demo", "--kwarg", 'n={"a": 1, "a": 2}')
+
+    assert (ran.code, ran.errors[0]) == (2, "error: --kwarg 'n' has the key 'a' twice in one object")
+
+
 def test_requests_may_be_piped_in(gaia: Gaia) -> None:
     """Ours: a script pipes requests and reads the answers, also those that take a moment."""
     lines = [
