@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
-from gaia_mcp.cli.hints import Typed, command_after, to_type
+from gaia_mcp.cli.lines import Typed, command_after, to_type
 from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_internals import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from gaia_mcp.cli.hints import Typed
+from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.options import AFTER_DASHES, Invocation, tell_how_to_keep, with_implied
 from gaia_mcp.cli.screen.output import Form, choose_form, fail, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.launchers import may_start_server
+from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -35,13 +35,10 @@ from gaia_mcp.errors import (
     VariableUnsetError,
     VersionError,
 )
-from gaia_mcp.names import is_server_name, typeable
+from gaia_mcp.names import is_server_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from gaia_mcp.config.entries import ServerEntry
+    from collections.abc import Callable
 
 # Of variables that may be missing; more would bury what to type.
 MAX_NAMED = 3
@@ -58,78 +55,6 @@ _INSTALL = {
     "pipx": "install pipx, or use uvx, which comes with uv (pip install uv)",
     "docker": "install Docker, or give its full path",
 }
-# A longer command line is not repeated.
-AGAIN_CHARS = 200
-# Nor is one with these: what follows them may be a token.
-_SECRET_OPTIONS = ("--env", "-e", "--header", "-H", "--entry", "--json")
-
-
-class Typed:
-    """The command that runs: the program as it was typed, the command's name, the words that it was typed with, the
-    file that its `--config` names, and the servers that it uses although no file holds them.
-    """
-
-    program = "gaia mcp"
-    command = ""
-    words: Sequence[str] = ()
-    config: Path | None = None
-    unsaved: ClassVar[list[ServerEntry]] = []
-
-    @classmethod
-    def begin(cls, command: str, config: Path | None) -> None:
-        """This command begins to run."""
-        cls.command, cls.config, cls.unsaved = command, config, []
-
-    @classmethod
-    def is_saved(cls, server: str) -> bool:
-        """Whether a server is in a file, as far as the command uses it."""
-        return all(entry.name != server for entry in cls.unsaved)
-
-
-def to_type(command: str, *names: str, more: str = "") -> str:
-    """A command line of ours that can be typed as it is, about the same configuration file.
-
-    `names` are quoted where a shell needs it, `more` is taken as it is.
-    """
-    config = [f"--config {shlex.quote(str(Typed.config))}"] if Typed.config is not None else []
-    return " ".join([Typed.program, command, *config, *map(typeable, names), *([more] if more else [])])
-
-
-def typed_again(*option: str) -> str:
-    """The command line that was typed, with one more option; that option alone if the line is too long to be read, or
-    may hold a secret.
-    """
-    from gaia_mcp.redaction import masked_arguments
-
-    _, *words = Typed.words or [""]
-    # Not after two dashes.
-    at = 1 if "--" in words else len(words)
-    line = f"{Typed.program} {shlex.join([*words[:at], *option, *words[at:]])}"
-    is_secret = masked_arguments(words) != words or any(word.partition("=")[0] in _SECRET_OPTIONS for word in words)
-    return line if words and len(line) <= AGAIN_CHARS and not is_secret else shlex.join(option)
-
-
-def command_after(word: str) -> str:
-    """`-- COMMAND [ARG...]` of `word` and what was typed after it, as of a command line without quotes; empty if `word`
-    does not look like a program that starts a server. Secrets are masked.
-    """
-    from shutil import which
-
-    from gaia_mcp.redaction import masked_arguments
-    from gaia_mcp.safetext import MASK
-
-    if not may_start_server(word) or which(word) is None:
-        return ""
-    words = list(Typed.words)
-    # The words after these are their own.
-    is_whole = word in words and Typed.command not in ("call", "prompt", "read")
-    command = masked_arguments(words[words.index(word) :] if is_whole else [word])
-    return " ".join(["--", *(part if part == MASK else shlex.quote(part) for part in command)])
-
-
-def how_to_add() -> str:
-    """How a first server is added."""
-    return f"add one with: {to_type('add', more='NAME -- COMMAND')}"
 
 
 def hint_for(error: MCPError) -> str:
@@ -190,7 +115,10 @@ def _not_passed_on(error: MCPError) -> str:
     # Not every variable can be referred to as ${NAME}.
     can_name = len(few) == len(names) and all(name.isidentifier() for name in names)
     options = " ".join(f"--env {name}" for name in names) if can_name else "--inherit-env"
-    how = f"try again with {options}" if _unsaved() else f"pass on with: {to_type('edit', error.server, more=options)}"
+    if _unsaved():
+        how = again("try again", *options.split(), server=error.server)
+    else:
+        how = f"pass on with: {to_type('edit', error.server, more=options)}"
     if not Typed.is_saved(error.server):
         how = f"pass on by saving it: {to_type('add', more=f'{options} NAME -- COMMAND')}"
     return f"set here, and not passed on: {listed}; {how}"
@@ -236,6 +164,13 @@ def _folder(error: SpawnError) -> str:
     return f"name an existing one: {to_type('edit', error.server, more='--cwd DIR')}"
 
 
+def _python() -> str:
+    """The usual interpreter as it is called here."""
+    from shutil import which
+
+    return next((name for name in ("python", "python3") if which(name)), shlex.quote(sys.executable))
+
+
 def _shell(error: EntryError) -> str:
     # A command line that was typed has no name.
     command = "add" if Typed.command == "add" else "edit"
@@ -251,20 +186,20 @@ def _invalid(error: EntryError) -> str:
 
 def _exists(_: ServerExistsError) -> str:
     other = "choose another name"
-    return other if Typed.command != "add" else f"{other}, or replace it: {typed_again('--force')}"
+    return other if Typed.command != "add" else f"{other}, or {again('replace it', '--force')}"
 
 
 def _unsaved() -> str:
     if Typed.command in ("add", "edit"):
-        return "nothing was saved; mend the command, or save it as it is with --no-check"
+        return f"nothing was saved; mend the command, or {again('save it as it is', '--no-check')}"
     return ""
 
 
 def _unreachable(error: EntryError) -> str:
     if Typed.command in ("add", "edit"):
-        return "keep it with --no-check, for a version that can use it"
+        return again("keep it for a version that can use it", "--no-check")
     if not Typed.is_saved(error.server):
-        return f"keep it for a version that can: {to_type('add', more='NAME --no-check --url URL')}"
+        return f"keep it for a version that can: {to_type('add', error.server, more='--no-check')}"
     return f"it stays saved for a version that can; see its entry with: {to_type('show', error.server)}"
 
 
@@ -293,9 +228,9 @@ HINTS: dict[type, Callable[[Any], str]] = {
 CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg",
     "agent-failed": lambda _: "see the traceback with --debug",
-    "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {to_type('init')}",
+    "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {how_to_begin()}",
     "agent-missing": lambda e: (
-        f"if it is a server by itself, run it with: {to_type('tools', more=f'-- python {shlex.quote(e.target)}')}"
+        f"if it is a server by itself, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"
     ),
     "agent-problem": lambda e: f"mend it, and check again: {to_type('serve', e.target, more='--check')}",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",

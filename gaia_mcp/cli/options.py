@@ -16,7 +16,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import only_server, servers
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.screen.output import Form, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError
@@ -152,9 +152,8 @@ class Invocation(NamedTuple):
         """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more."""
         entry, rest = self.server(*words, has_item=False, store=store)
         if rest:
-            raise UsageError(
-                f"one server at a time, not also {rest[0]!r}", hint=f"see: gaia mcp {Typed.command} --help"
-            )
+            hint = f"see: {to_type(Typed.command, more='--help')}"
+            raise UsageError(f"one server at a time, not also {rest[0]!r}", hint=hint)
         return entry
 
     def servers(self, store: ConfigStore, typed: ServerWords) -> list[ServerEntry]:
@@ -165,9 +164,8 @@ class Invocation(NamedTuple):
 
     def using(self, entry: ServerEntry) -> ServerEntry:
         """The entry, which the command is about to use."""
-        if entry.source is None:
-            Typed.unsaved.append(entry)
-        elif entry.name.endswith(".py") and Path(entry.name).is_file():
+        Typed.uses(entry)
+        if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():
             remark(f"{entry.name!r} is a configured server, and it is used; the file is ./{entry.name}")
         return entry
 

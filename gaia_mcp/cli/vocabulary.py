@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import near_misses
 
 # In no help page and at no TAB, where each command stands once.

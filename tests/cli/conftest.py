@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.rehearsals import Rehearsals
 from tests.cli.terminals import Person
-from tests.cli.typed_lines import assert_typeable, rehearse
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 SERVERS = Path(__file__).parent.parent / "servers"
 BIN = Path(sys.executable).parent
@@ -47,15 +47,29 @@ class Ran:
         return [line for line in self.stderr.splitlines() if not line.startswith("note: ")]
 
 
-class Gaia:
-    """Runs `gaia mcp …` with a home, a working folder and a configuration of its own."""
+class Started(subprocess.Popen[bytes]):
+    """A command that runs beside its story. `printed` is what it wrote to stderr, once it has been waited for."""
 
-    def __init__(self, folder: Path) -> None:
+    printed = b""
+
+    def communicate(self, *arguments: Any, **options: Any) -> tuple[bytes, bytes]:
+        out, err = super().communicate(*arguments, **options)
+        self.printed += err or b""
+        return out, err
+
+
+class Gaia:
+    """Runs `gaia mcp …` with a home, a working folder and a configuration of its own. Whatever line it advises to type
+    is typed, as one of `shared` with the stories of other workers.
+    """
+
+    def __init__(self, folder: Path, shared: Path) -> None:
         self.home = folder / "home"
         self.cwd = folder / "work"
         self.home.mkdir()
         self.cwd.mkdir()
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._started: list[Started] = []
+        self._rehearsals = Rehearsals(BIN / "gaia", folder, shared)
         self.environ = {
             "HOME": str(self.home),
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -69,18 +83,26 @@ class Gaia:
     def popen(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """`gaia mcp …`, started."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        process = subprocess.Popen([BIN / "gaia", "mcp", *arguments], cwd=self.cwd, **{"env": self.environ, **pipes})
+        process = Started([BIN / "gaia", "mcp", *arguments], cwd=self.cwd, **{"env": self.environ, **pipes})
         self._started.append(process)
         return process
 
     def close(self) -> None:
-        """End what a test that failed has left running."""
+        """End what a test that failed has left running, and type what the others have advised."""
         for process in self._started:
             process.kill()
             process.communicate()
+        for process in self._started:
+            self.rehearse(process.printed.decode(), [str(word) for word in process.args[2:]])
+
+    def rehearse(
+        self, printed: str, typed: Sequence[str] = (), stdin: bytes = b"", environ: Mapping[str, str] | None = None
+    ) -> None:
+        """Type what the output of `typed` advises."""
+        self._rehearsals.rehearse(printed, typed, self.cwd, self.environ if environ is None else environ, stdin)
 
     def __call__(self, *arguments: str, stdin: str = "", **variables: str) -> Ran:
-        """`gaia mcp …`, run to its end. Whatever line it advises to type must be one that it takes."""
+        """`gaia mcp …`, run to its end."""
         done = subprocess.run(
             [BIN / "gaia", "mcp", *arguments],
             input=stdin.encode(),
@@ -90,8 +112,7 @@ class Gaia:
             timeout=60,
             check=False,
         )
-        assert_typeable(done.stderr.decode())
-        rehearse(done.stderr.decode(), BIN / "gaia", self.home.parent, self.cwd, {**self.environ, **variables})
+        self.rehearse(done.stderr.decode(), arguments, stdin.encode(), {**self.environ, **variables})
         return Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
 
     def write(self, servers: dict[str, Any]) -> None:
@@ -142,7 +163,7 @@ def run_on_terminal(
             pending = b""
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
-    assert_typeable(seen.decode())
+    gaia.rehearse(seen.decode(), arguments)
     return seen.decode(), os.waitstatus_to_exitcode(status)
 
 
@@ -188,10 +209,19 @@ def no_orphans() -> Iterator[None]:
     assert not left, f"left running: {left}"
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this run of the tests, the same for all of its workers."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture
-def gaia(tmp_path: Path, no_orphans: None) -> Iterator[Gaia]:
+def gaia(tmp_path: Path, shared: Path, no_orphans: None) -> Iterator[Gaia]:
     """The program, in a fresh home."""
-    program = Gaia(tmp_path)
+    program = Gaia(tmp_path, shared)
     yield program
     program.close()
 
@@ -204,9 +234,11 @@ def demo(gaia: Gaia) -> Gaia:
 
 
 @pytest.fixture
-def terminal() -> Iterator[tuple[Person, int]]:
+def terminal(gaia: Gaia) -> Iterator[tuple[Person, int]]:
     """A person at a terminal, and the program's end of it."""
     ours, theirs = pty.openpty()
-    yield Person(ours), theirs
+    person = Person(ours)
+    yield person, theirs
+    gaia.rehearse(person.seen)
     os.close(ours)
     os.close(theirs)

@@ -115,14 +115,20 @@ class Person:
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
-        self._read = b""
+        self._read = self._before = b""
+
+    @property
+    def seen(self) -> str:
+        """Everything that has appeared."""
+        return (self._before + self.has_read().encode()).decode(errors="replace")
 
     def waits_for(self, words: str) -> None:
         """Until these words have appeared, once more if they had been waited for before."""
         while words.encode() not in self._read:
             assert select.select([self._terminal], [], [], PATIENCE_SECONDS)[0], self._read
             self._read += os.read(self._terminal, 4096)
-        self._read = self._read.partition(words.encode())[2]
+        before, found, self._read = self._read.partition(words.encode())
+        self._before += before + found
 
     def has_read(self) -> str:
         """What has appeared since."""

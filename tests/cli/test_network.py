@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,7 +90,8 @@ def test_an_error_about_the_network_names_what_was_not_passed_on(gaia: Gaia) -> 
 
     what = "hint: set here, and not passed on: UV_INDEX_URL;"
     assert refused.code == 4
-    assert refused.errors[-1] == f"{what} try again with --env UV_INDEX_URL"
+    line = shlex.join(["gaia", "mcp", "add", "calc", "--env", "UV_INDEX_URL", "--", *command("needs_index")])
+    assert refused.errors[-1] == f"{what} try again with: {line}"
     assert as_json.json["error"]["not_passed_on"] == ["UV_INDEX_URL"]
     assert called.errors[-1] == f"{what} pass on with: gaia mcp edit calc --env UV_INDEX_URL"
     assert (edited.code, listed.code) == (0, 0), edited.stderr

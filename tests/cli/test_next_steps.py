@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -195,3 +196,67 @@ def test_what_serve_and_record_and_trust_advise_is_typed(gaia: Gaia) -> None:
         ran = gaia(*(fills.get(word, word) for word in line))
         assert ran.code in (0, 3)
         assert shows in ran.stdout + ran.stderr
+
+
+def test_what_was_piped_is_piped_again(gaia: Gaia) -> None:
+    """Ours: the line says so; without that it would wait for the terminal."""
+    pasted = json.dumps({"mcpServers": {"demo": DEMO}})
+    assert gaia("add", "-", stdin=pasted).code == 0
+    refused = gaia("add", "-", stdin=pasted)
+    (line,) = lines_in(refused.stderr)
+
+    assert (refused.code, line) == (3, ["add", "-", "--force"])
+    assert "with the same input: " in refused.stderr
+    assert gaia(*line, stdin=pasted).code == 0
+
+
+def test_what_cannot_be_reached_yet_is_kept_as_advised(gaia: Gaia) -> None:
+    """Ours: a whole line, not only the option."""
+    (line,) = lines_in(gaia("add", "https://example.com/mcp").stderr)
+
+    assert line == ["add", "https://example.com/mcp", "--no-check"]
+    assert gaia(*line).code == 0
+
+
+def test_an_agent_without_tools_is_not_to_be_replaced(gaia: Gaia) -> None:
+    """Ours: it may be the very file that `init` writes."""
+    (gaia.cwd / "agent.py").write_text("class Agent:\n    pass\n")
+    (line,) = lines_in(gaia("tools", "./agent.py:Agent").stderr)
+
+    assert (line, gaia(*line).code) == (["init", "example.py"], 0)
+    assert gaia("call", "./example.py", "greet", "name=Ada").stdout == "Hello, Ada!\n"
+
+
+def test_dashes_before_a_value_without_a_key_do_not_make_it_a_command(gaia: Gaia) -> None:
+    """Ours: the name of a server and its tool have been read by then."""
+    gaia.write({"demo": DEMO})
+    assert gaia("tools", "demo").code == 0
+    refused = gaia("call", "demo", "greet", "--", "Ada")
+    (line,) = lines_in(refused.stderr)
+
+    assert (refused.code, gaia(*line).stdout) == (2, "Hello, Ada!\n")
+    # For a command of one word, the dashes stay.
+    (line,) = lines_in(gaia("call", "greet", "Ada", "--", "gmcp").stderr)
+    assert line == ["tools", "--", "gmcp"]
+
+
+def test_a_placeholder_of_one_of_several_servers_is_filled_in_under_its_name(gaia: Gaia) -> None:
+    """Ours: `--env` for both would be refused."""
+    needs = "import os, sys; sys.exit('its key: ' + os.environ['SOME_KEY'])"
+    fails = {"command": sys.executable, "args": ["-c", needs], "env": {"SOME_KEY": "<your key>"}}
+    (gaia.cwd / "two.json").write_text(json.dumps({"mcpServers": {"demo": DEMO, "fails": fails}}))
+    (line,) = lines_in(gaia("add", "@two.json").stderr)
+
+    assert line == ["add", "fails", "@two.json", "--env", "SOME_KEY=VALUE"]
+    assert "its last words: its key: " in gaia(*line[:-1], "SOME_KEY=abcdefgh").stderr
+
+
+def test_a_file_that_is_missing_is_told_from_text_that_begins_like_one(gaia: Gaia) -> None:
+    """Ours: an address such as `@ada` is text, and `--args` has no key."""
+    gaia.write({"demo": DEMO})
+    as_value = gaia("call", "demo", "greet", "name=@ada")
+    as_object = gaia("call", "demo", "greet", "--args", "@ada")
+
+    assert as_value.errors[1] == """hint: key=@FILE takes the value from a file; for the text itself: key:='"@ada"'"""
+    assert gaia("call", "demo", "greet", 'name:="@ada"').stdout == "Hello, @ada!\n"
+    assert as_object.errors[1] == "hint: --args takes a JSON object, @FILE with one, or - for stdin"

@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp._version import __version__
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
-from gaia_mcp.cli.hints import Typed
+from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.vocabulary import _MEANT, _RENAME, _STATUS, ALIASES, meant_by
 from tests.cli.conftest import BIN
 

@@ -1,20 +1,15 @@
-"""The command lines in hints and remarks, as a person copies them: from the program's name to the end of the line.
-
-Each line that a story's command advises is parsed as the program parses it. The first of each shape is also typed, in a
-copy of the story's home and working folder, so that the story goes on as if nothing had happened.
+"""The command lines that a program's output advises, as a person types them: copied from the program's name to the end
+of the line, with values in the place of placeholders; or the line that was typed, changed as the hint says.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import tempfile
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -22,30 +17,101 @@ from gaia_mcp.cli.app import app
 from gaia_mcp.cli.typer_internals import CommandLineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Sequence
 
-# A line that leads to a server without an end has been understood by then.
-PATIENCE_SECONDS = 10
-_PLACEHOLDER = r"-|[A-Z]+(\.\.\.)?|.*…|VALUE|\[ARG\.\.\.\]|.*=VALUE"
-# On a terminal, it opens an editor; `test_next_steps` types it there.
-_ELSEWHERE = {("edit",)}
-_TYPED: set[tuple[str, ...]] = set()
 _PROGRAM = r"(?:gaia mcp|gmcp(?: mcp)?|\S*python\S* -m gaia_mcp(?: mcp)?)"
-_LINE = re.compile(rf"^(?:hint|note): .*?\b{_PROGRAM} (.+)$", re.MULTILINE)
+_REMARK = re.compile(r"^(?:hint|note): (.+)$", re.MULTILINE)
+_LINE = re.compile(rf"(.*?)\b{_PROGRAM} (.+)")
+# An option alone, at the end: `allow more time with --timeout SECONDS`, `for all of it leave out --max-chars`.
+_ADDED = re.compile(r"(.*(?: with|:)) (--?[a-z][a-z-]*(?: (?:'[^']*'|[^\s,]+)){0,2})")
+_LEFT_OUT = re.compile(r"(.*(?:without|leave out)) (--[a-z-]+)\b.*|(leave) (--[a-z-]+) out\b.*")
+_MEANT = re.compile(r"(did you mean) '([^']*)'.*")
+_VALUED = ("--args", "--cwd", "--env", "--max-chars", "--output-dir")
+# A server of ours, where the command of one is asked for.
+_DEMO = ["gaia", "mcp", "serve", "demo"]
+# What a person writes in the place of each placeholder. `NAME` of a command that needs a server is one of the story's.
+FILLS: dict[str, list[str]] = {
+    "COMMAND": _DEMO,
+    "DIR": ["."],
+    "DIR/": ["out/"],
+    "FILE": ["a-file.jsonl"],
+    "FOLDER": ["."],
+    "JSON": ['{"command": "gaia", "args": ["mcp", "serve", "demo"]}'],
+    "NAME": ["a-name"],
+    "NAME...": ["a-name"],
+    "NEW": ["another-name"],
+    "SECONDS": ["2"],
+    "TOOL": ["greet"],
+    "URL": ["https://example.invalid/mcp"],
+    "WORD": ["greet"],
+    "[ARG...]": [],
+    "key=value": ["name=Ada"],
+    "…": ["exec gaia mcp serve demo"],
+}
+# Commands to which a name is new.
+_NAMING = ("add",)
+
+
+class Advised(NamedTuple):
+    """Words to be typed after the program's name; `shape` is the same for hints that differ in their values alone.
+    `cured` is the error that they must not end in again, empty if they may; with one, other mistakes may be left.
+    """
+
+    shape: tuple[str, ...]
+    words: list[str]
+    cured: str = ""
 
 
 def lines_in(stderr: str) -> list[list[str]]:
     """The words after the program's name of each line that stderr advises to type. Raises `ValueError` for one that no
     shell can read.
     """
-    return [shlex.split(line) for line in _LINE.findall(stderr)]
+    remarks = _REMARK.findall(stderr.replace("\r", ""))
+    return [shlex.split(line[2]) for line in map(_LINE.fullmatch, remarks) if line is not None]
 
 
-def refusal(words: list[str]) -> str:
+def advised(stderr: str, typed: Sequence[str] = ()) -> Iterator[Advised]:
+    """All that stderr advises to type, with its placeholders, after the line `typed`; what is only told in words, such
+    as which permission to change, is left out.
+    """
+    error = ""
+    for text in stderr.replace("\r", "").splitlines():
+        error = text.removeprefix("error: ") if text.startswith("error: ") else error
+        if (remark := _REMARK.fullmatch(text)) is None:
+            continue
+        if line := _LINE.fullmatch(remark[1]):
+            yield _advised(line[1], shlex.split(line[2]))
+        elif found := _LEFT_OUT.fullmatch(remark[1]):
+            if words := _without(typed, found[2] or found[4]):
+                yield _advised(found[1] or found[3], words)
+        elif (found := _ADDED.fullmatch(remark[1])) and typed:
+            yield _advised(found[1], _with(typed, shlex.split(found[2])))
+        elif (found := _MEANT.fullmatch(remark[1])) and (words := _corrected(typed, error, found[2])):
+            yield _advised(found[1], words)._replace(cured=error)
+
+
+def filled(words: Sequence[str], servers: Sequence[str]) -> list[str]:
+    """`words` with values for their placeholders. Raises `AssertionError` for a placeholder that is in no table."""
+    result: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if word in ("NAME", "NAME...") and words[0] not in _NAMING and servers:
+            result.append(servers[0])
+        elif word in FILLS:
+            result += FILLS[word]
+        elif word.endswith(("=VALUE", ": VALUE", "=…")):
+            result.append(re.sub("VALUE$|…$", "1", word))
+        else:
+            is_placeholder = re.fullmatch(r"[A-Z]{2,}(\.\.\.)?|<.*>|\[.*\.\.\.\]|.*….*", word) and before != "--env"
+            assert not is_placeholder, f"no test types anything in the place of {word!r}: {words}"
+            result.append(word)
+    return result
+
+
+def refusal(words: Sequence[str]) -> str:
     """Why the program refuses a command line, before the command runs; empty if it does not."""
     group = _group()
     if "--help" in words:
-        # It would be printed here; of a tool it is looked up, which is for `rehearse`.
+        # It would be printed here; of a tool it is looked up, which needs the program itself.
         known = words[0] == "--help" or group.get_command(None, words[0]) is not None
         return "" if known else "no such command"
     printed = StringIO()
@@ -61,57 +127,33 @@ def refusal(words: list[str]) -> str:
     return ""
 
 
-def assert_typeable(stderr: str) -> None:
-    """Every command line that stderr advises to type is one of the program."""
-    for words in lines_in(stderr):
-        assert not (problem := refusal(words)), f"advised: {words}; {problem}"
+def _advised(told: str, words: list[str]) -> Advised:
+    """With the last clause of what is told before the line."""
+    clause = re.split(r"[;,] ", re.sub(r"""'[^']*'|"[^"]*"|\S*[/.\d_]\S*""", "_", told))[-1]
+    options = sorted({word.partition("=")[0] for word in words if word.startswith("-")} - {"--config"})
+    return Advised((clause.strip(), words[0], *options), words)
 
 
-def rehearse(stderr: str, program: Path, folder: Path, cwd: Path, environ: Mapping[str, str]) -> None:
-    """Type what stderr advises in a copy of `folder`, which holds the home and the working folder `cwd`.
-
-    A line must not be wrong (2), and not end in a bug (1). One that still runs after a while is stopped.
-    """
-    for words in lines_in(stderr):
-        shape = _shape(words)
-        # A person would fill in placeholders, and paste text at `-`.
-        if shape in _TYPED or shape in _ELSEWHERE or any(re.fullmatch(_PLACEHOLDER, word) for word in words):
-            continue
-        _TYPED.add(shape)
-        with tempfile.TemporaryDirectory() as place:
-            _copy(folder, Path(place))
-            process = subprocess.Popen(
-                [program, "mcp", *(word.replace(str(folder), place) for word in words)],
-                cwd=place / cwd.relative_to(folder),
-                env={name: value.replace(str(folder), place) for name, value in environ.items()},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                printed, _ = process.communicate(timeout=PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                printed, _ = process.communicate()
-            assert process.returncode not in (1, 2), f"advised: {words}; {printed.decode()}"
+def _with(typed: Sequence[str], option: list[str]) -> list[str]:
+    """The typed line with an option more, which counts where it is given twice."""
+    at = list(typed).index("--") if "--" in typed else len(typed)
+    return [*typed[:at], *option, *typed[at:]]
 
 
-def _shape(words: list[str]) -> tuple[str, ...]:
-    """The command, and its options."""
-    return words[0], *sorted(word.partition("=")[0] for word in words[1:] if word.startswith("--"))
+def _without(typed: Sequence[str], option: str) -> list[str]:
+    if option not in typed:
+        return []
+    at = list(typed).index(option)
+    return [*typed[:at], *typed[at + (2 if option in _VALUED else 1) :]]
 
 
-def _copy(folder: Path, place: Path) -> None:
-    """Copy regular files, in which paths lead to the copy."""
-    for path in folder.rglob("*"):
-        copy = place / path.relative_to(folder)
-        if path.is_dir():
-            copy.mkdir(parents=True, exist_ok=True)
-        elif path.is_file():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(PermissionError, FileNotFoundError):  # A story is about such a file, or a server removes it.
-                copy.write_bytes(path.read_bytes().replace(bytes(folder), bytes(place)))
-                copy.chmod(path.stat().st_mode)
+def _corrected(typed: Sequence[str], error: str, meant: str) -> list[str]:
+    """The typed line with what is meant instead of the word that the error is about; empty if that is part of one."""
+    option = re.search(r"^no such option: (\S+?),?(?: |$)", error.lower())
+    named = [option[1]] if option is not None else re.findall(r"'([^']*)'", error)
+    # The last: what is not there is named behind where it is not.
+    wrong = [word for word in named if word in typed]
+    return [meant if word == wrong[-1] else word for word in typed] if wrong else []
 
 
 @cache

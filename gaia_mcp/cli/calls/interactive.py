@@ -9,7 +9,7 @@ import typer
 
 from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
 from gaia_mcp.cli.calls.words import read_words
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import folded
 from gaia_mcp.cli.status import UsageError

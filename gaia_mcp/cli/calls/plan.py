@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_utf8, check_words, option_unknown
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ServerUnknownError
 from gaia_mcp.filebytes import read_rest, read_typed
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.server_words import ServerWords
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
+
+HOW_TO_GIVE = "--args takes a JSON object, @FILE with one, or - for stdin"
 
 
 class Plan(NamedTuple):
@@ -42,6 +46,7 @@ def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: 
     Raises `UsageError`, and as `find_server` does.
     """
     entry, tool, given = _split(store, typed, debug=debug)
+    Typed.uses(entry)
     check_utf8((tool, *given))
     read = check_words(entry, tool, given)
     if args is not None and read.base is not None:
@@ -103,24 +108,24 @@ def base_arguments(args: str | None) -> dict[str, Any]:
         if args == "-":
             return read_object(read_file("-"), "standard input")
         if args.startswith("@"):
-            return read_object(read_file(args[1:]), args[1:])
+            return read_object(read_file(args[1:], HOW_TO_GIVE), args[1:])
         return read_object(args, "--args")
     except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="--args takes a JSON object, @FILE with one, or - for stdin") from None
+        raise UsageError(str(problem), hint=HOW_TO_GIVE) from None
 
 
-def read_file(name: str) -> str:
-    """The text of the file that an argument names, also of a pipe; `-` for standard input. Raises `UsageError`, and
-    `ConfigFileError` for the home folder of an unknown user.
+def read_file(name: str, hint: str = "") -> str:
+    """The text of the file that an argument names, also of a pipe; `-` for standard input. Raises `UsageError`, with
+    this `hint` for what cannot be read, and `ConfigFileError` for the home folder of an unknown user.
     """
     try:
         if name == "-":
             return read_rest(sys.stdin.buffer, MAX_RECORD_BYTES).decode()
         return read_typed(home_expanded(Path(name)), MAX_RECORD_BYTES).decode()
     except OSError as problem:
-        raise UsageError(
-            f"{name!r} cannot be read: {problem.strerror}", hint="key=@FILE takes the value from a file"
-        ) from None
+        text = json.dumps(f"@{name}", ensure_ascii=False)
+        literal = f"key=@FILE takes the value from a file; for the text itself: key:={shlex.quote(text)}"
+        raise UsageError(f"{name!r} cannot be read: {problem.strerror}", hint=hint or literal) from None
     except UnicodeDecodeError:
         shown = "standard input" if name == "-" else repr(name)
         raise UsageError(f"{shown} is not UTF-8 text", hint="encode it first, for instance with base64") from None

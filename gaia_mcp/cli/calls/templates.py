@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gaia_mcp.cli.calls.plan import assignment, typed
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking.checker import validation_errors
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.safetext import cut, cut_middle
 from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in

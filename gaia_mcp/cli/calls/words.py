@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, is_text, read_json
 from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments

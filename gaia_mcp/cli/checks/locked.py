@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 
 if TYPE_CHECKING:
     from gaia_mcp.client.tool import MCPTool

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import error_object, print_line
 from gaia_mcp.cli.screen.table import LEAST_CELLS, fitting
 from gaia_mcp.cli.screen.terminal import broken, fitted

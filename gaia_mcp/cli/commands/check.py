@@ -13,7 +13,7 @@ from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
-from gaia_mcp.cli.hints import how_to_add, typed_again
+from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
@@ -94,7 +94,7 @@ def check(
     if (given.assignments or given.base is not None or args is not None) and call_tool is None:
         raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
     if not names and not typed.after and not every:
-        raise UsageError("which server?", hint=f"name one, or test all of them: {typed_again('--all')}")
+        raise UsageError("which server?", hint=f"name one, or {again('test all of them', '--all')}")
     call = (
         CallWanted(call_tool, given.assignments, {**base_arguments(args), **(given.base or {})})
         if call_tool is not None

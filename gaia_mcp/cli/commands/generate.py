@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
 

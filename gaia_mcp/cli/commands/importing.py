@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import host_names
-from gaia_mcp.cli.hints import typed_again
+from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
 from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
@@ -64,7 +64,7 @@ def import_servers(
         raise UsageError("--all and a host's name exclude each other", hint="give one of the two")
     if not words and not everything:
         if server or dry_run or force:
-            hint = f"name a host or a file, or import from all: {typed_again('--all')}"
+            hint = f"name a host or a file, or {again('import from all', '--all')}"
             raise UsageError("import from where?", hint=hint)
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.file_names import files
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import AGENT_FILE, to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
 
@@ -25,7 +25,6 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if 
 
 COMMON = (JSON,)
 
-DEFAULT = "agent.py"
 TEMPLATE = '''"""An agent: its methods with @tool are tools of an MCP server."""
 
 from gaia_mcp import MCPAgent, tool
@@ -56,9 +55,9 @@ def init(file: FileArgument = None, force: ForceOption = False) -> None:
     from gaia_mcp.errors import ConfigFileError
     from gaia_mcp.paths import shown
 
-    path = file or Path(DEFAULT)
+    path = file or Path(AGENT_FILE)
     if path.is_dir():
-        path /= DEFAULT
+        path /= AGENT_FILE
     path = path if path.suffix == ".py" else path.with_name(f"{path.name}.py")
     try:
         with path.open("w" if force else "x", encoding="utf-8") as opened:

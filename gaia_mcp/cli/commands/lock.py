@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.hints import how_to_add, typed_again
+from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import fail_with, print_json, remark
 
@@ -53,7 +53,7 @@ def lock(
     from gaia_mcp.storage.lock_file import LockedServer, read_lock, update_lock
 
     if not names and not every:
-        raise UsageError("which server?", hint=f"name one, or lock all of them: {typed_again('--all')}")
+        raise UsageError("which server?", hint=f"name one, or {again('lock all of them', '--all')}")
     store, path = invocation.open_store(), lock_path(lock_file)
     entries = (
         [store.entry(name) for name in enabled_names(store)]

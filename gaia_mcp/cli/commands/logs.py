@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation, OnlyServerArgument
 from gaia_mcp.cli.screen.output import counted, done, is_read, print_json, remark
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gaia_mcp.cli.completion.scripts import SCRIPTS
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.storage.atomic import locked, snapshot_of, write_bytes

@@ -16,7 +16,7 @@ from gaia_mcp.cli.completion.completers import known_tool
 from gaia_mcp.cli.completion.context import CompletionContext
 from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.grammar.server_words import ServerWords
-from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
 from gaia_mcp.toolspec.read_only import hints_in_words

@@ -36,7 +36,7 @@ def fill_in(
     """Put the values of the options into `entry`. Raises `UsageError` for one that does not belong there."""
     if "url" in entry and (env or inherits_all or cwd is not None):
         option = "--env" if env else "--inherit-env" if inherits_all else "--cwd"
-        hint = "send a value to a URL with --header 'Name: value'"
+        hint = f"leave {option} out; a URL is sent values with --header 'Name: value'"
         raise UsageError(f"{option} is for a command, and this server is reached by a URL", hint=hint)
     for item in env:
         key, equals, value = item.partition("=")

@@ -10,7 +10,7 @@ from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.difference import Difference, differences, members, readable
 from gaia_mcp.cli.entries.saving import tried, warn_of_patterns, warn_of_secrets
 from gaia_mcp.cli.entries.unseen import remark_on_unseen
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.store import ConfigStore, check_server_name

@@ -11,7 +11,7 @@ from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
 from gaia_mcp.cli.entries.targets import raw_entry, served_agent
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.config.targets import URL_SCHEMES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.targets import raw_entry
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.typed import ServedAgent
 

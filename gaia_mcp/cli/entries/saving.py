@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.naming import suggested_name
-from gaia_mcp.cli.hints import to_type, typed_again
 from gaia_mcp.cli.launchers import LAUNCHERS
+from gaia_mcp.cli.lines import Typed, again, to_type
 from gaia_mcp.cli.screen.output import counted, remark, report
 from gaia_mcp.cli.screen.session_view import SessionView
 from gaia_mcp.errors import DeadlineError, MCPError, ServerExitedError, SpawnError
@@ -60,6 +60,7 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
         except MCPError as error:
             error.hint = _hint_for(servers[0], error) or error.hint
             raise
+    Typed.has_several = True
     with SessionView(f"starting {len(entries)} servers") as view:
         results = ask_all(entries, lambda session: len(session.tools()), view, deadline)
     problems = []
@@ -88,7 +89,8 @@ def _hint_for(server: Given, error: MCPError) -> str:
         places = [place.partition(" ") for place in placeholders(server.entry)]
         if variables := [name for kind, _, name in places if kind == "env"]:
             options = [word for name in variables for word in ("--env", f"{name}=VALUE")]
-            return f"its variables hold placeholders; nothing was saved; again with: {typed_again(*options)}"
+            how = again("try again", *options, server=server.name)
+            return f"its variables hold placeholders; nothing was saved; {how}"
         if arguments := [int(number) for kind, _, number in places if kind == "args"]:
             return _to_be_edited(masked_arguments(server.entry["args"])[arguments[0]])
     if isinstance(error, SpawnError) and "command" in placeholders(server.entry):
@@ -100,13 +102,13 @@ def _hint_for(server: Given, error: MCPError) -> str:
     if isinstance(error, SpawnError) and error.case == "not-on-path" and server.words and server.name in LAUNCHERS:
         words = [server.name, *server.words]
         name = suggested_name({"command": words[0], "args": words[1:]}) or "NAME"
-        again = to_type("add", name, more=f"-- {shlex.join(masked_arguments(words))}")
-        return f"the name of the server is missing: {again}"
+        named = to_type("add", name, more=f"-- {shlex.join(masked_arguments(words))}")
+        return f"the name of the server is missing: {named}"
     return ""
 
 
 def _to_be_edited(placeholder: str) -> str:
-    return f"{placeholder!r} stands for a value of your own; to save it and edit it then: {typed_again('--no-check')}"
+    return f"{placeholder!r} stands for a value of your own; {again('save it, and edit it then,', '--no-check')}"
 
 
 def warn_of_placeholders(name: str, entry: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.hints import Typed, to_type
+from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
 from gaia_mcp.config.targets import URL_SCHEMES, Remote

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.config.command import Command
 from gaia_mcp.paths import cache_folder

@@ -35,10 +35,16 @@ class ServerWords(NamedTuple):
 
         With `has_item` a tool or the like is named, and nothing follows it but `key=value`.
         """
-        # Arguments of a tool.
-        if not self.after or "=" in self.after[0] or self.after[0].startswith(("-", "{")):
+        if not self.after or not _is_word(self.after[0]):
             return False
         if has_item and not self.before:
             return False
         first, *rest = self.words
+        if first in servers and any(_is_word(word) for word in self.before[1:]):
+            return False  # `NAME ITEM`, and dashes before the arguments.
         return first not in servers or (has_item and any("=" not in word for word in rest[1:]))
+
+
+def _is_word(word: str) -> bool:
+    """Whether it can be no argument of a tool."""
+    return "=" not in word and not word.startswith(("-", "{"))

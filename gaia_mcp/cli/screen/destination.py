@@ -62,7 +62,7 @@ def read_destination(output: str | None, folder: Path | None, *, as_json: bool) 
     Raises `UsageError` for one that cannot be written, before anything has been asked of a server.
     """
     if output is not None and folder is not None:
-        raise UsageError("-o and --output-dir mean the same", hint="use -o DIR/")
+        raise UsageError("-o and --output-dir mean the same", hint="leave --output-dir out")
     if output in ("-", "/dev/stdout"):
         if as_json:
             raise UsageError("--json and -o - both write to standard output", hint="name a file: -o FILE")
@@ -72,23 +72,24 @@ def read_destination(output: str | None, folder: Path | None, *, as_json: bool) 
     if output == "":
         raise UsageError("-o names no file", hint="name a file or a folder: -o FILE, -o DIR/")
     path = folder or Path(output or "")
+    option = "--output-dir" if folder is not None else "-o"
     try:
         is_folder = folder is not None or (output or "").endswith(("/", os.sep)) or path.is_dir()
-        _check_writable(path, is_folder=is_folder)
+        _check_writable(path, is_folder=is_folder, option=option)
     except OSError as problem:
-        hint = "name another place with -o"
+        hint = f"name another place with {option}"
         raise UsageError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint) from None
     return Destination(path, is_folder=is_folder)
 
 
-def _check_writable(path: Path, *, is_folder: bool) -> None:
+def _check_writable(path: Path, *, is_folder: bool, option: str) -> None:
     place = path if is_folder or path.exists() else path.parent
     while not place.exists() and place != place.parent:
         place = place.parent
     if (is_folder or place != path) and not place.is_dir():
-        raise UsageError(f"{str(place)!r} is not a folder", hint="name another one: -o DIR/")
+        raise UsageError(f"{str(place)!r} is not a folder", hint=f"name another one: {option} DIR/")
     if not os.access(place, os.W_OK):
-        raise UsageError(f"{str(place)!r} may not be written", hint="name another place with -o")
+        raise UsageError(f"{str(place)!r} may not be written", hint=f"name another place with {option}")
 
 
 def _write_new(folder: Path, stem: str, suffix: str, data: bytes, number: int = 1) -> Path:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from gaia_mcp.cli.hints import how_to_add
+from gaia_mcp.cli.lines import how_to_add
 from gaia_mcp.cli.screen.output import counted, error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import typed_again
+from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.screen.content import File, Text
 from gaia_mcp.cli.screen.output import Form, counted, json_text, print_json, remark, write_text
 from gaia_mcp.cli.screen.terminal import on_terminal
@@ -85,6 +85,6 @@ def remark_left_out(limit: Limit) -> None:
 
 def _remark_unseen(files: Sequence[File]) -> None:
     if len(files) == 1:
-        remark(f"{files[0].described()}: save it with: {typed_again('-o', files[0].name)}")
+        remark(f"{files[0].described()}: {again('save it', '-o', files[0].name)}")
     else:
-        remark(f"{counted(len(files), 'file')} not shown: save them with: {typed_again('-o', './')}")
+        remark(f"{counted(len(files), 'file')} not shown: {again('save them', '-o', './')}")

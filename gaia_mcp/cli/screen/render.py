@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.content import File, Text, parts_of, resource_part
 from gaia_mcp.cli.screen.destination import SaveError
 from gaia_mcp.cli.screen.output import (

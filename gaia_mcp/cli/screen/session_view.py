@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import Typed
+from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
 from gaia_mcp.cli.screen.progress import Waiting
 from gaia_mcp.cli.screen.terminal import on_terminal

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.client.transports.stdio.command_line import command_words
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError

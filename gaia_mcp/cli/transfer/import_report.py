@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, counted, error_object, print_json, print_line, remark
 from gaia_mcp.cli.screen.table import columns
 from gaia_mcp.cli.transfer.outcomes import difference, outcome_word

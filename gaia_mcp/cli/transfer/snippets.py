@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.entries.targets import own_program
-from gaia_mcp.cli.hints import to_type
+from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
 from gaia_mcp.cli.transfer.host_files import home_folder

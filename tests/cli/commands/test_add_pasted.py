@@ -210,8 +210,8 @@ def test_a_timeout_in_milliseconds_is_saved_in_seconds(gaia: Gaia) -> None:
 
 def test_a_url_is_enough(gaia: Gaia) -> None:
     """Ours: the name is that of its host; what cannot be used yet is refused, or saved as it was asked to be."""
-    refused = gaia("add", URL)
-    assert (refused.code, refused.errors[1]) == (3, "hint: keep it with --no-check, for a version that can use it")
+    refused, again = gaia("add", URL), f"gaia mcp add {URL} --no-check"
+    assert (refused.code, refused.errors[1]) == (3, f"hint: keep it for a version that can use it with: {again}")
     assert not gaia.config.exists()
     ran = gaia("add", URL, "--no-check")
     assert ran.stdout == "added 'deepwiki' to ~/.gaia/mcp_servers.json\n"
@@ -338,11 +338,11 @@ def test_placeholders_are_pointed_out(gaia: Gaia) -> None:
     missing = gaia("add", "w", "--", "/ABSOLUTE/PATH/TO/uv", "run", "weather.py")
     assert (
         missing.code,
-        missing.errors[1].endswith("gaia mcp add --no-check w -- /ABSOLUTE/PATH/TO/uv run weather.py"),
+        missing.errors[1].endswith("gaia mcp add w --no-check -- /ABSOLUTE/PATH/TO/uv run weather.py"),
     ) == (4, True)
     dead = entry_of("exits-at-once", env={"API_KEY": "YOUR_KEY"})
     failed = gaia("add", "z", json.dumps(dead))
-    assert (failed.code, failed.errors[1].endswith("again with: --env API_KEY=VALUE")) == (4, True)
+    assert (failed.code, failed.errors[1].endswith("try again with --env API_KEY=VALUE")) == (4, True)
 
 
 def test_a_variable_before_the_command_leads_to_the_option(gaia: Gaia) -> None:

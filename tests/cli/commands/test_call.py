@@ -104,7 +104,7 @@ def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
     add_two_pictures(demo)
     for word in ("x=" + "y" * 300, "api_key=sk-verysecret123"):
         note = demo("call", "several", "twice", word).stderr
-        assert note == "note: 2 files not shown: save them with: -o ./\n"
+        assert note == "note: 2 files not shown: save them with -o ./\n"
 
 
 def test_files_are_saved_where_it_was_said_and_their_paths_printed(demo: Gaia) -> None:

@@ -125,7 +125,7 @@ def found(
 def ask_powershell(found: Path, command: list[str], environ: dict[str, str]) -> None:
     """Have PowerShell write what it finds to the file `found`; what it has read is in `new` beside that."""
     folder = found.parent
-    gaia = Gaia(folder)
+    gaia = Gaia(folder, folder)
     entry = {"command": "surely-not-installed"}
     gaia.write({"demo": entry})
     tools = [{"name": "greet", "inputSchema": SCHEMA, "description": "Say hello"}, {"name": "add"}]

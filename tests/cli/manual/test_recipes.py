@@ -29,9 +29,11 @@ def recipe(part: str) -> str:
 def run(gaia: Gaia, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """A script, run as cron and make do."""
     environ = {**gaia.environ, **variables}
-    return subprocess.run(
+    ran = subprocess.run(
         ["sh", "-c", script], capture_output=True, text=True, cwd=gaia.cwd, env=environ, timeout=60, check=False
     )
+    gaia.rehearse(ran.stderr)
+    return ran
 
 
 def test_the_recipe_for_pre_commit_fails_with_the_server(gaia: Gaia) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.cli.hints import Typed
+from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.screen.output import (
     Form,
     choose_form,

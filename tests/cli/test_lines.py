@@ -1,0 +1,95 @@
+"""Command lines that hints advise: about the same file and program, quoted, and the typed one with an option more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.lines import Typed, again, how_to_add, how_to_begin, to_type
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.typed import TypedEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def nothing_typed() -> Iterator[None]:
+    """The words of the command that runs, restored after each test."""
+    yield
+    Typed.program, Typed.words = "gaia mcp", ()
+    Typed.begin("", None)
+
+
+def test_a_line_is_typed_again_with_one_more_option() -> None:
+    """Ours: before the server's own command, and never where it may hold a secret or is too long to be read."""
+    for words, how in (
+        (["mcp", "add", "my fs", "--", "npx", "-y"], "with: gaia mcp add 'my fs' --force -- npx -y"),
+        (["mcp", "lock", "--update"], "with: gaia mcp lock --update --force"),
+        (["mcp", "add", "fs", "--env=TOKEN=1", "npx"], "with --force"),
+        (["mcp", "add", "fs", "-H", "X: 1", "npx"], "with --force"),
+        (["mcp", "add", "fs", "x" * 200], "with --force"),
+        ([], "with --force"),
+    ):
+        Typed.words = words
+        assert again("do it", "--force") == f"do it {how}"
+    assert again("save it", "-o", "a b") == "save it with -o 'a b'"
+
+
+def test_a_line_that_read_standard_input_needs_it_again() -> None:
+    """Ours: what was piped into it is gone, and a copy of the line alone would read the terminal."""
+    Typed.words = ["mcp", "add", "-"]
+    assert again("replace it", "--force") == "replace it, with the same input: gaia mcp add - --force"
+    Typed.words = ["mcp", "add", "x", "--", "cat", "-"]
+    assert again("replace it", "--force") == "replace it with: gaia mcp add x --force -- cat -"
+
+
+def test_an_option_of_one_of_several_servers_needs_its_name() -> None:
+    """Ours: `--env` for servers that are pasted together would be refused."""
+    for words, how in (
+        (["mcp", "add", "@two.json"], "with: gaia mcp add b @two.json --env A=VALUE"),
+        (["mcp", "add", "--env", "X=secret", "@two.json"], "with the name b and --env A=VALUE"),
+    ):
+        Typed.words = words
+        Typed.has_several = True
+        assert again("try again", "--env", "A=VALUE", server="b") == f"try again {how}"
+        Typed.begin("add", None)
+        assert "b" not in again("try again", "--env", "A=VALUE", server="b").split()
+
+
+def test_a_line_names_the_program_as_it_was_typed() -> None:
+    """Ours: `gaia` may be the program of AMD."""
+    Typed.program = "gmcp"
+
+    assert to_type("list") == "gmcp list"
+    Typed.words = ["mcp", "lock"]
+    assert again("lock all", "--all") == "lock all with: gmcp lock --all"
+
+
+def test_a_line_is_about_the_file_that_the_command_was_about() -> None:
+    """Ours."""
+    Typed.config = Path("my servers.json")
+
+    assert how_to_add() == "add one with: gaia mcp add --config 'my servers.json' NAME -- COMMAND"
+
+
+def test_a_command_of_one_word_stays_behind_its_dashes() -> None:
+    """Ours: without them it would be taken for a name."""
+    Typed.uses(TypedEntry("srv", Command("srv", [])))
+    Typed.uses(TypedEntry("./srv", Command("./srv", [])))
+    Typed.uses(TypedEntry("srv -x", Command("srv", ["-x"])))
+
+    assert to_type("call", "srv", "greet", more="--help") == "gaia mcp call greet --help -- srv"
+    assert to_type("tools", "./srv") == "gaia mcp tools ./srv"
+    assert to_type("tools", "srv -x") == "gaia mcp tools 'srv -x'"
+    assert to_type("tools", "saved") == "gaia mcp tools saved"
+
+
+def test_an_example_of_an_agent_is_written_where_nothing_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what the advice is about may be `agent.py` itself."""
+    monkeypatch.chdir(tmp_path)
+    for line, taken in (("init", "agent.py"), ("init example.py", "example.py"), ("init example2.py", "x")):
+        assert how_to_begin() == f"gaia mcp {line}"
+        (tmp_path / taken).touch()
