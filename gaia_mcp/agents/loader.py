@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import AgentError
 from gaia_mcp.names import did_you_mean
+from gaia_mcp.paths import shown
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 BUILT_IN = {"demo": "gaia_mcp.agents.demo:DemoAgent"}
 
+_OURS = Path(__file__).parents[1]
+_PYTHON = Path(importlib.__file__).parents[1]
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # AMD's agents print banners and look for a model server without these; other classes do not have such parameters.
 _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": True}, {"silent_mode": True}, {})
@@ -94,10 +97,30 @@ def _find(target: str) -> Any:
             raise AgentError(
                 target,
                 f"does not exist: {place} has no {part!r}",
-                hint=did_you_mean(part, dir(found)) or "check the name",
+                hint=_meant(part, found),
             )
         found = getattr(found, part)
     return found
+
+
+def _meant(name: str, found: Any) -> str:
+    """What to name instead: agents of a module, if it has any."""
+    if isinstance(found, type(sys)) and (agents := _agents_in(found)):
+        return did_you_mean(name, agents) or f"it has: {', '.join(agents)}"
+    return did_you_mean(name, [each for each in dir(found) if not each.startswith("_")]) or "check the name"
+
+
+def _agents_in(module: Any) -> list[str]:
+    """The names of the classes that a module defines and that are agents, or were meant as such."""
+    own = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and value.__module__ == getattr(module, "__name__", None)
+    }
+    agents = [name for name, value in own.items() if all(hasattr(value, method) for method in _METHODS)]
+    complete = [name for name in agents if not getattr(own[name], "__abstractmethods__", None)]
+    # What was meant as an agent is told what it lacks.
+    return complete or agents or [name for name, value in own.items() if _has_marks(value)]
 
 
 def _split(target: str) -> tuple[str, str, str]:
@@ -109,15 +132,7 @@ def _split(target: str) -> tuple[str, str, str]:
 
 
 def _only_agent(target: str, module: ModuleType) -> Any:
-    own = {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, type) and value.__module__ == module.__name__
-    }
-    agents = [name for name, value in own.items() if all(hasattr(value, method) for method in _METHODS)]
-    complete = [name for name in agents if not getattr(own[name], "__abstractmethods__", None)]
-    # What was meant as an agent is told what it lacks.
-    candidates = complete or agents or [name for name, value in own.items() if _has_marks(value)]
+    candidates = _agents_in(module)
     if len(candidates) != 1:
         what = "contains no agent class" if not candidates else f"contains several agents: {', '.join(candidates)}"
         raise AgentError(
@@ -174,7 +189,7 @@ def _imported(target: str, run: Any) -> ModuleType:
     try:
         module: ModuleType = run()
     except (Exception, SystemExit) as cause:  # an agent's own code may do anything while it is imported
-        raise AgentError(target, f"cannot be imported: {_text_of(cause)}", case="agent-failed") from cause
+        raise AgentError(target, f"cannot be imported: {failure_in_words(cause)}", case="agent-failed") from cause
     return module
 
 
@@ -185,9 +200,9 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
         except TypeError as cause:
             if quiet and _is_about_call(cause, quiet):
                 continue
-            raise AgentError(target, f"cannot be created: {_text_of(cause)}", case="agent-arguments") from cause
+            raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-arguments") from cause
         except (Exception, SystemExit) as cause:
-            raise AgentError(target, f"cannot be created: {_text_of(cause)}", case="agent-failed") from cause
+            raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-failed") from cause
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -199,5 +214,21 @@ def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
     return refused or in_our_frame or "takes exactly one argument" in str(error)
 
 
-def _text_of(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def failure_in_words(error: BaseException) -> str:
+    """What an agent's own code raised, and the place in that code: `KeyError: 'HOME', at agent.py:7`."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # The place of a syntax error is in its text.
+    place = "" if isinstance(error, SyntaxError) else _place_of(error)
+    return f"{text}, at {place}" if place else text
+
+
+def _place_of(error: BaseException) -> str:
+    """The last line of code that is neither ours nor Python's, nor a library's; empty if there is none."""
+    import traceback
+
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        is_foreign = path.is_relative_to(_OURS) or path.is_relative_to(_PYTHON) or "site-packages" in path.parts
+        if path.is_file() and not is_foreign:
+            return f"{shown(path)}:{frame.lineno}"
+    return ""

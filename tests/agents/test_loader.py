@@ -197,6 +197,40 @@ def test_a_module_that_cannot_be_imported_is_an_agent_error(write: Write) -> Non
     assert "SystemExit" in str(_problem("halfway:Agent"))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import json\n\njson.loads('{')", ", at half.py:3"),
+        ("import inner", ", at inner.py:2"),
+        ("class Agent:\n    def __init__(self):\n        raise KeyError('HOME')", "KeyError: 'HOME', at half.py:3"),
+        ("def broken(:", "(half.py, line 1)"),
+        ("class Agent:\n    def __init__(self, needed): pass", "'needed'"),
+    ],
+)
+def test_a_failure_of_an_agents_own_code_names_the_line(write: Write, text: str, words: str) -> None:
+    """Ours: its own, however deep in a library it ended; a traceback is not needed to find it."""
+    write("inner.py", "\nraise OSError('no database')")
+    write("half.py", text)
+
+    try:
+        problem = str(_problem("half.py:Agent")).replace(f"{Path.cwd()}/", "")
+    finally:
+        sys.modules.pop("inner", None)
+
+    assert problem.endswith(words)
+
+
+def test_only_agents_are_meant_by_a_name_that_is_wrong(write: Write) -> None:
+    """Ours: a class beside them may have a closer name, and could not be served."""
+    agent = "def get_mcp_tool_definitions(self): return []\n    def execute_mcp_tool(self, name, arguments): pass"
+    write("named.py", f"class Note: pass\nclass Notes:\n    {agent}\n")
+    write("made.py", "from json import loads\ndef make_agent(): pass\n")
+
+    assert _problem("named.py:Noe").hint == "did you mean 'Notes'?"
+    assert _problem("named.py:Zzz").hint == "it has: Notes"
+    assert _problem("made.py:make_agnt").hint == "did you mean 'make_agent'?"
+
+
 def test_a_file_that_is_no_agent_or_holds_several_asks_for_a_name(write: Write) -> None:
     """Ours: the hint is what to type."""
     write("none.py", "x = 1\n")

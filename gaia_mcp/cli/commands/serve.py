@@ -152,12 +152,13 @@ def _watch(target: str, keywords: dict[str, Any], provider: AgentProvider) -> No
 @contextmanager
 def _describing(target: str) -> Iterator[None]:
     """Name the agent whose own code fails while it is described."""
+    from gaia_mcp.agents.loader import failure_in_words
     from gaia_mcp.errors import AgentError
 
     try:
         yield
     except (Exception, SystemExit) as cause:
-        problem = f"cannot describe itself: {type(cause).__name__}: {cause}"
+        problem = f"cannot describe itself: {failure_in_words(cause)}"
         raise AgentError(target, problem, hint="see the traceback with --debug") from cause
 
 
