@@ -14,6 +14,7 @@ from gaia_mcp.cli.completion.file_names import files
 from gaia_mcp.cli.lines import AGENT_FILE, to_type
 from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done
+from gaia_mcp.cli.status import UsageError
 
 FileArgument = Annotated[
     Path | None,
@@ -58,7 +59,10 @@ def init(file: FileArgument = None, force: ForceOption = False) -> None:
     path = file or Path(AGENT_FILE)
     if path.is_dir():
         path /= AGENT_FILE
-    path = path if path.suffix == ".py" else path.with_name(f"{path.name}.py")
+    if path.suffix not in ("", ".py"):
+        hint = f"name a Python file: {to_type('init', str(path.with_suffix('.py')))}"
+        raise UsageError(f"{path.name!r} is not the name of a Python file", hint=hint)
+    path = path.with_suffix(".py")
     try:
         with path.open("w" if force else "x", encoding="utf-8") as opened:
             opened.write(TEMPLATE.format(name=_class_name(path.stem)))

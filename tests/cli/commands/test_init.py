@@ -57,6 +57,20 @@ def test_a_file_that_exists_is_replaced_only_by_force(gaia: Gaia) -> None:
     assert "class MyAgent(MCPAgent)" in (gaia.cwd / "agent.py").read_text()
 
 
+def test_a_file_of_another_kind_is_refused(gaia: Gaia) -> None:
+    """Ours: `notes.txt.py` is not what was typed."""
+    refused = gaia("init", "notes.txt")
+
+    assert (refused.code, refused.errors) == (
+        2,
+        [
+            "error: 'notes.txt' is not the name of a Python file",
+            "hint: name a Python file: gaia mcp init notes.py",
+        ],
+    )
+    assert list(gaia.cwd.iterdir()) == []
+
+
 def test_a_folder_must_exist(gaia: Gaia) -> None:
     """Ours: a typing error makes no folders."""
     refused = gaia("init", "some where/agent.py")
