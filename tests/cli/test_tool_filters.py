@@ -142,6 +142,17 @@ def test_an_invalid_choice_names_the_member(gaia: Gaia, member: str, value: Any)
     assert f"server 'demo': '{member}' must be a list of names of tools" in failed.stderr
 
 
+def test_looking_at_what_is_excluded_is_answered_as_calling_it(chosen: Gaia) -> None:
+    """Ours: it is there, and the person learns how to get it."""
+    chosen("tools", "demo")
+
+    for words in (("tools", "demo", "add"), ("tools", "demo.add"), ("call", "demo", "add", "--help")):
+        refused = chosen(*words)
+        assert (refused.code, refused.errors[0]) == (8, EXCLUDED), words
+    for words in (("tools", "demo", "nope"), ("call", "demo", "nope", "--help")):
+        assert (chosen(*words).code, "has no tool 'nope'" in chosen(*words).stderr) == (7, True)
+
+
 def test_what_is_wrong_with_an_excluded_tool_is_not_told(gaia: Gaia) -> None:
     """Ours: it does not exist."""
     gaia.write({"bad": entry_of("bad-tools", excludeTools=["bare", "good"])})

@@ -90,10 +90,10 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
 def check_known(line: CompletionContext) -> None:
     """Check that the server and the tool that the line names can be explained; it may name neither.
 
-    Raises `ServerUnknownError` and `ToolUnknownError`, `ToolError` for a tool of a server that was never asked for its
-    tools, and as `ConfigStore.entry` does.
+    Raises `ServerUnknownError`, `ToolUnknownError` and `ToolExcludedError`, `ToolError` for a tool of a server that was
+    never asked for its tools, and as `ConfigStore.entry` does.
     """
-    from gaia_mcp.errors import ToolError, ToolUnknownError
+    from gaia_mcp.errors import ToolError, ToolExcludedError, ToolUnknownError
 
     server, name, tool = known_tool(line)
     if tool is not None or not server:
@@ -103,6 +103,11 @@ def check_known(line: CompletionContext) -> None:
         # Of `SERVER.TOOL` without such a server.
         store.entry(server if name or server in store.names() else server.partition(".")[0])
     tools, server = line.seen(server, "tools"), line.shown_name(server)
+    if name in [each["name"] for each in line.listed_tools(server)]:
+        entry = line.entry(server)
+        if entry is not None and entry.tool_filter is not None:
+            member = entry.tool_filter.excluded_by(name)
+            raise ToolExcludedError(server, name, member, entry.tool_filter.patterns(member))
     if name and tools is not None:
         raise ToolUnknownError(server, name, suggestion=did_you_mean(name, [each["name"] for each in tools]))
     if name:
