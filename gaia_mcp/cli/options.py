@@ -129,6 +129,25 @@ class Invocation(NamedTuple):
             remark(f"{shown(store.project.path)} is not used, since it {reason}")
         return store
 
+    def open_store_for(self, typed: ServerWords, *, has_item: bool = False, may_be_new: bool = False) -> ConfigStore:
+        """As `open_store`. If the line begins with a target, or a command is the server, a file that cannot be read is
+        reported as a remark, and its servers are left out: none of them is meant.
+        """
+        from gaia_mcp.errors import ConfigFileError
+
+        store = self.open_store(may_be_new=may_be_new)
+        try:
+            store.names()
+        except ConfigFileError as error:
+            from gaia_mcp.cli.entries.targets import is_target
+
+            first = next(iter(typed.words), "")
+            if not (typed.has_command((), has_item=has_item) or (first and is_target(first))):
+                raise
+            remark(f"{error.message}; its servers are left out")
+            return store.unread()
+        return store
+
     def typed(self, words: Sequence[str]) -> ServerWords:
         """All arguments that may name servers, as they stand before and after two dashes."""
         from gaia_mcp.cli.grammar.server_words import ServerWords
@@ -144,8 +163,9 @@ class Invocation(NamedTuple):
         """
         from gaia_mcp.cli.entries.targets import find_server
 
-        store = self.open_store() if store is None else store
-        entry, rest = find_server(store, self.typed(words), has_item=has_item, debug=self.debug)
+        typed = self.typed(words)
+        store = self.open_store_for(typed, has_item=has_item) if store is None else store
+        entry, rest = find_server(store, typed, has_item=has_item, debug=self.debug)
         return self.using(entry), rest
 
     def only_server(self, words: Sequence[str], store: ConfigStore | None = None) -> ServerEntry:
@@ -205,7 +225,11 @@ def tell_how_to_keep() -> None:
         return
     from gaia_mcp.cli.entries.keeping import how_to_keep
     from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.errors import ConfigFileError
 
-    taken = ConfigStore.locate(Typed.config).names()
+    try:
+        taken = ConfigStore.locate(Typed.config).names()
+    except ConfigFileError:
+        return  # It was remarked on, and nothing can be added to it.
     for entry in Typed.unsaved:
         remark(f"this server is not saved; save it with: {how_to_keep(entry, taken)}")

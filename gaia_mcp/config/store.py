@@ -69,6 +69,12 @@ class ConfigStore:
             return cls(user, environ=environ)
         return cls(user, find_project_file(cwd, environ), environ=environ)
 
+    def unread(self) -> ConfigStore:
+        """The store of the same file as if it held no server: for what needs none of a file that cannot be read."""
+        store = ConfigStore(self.path, environ=self._environ)
+        store._piped = {}
+        return store
+
     def servers(self) -> dict[str, Any]:
         """The entries as they are in the files, by name: the user's in their order, then those of the project alone.
 

@@ -427,3 +427,48 @@ def test_the_real_servers_of_others_are_tried_without_adding(
     assert (ran.code, ran.stdout.strip()) == (0, "Echo: hi")
     assert gaia("test-client", "--timeout", "50", "--", *npm_servers["filesystem"], str(tmp_path)).code == 0
     assert "get_current_time(" in gaia("tools", "mcp-server-time --local-timezone UTC").stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "./notes.py", "add", "text=hi"),
+        ("tools", "./notes.py"),
+        ("tools", "--", "gmcp", "serve", "./notes.py"),
+        ("prompts", "gmcp serve ./notes.py"),
+        ("test-client", "./notes.py"),
+        ("logs", "./notes.py"),
+        ("lock", "./notes.py"),
+        ("show", "./notes.py"),
+        ("guide", "./notes.py"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_stops_no_target(notes: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: nothing of it is needed; whatever needs it is refused as ever."""
+    notes.config.parent.mkdir(exist_ok=True)
+    notes.config.write_text("{broken")
+
+    ran = notes(*words)
+
+    assert ran.code == 0, ran
+    assert ran.stderr.splitlines()[0].startswith(f"note: {notes.config}:1:2: not JSON: ")
+    assert ran.stderr.splitlines()[0].endswith("; its servers are left out")
+    for needing in (
+        ("tools",),
+        ("tools", "notes"),
+        ("tools", "notes", "./notes.py"),
+        ("call", "notes", "add"),
+        ("list",),
+    ):
+        assert notes(*needing).code == 3, needing
+    assert notes.config.read_text() == "{broken"
+
+
+def test_a_configuration_that_cannot_be_read_is_no_place_to_save_a_target(notes: Gaia) -> None:
+    """Ours: so a terminal is not told how."""
+    notes.config.parent.mkdir(exist_ok=True)
+    notes.config.write_text("{broken")
+
+    shown, code = run_on_terminal(notes, "call", "./notes.py", "add", "text=hi")
+
+    assert (code, "not saved" in shown) == (0, False)

@@ -114,7 +114,7 @@ def call(
 
     deadline, destination = invocation.deadline(), invocation.destination()
     typed = invocation.typed([target, *(words or [])])
-    plan = planned(invocation.open_store(), typed, args, debug=invocation.debug)
+    plan = planned(invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug)
     server, tool_name = invocation.using(plan.entry).name, plan.tool
     locked_tools = LockedTools.wanted(locked, lock_file)
     if locked_tools is not None:

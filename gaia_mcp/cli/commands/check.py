@@ -85,7 +85,7 @@ def check(
     from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
     from gaia_mcp.errors import ConfigError
 
-    store = invocation.open_store()
+    store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
     names = [word for word in typed.before if not _is_argument(word)]
     arguments = [word for word in typed.before if _is_argument(word)]

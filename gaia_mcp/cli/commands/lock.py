@@ -54,12 +54,9 @@ def lock(
 
     if not names and not every:
         raise UsageError("which server?", hint=f"name one, or {again('lock all of them', '--all')}")
-    store, path = invocation.open_store(), lock_path(lock_file)
-    entries = (
-        [store.entry(name) for name in enabled_names(store)]
-        if every
-        else invocation.servers(store, invocation.typed(names or []))
-    )
+    typed, path = invocation.typed(names or []), lock_path(lock_file)
+    store = invocation.open_store_for(typed)
+    entries = [store.entry(name) for name in enabled_names(store)] if every else invocation.servers(store, typed)
     if not entries:
         raise ConfigError(f"no server to lock in {store.path}", hint=how_to_add())
     # Before anything is started: a broken file is reported at once.

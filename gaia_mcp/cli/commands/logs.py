@@ -83,7 +83,7 @@ def _kept(invocation: Invocation, words: list[str]) -> tuple[str, RunLogs]:
     from gaia_mcp.paths import log_folder
     from gaia_mcp.storage.run_logs import RunLogs
 
-    store = invocation.open_store(may_be_new=True)
+    store = invocation.open_store_for(invocation.typed(words), may_be_new=True)
     name = words[0]
     if len(words) == 1:
         kept = RunLogs(log_folder(), name, store.source_of(name))

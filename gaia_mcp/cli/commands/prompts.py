@@ -23,8 +23,9 @@ def prompts(invocation: Invocation, names: ServersArgument = None) -> None:
     from gaia_mcp.cli.screen.inventory import Inventory, Kind, show_inventory
 
     kind = Kind("prompts", lambda session: Inventory(session.prompts(), session.problems), dict, _lines)
-    store = invocation.open_store()
-    show_inventory(kind, invocation.servers(store, invocation.typed(names or [])), store, invocation)
+    typed = invocation.typed(names or [])
+    store = invocation.open_store_for(typed)
+    show_inventory(kind, invocation.servers(store, typed), store, invocation)
 
 
 def _lines(prompt: dict[str, Any]) -> list[str]:

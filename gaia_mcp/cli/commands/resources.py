@@ -24,8 +24,9 @@ def resources(invocation: Invocation, names: ServersArgument = None) -> None:
     kind = Kind(
         "resources", lambda session: Inventory(session.resources_and_templates(), session.problems), dict, _lines
     )
-    store = invocation.open_store()
-    show_inventory(kind, invocation.servers(store, invocation.typed(names or [])), store, invocation)
+    typed = invocation.typed(names or [])
+    store = invocation.open_store_for(typed)
+    show_inventory(kind, invocation.servers(store, typed), store, invocation)
 
 
 def _lines(resource: dict[str, Any]) -> list[str]:

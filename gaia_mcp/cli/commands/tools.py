@@ -58,7 +58,7 @@ def tools(
     from gaia_mcp.cli.screen.tool_costs import Costs, tokens_of
     from gaia_mcp.safetext import one_line
 
-    store = invocation.open_store()
+    store = invocation.open_store_for(invocation.typed(names or []))
     typed = invocation.typed(names or []).of_names(store.names())
     wanted, of_command = _wanted(typed, store.names())
     entries = invocation.servers(store, ServerWords(list(wanted), typed.after))
