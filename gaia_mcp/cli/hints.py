@@ -226,7 +226,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
 }
 # By the `case` of an error.
 CASES: dict[str, Callable[[Any], str]] = {
-    "agent-arguments": lambda _: "give arguments with --kwarg",
+    "agent-arguments": lambda _: "give arguments with --kwarg NAME=VALUE",
     "agent-failed": lambda _: "see the traceback with --debug",
     "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {how_to_begin()}",
     "agent-missing": lambda e: (
@@ -246,8 +246,8 @@ CASES: dict[str, Callable[[Any], str]] = {
     "not-on-path": _install,
     "not-runnable": lambda e: f"try it by hand: {e.program}",
     "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",
-    "recording-busy": lambda _: "wait for its end, or choose another file with --to",
-    "recording-file": lambda _: "choose another file with --to",
+    "recording-busy": lambda _: "wait for its end, or choose another file with --to FILE",
+    "recording-file": lambda _: "choose another file with --to FILE",
     "shell-syntax": _shell,
     "transport-unknown": _unreachable,
     "unreadable-file": lambda _: "check its permissions, or name another file",

@@ -91,7 +91,7 @@ def spawn(command: str, case: str) -> SpawnError:
 
 
 CASE_BY_CASE: list[tuple[MCPError, str]] = [
-    (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg"),
+    (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg NAME=VALUE"),
     (AgentError("demo", "cannot be imported", case="agent-failed"), "see the traceback with --debug"),
     (
         AgentError("demo", "has no x()", case="agent-incomplete"),
@@ -143,9 +143,9 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "is read-only", case="read-only-file"), "allow writing first: chmod u+w servers.json"),
     (
         ConfigFileError(PATH, "is in use", case="recording-busy"),
-        "wait for its end, or choose another file with --to",
+        "wait for its end, or choose another file with --to FILE",
     ),
-    (ConfigFileError(PATH, "cannot be written", case="recording-file"), "choose another file with --to"),
+    (ConfigFileError(PATH, "cannot be written", case="recording-file"), "choose another file with --to FILE"),
     (
         EntryError("fs", "uses shell syntax", case="shell-syntax"),
         "if you want a shell, name it: gaia mcp edit fs -- sh -c '…'",
@@ -154,6 +154,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         EntryError("x | y", "uses shell syntax", case="shell-syntax"),
         "if you want a shell, name it: gaia mcp tools -- sh -c '…'",
     ),
+    (ConfigFileError(PATH, "is a folder", case="unreadable-file"), "check its permissions, or name another file"),
     (
         EntryError("fs", "cannot be reached", case="transport-unknown"),
         "it stays saved for a version that can; see its entry with: gaia mcp show fs",

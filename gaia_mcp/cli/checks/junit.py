@@ -66,6 +66,6 @@ def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(junit_xml(reports))
     except OSError as problem:
-        hint = "choose another file with --junit"
+        hint = "choose another file with --junit FILE"
         return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)
     return None

@@ -52,7 +52,7 @@ class Destination:
         except OSError as problem:
             raise SaveError(
                 f"{file.mime_type} of {len(file.data):,} bytes cannot be saved in {folder}: {problem.strerror}",
-                hint="choose another place with -o",
+                hint="choose another place with -o DIR/",
             ) from problem
 
 
@@ -77,7 +77,7 @@ def read_destination(output: str | None, folder: Path | None, *, as_json: bool) 
         is_folder = folder is not None or (output or "").endswith(("/", os.sep)) or path.is_dir()
         _check_writable(path, is_folder=is_folder, option=option)
     except OSError as problem:
-        hint = f"name another place with {option}"
+        hint = f"name another place with {option} DIR/"
         raise UsageError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint) from None
     return Destination(path, is_folder=is_folder)
 
@@ -89,7 +89,7 @@ def _check_writable(path: Path, *, is_folder: bool, option: str) -> None:
     if (is_folder or place != path) and not place.is_dir():
         raise UsageError(f"{str(place)!r} is not a folder", hint=f"name another one: {option} DIR/")
     if not os.access(place, os.W_OK):
-        raise UsageError(f"{str(place)!r} may not be written", hint=f"name another place with {option}")
+        raise UsageError(f"{str(place)!r} may not be written", hint=f"name another place with {option} DIR/")
 
 
 def _write_new(folder: Path, stem: str, suffix: str, data: bytes, number: int = 1) -> Path:
