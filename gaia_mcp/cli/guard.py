@@ -88,7 +88,9 @@ def refused(error: OSError) -> MCPError:
     if not error.filename and not _has_folder():
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""
-    return MCPError(f"{error.strerror or error}{where}", hint="more with --debug")
+    # A help page takes no options.
+    hint = "more with --debug" if Typed.command else "look at where its output goes"
+    return MCPError(f"{error.strerror or error}{where}", hint=hint)
 
 
 def _has_folder() -> bool:

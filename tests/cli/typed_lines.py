@@ -110,9 +110,9 @@ def filled(words: Sequence[str], servers: Sequence[str]) -> list[str]:
 def refusal(words: Sequence[str]) -> str:
     """Why the program refuses a command line, before the command runs; empty if it does not."""
     group = _group()
-    if "--help" in words:
+    if {"--help", "-h"} & set(words):
         # It would be printed here; of a tool it is looked up, which needs the program itself.
-        known = words[0] == "--help" or group.get_command(None, words[0]) is not None
+        known = words[0].startswith("-") or group.get_command(None, words[0]) is not None
         return "" if known else "no such command"
     printed = StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):

@@ -40,7 +40,7 @@ class ServerWords(NamedTuple):
         if has_item and not self.before:
             return False
         first, *rest = self.words
-        if first in servers and any(_is_word(word) for word in self.before[1:]):
+        if first in servers and any(map(_is_word, self.before[1:2])):
             return False  # `NAME ITEM`, and dashes before the arguments.
         return first not in servers or (has_item and any("=" not in word for word in rest[1:]))
 

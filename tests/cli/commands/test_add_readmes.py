@@ -265,6 +265,6 @@ def test_a_server_that_needs_what_its_readme_leaves_open_is_not_saved(gaia: Gaia
     for readme, which in ((FILESYSTEM, "/Users/username/Desktop"), (GIT, "path/to/git/repo")):
         ran = gaia("add", readme.snippet)
         assert ran.code == 4
-        assert f"{which!r} stands for a value of your own; to save it" in ran.errors[1]
+        assert f"{which!r} stands for a value of your own; save it" in ran.errors[1]
         assert ran.errors[1].endswith("--no-check")
     assert json.loads(gaia("list", "--json").stdout)["servers"] == []

@@ -32,6 +32,7 @@ NAMES = ["fetch", "time"]
         (["time", "now"], [], False),
         # A configured name wins.
         (["time"], ["now"], False),
+        (["time", "now"], ["Oslo"], False),
     ],
 )
 def test_two_dashes_begin_a_command_unless_the_line_names_a_server_without_them(
