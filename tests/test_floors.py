@@ -97,9 +97,7 @@ WAYS_TO_READ = {
 # What opens files although it is not the module that reads them.
 READERS = {
     "agents.demo wave.open": "writes to memory",
-    "cli.checks.summary Path(name).open": "appends",
     "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
-    "cli.commands.init path.open": "writes",
     "cli.entries.editor os.fdopen": "writes",
     "cli.grammar.table FILE.read_bytes": "a file of the package",
     "cli.manual.pages (PROSE / 'error.txt').read_text": "a file of the package",
@@ -115,8 +113,11 @@ READERS = {
     "session.recorder os.fdopen": "writes, and reads through the module",
     "session.recorder os.open": "writes, and reads through the module",
     "storage.atomic os.fdopen": "writes",
-    "storage.atomic os.open": "a folder",
+    "storage.atomic os.open": "a folder, and to write",
     "storage.atomic path.with_name(path.name + '.lock').open": "a lock",
+    "storage.output_files os.fdopen": "writes",
+    "storage.output_files os.open": "writes",
+    "storage.output_files path.open": "writes",
     "storage.run_logs os.fdopen": "writes",
     "storage.run_logs os.open": "writes",
 }

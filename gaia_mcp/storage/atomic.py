@@ -23,6 +23,10 @@ LOCK_POLL_SECONDS = 0.01
 MAX_BYTES = 64 << 20
 # Other programs make temporary files as Python does, and so did this one at first. None is written for so long.
 UNMARKED_SECONDS = 3600.0
+# In the names of temporary files that are made under the lock: no other program is writing one then.
+LOCKED_MARK = "gaia-"
+# Of the name of a file, in that of the temporary one. A name has 255 bytes at most, and a character up to four.
+LEADING_CHARS = 50
 
 
 class Snapshot(NamedTuple):
@@ -99,31 +103,49 @@ def write_bytes(path: Path, before: Snapshot, data: bytes, mode: int) -> None:
     Raises `ConfigFileError` about `path`, also if the content has changed since it was read: other programs do not know
     our lock.
     """
-    import tempfile
-
-    target, temporary = before.target, ""
+    target = before.target
     _remove_left_over(target)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.gaia-", suffix=".tmp", dir=target.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _owned_alike(temporary, target, mode))  # noqa: PTH101
-        if (read_file(target, MAX_BYTES) if target.exists() else b"") != before.data:
-            hint = "nothing was written; do it again"
-            raise ConfigFileError(path, "has been changed by another program meanwhile", hint=hint)
-        os.replace(temporary, target)  # noqa: PTH105
-        temporary = ""
+        with written_beside(target, data, LOCKED_MARK) as temporary:
+            temporary.chmod(owned_alike(temporary, target, mode))
+            if (read_file(target, MAX_BYTES) if target.exists() else b"") != before.data:
+                hint = "nothing was written; do it again"
+                raise ConfigFileError(path, "has been changed by another program meanwhile", hint=hint)
+            temporary.replace(target)
         _sync_folder(target.parent)
     except OSError as cause:
         raise ConfigFileError(
             path, f"cannot be written: {cause.strerror}", hint="check its permissions and the disk"
         ) from cause
+
+
+@contextlib.contextmanager
+def written_beside(target: Path, data: bytes, mark: str, mode: int = 0o600) -> Iterator[Path]:
+    """A temporary file beside `target` with `data`, which is on the disk; its name has the `mark`. Unless it is renamed
+    in the `with`, it is removed at its end. Raises `OSError`.
+    """
+    temporary = target.parent / f"{_leading(target)}{mark}{os.urandom(4).hex()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
     finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def names_beside(target: Path, mark: str) -> str:
+    """The expression for the names of the temporary files that `written_beside` makes."""
+    import re
+
+    return rf"{re.escape(_leading(target))}{mark}[a-z0-9_]{{8}}\.tmp"
+
+
+def _leading(target: Path) -> str:
+    return f".{target.name[:LEADING_CHARS]}."
 
 
 def _remove_left_over(target: Path) -> None:
@@ -131,16 +153,15 @@ def _remove_left_over(target: Path) -> None:
 
     from gaia_mcp.storage.left_over import remove_left_over
 
-    name, random = re.escape(target.name), "[a-z0-9_]{8}"
-    remove_left_over(target.parent, rf"\.{name}\.gaia-{random}\.tmp", 0.0)
-    remove_left_over(target.parent, rf"\.{name}\.{random}\.tmp", UNMARKED_SECONDS)
+    remove_left_over(target.parent, names_beside(target, LOCKED_MARK), 0.0)
+    remove_left_over(target.parent, rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.tmp", UNMARKED_SECONDS)
 
 
-def _owned_alike(temporary: str, target: Path, mode: int) -> int:
+def owned_alike(temporary: Path, target: Path, mode: int) -> int:
     """Give a new file the owner and the group of the old one. Returns the mode that it may then have."""
     if not target.exists():
         return mode
-    new, there = Path(temporary).stat(), target.stat()
+    new, there = temporary.stat(), target.stat()
     if new.st_uid != there.st_uid:
         os.chown(temporary, there.st_uid, -1)
     if new.st_gid != there.st_gid:

@@ -117,6 +117,8 @@ class ServerCache:
         try:
             kept = {"identity": self._server.identity(), "written": int(self._now()), kind: value}
             text = paired(json.dumps(kept, separators=(",", ":")))
+            if len(text) > MAX_BYTES:
+                return  # It would not be read.
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._server.key.startswith(UNSAVED_MARK):
                 from gaia_mcp.storage.unsaved import make_room

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.errors import MCPError
-from gaia_mcp.safetext import clean
+from gaia_mcp.safetext import clean, encodable, escape
+from gaia_mcp.storage.output_files import put_file
 from gaia_mcp.toolspec.contract import as_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gaia_mcp.cli.checks.report import Check, Report
+
+
+# All that is left by then is no character at all: U+FFFE and U+FFFF.
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit_xml(reports: Sequence[Report]) -> bytes:
@@ -36,21 +42,27 @@ def junit_xml(reports: Sequence[Report]) -> bytes:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=f"mcp.{report.server}", name=check.name, time=f"{check.seconds:.3f}"
             )
-            # XML cannot carry control characters; `clean` writes them as escapes.
-            detail = clean(check.detail)
             if check in report.failures:
-                failure = ElementTree.SubElement(case, "failure", message=detail)
-                failure.text = clean("\n".join(_explained(check)))
-            elif detail:
-                ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {detail}"
+                failure = ElementTree.SubElement(case, "failure", message=check.detail)
+                failure.text = "\n".join(_explained(check))
+            elif check.detail:
+                ElementTree.SubElement(case, "system-out").text = f"{check.outcome}: {check.detail}"
         for name in report.skipped:
             case = ElementTree.SubElement(suite, "testcase", classname=f"mcp.{report.server}", name=name, time="0.000")
             ElementTree.SubElement(case, "skipped", message=f"not done, since {report.failures[0].name!r} failed")
         if report.stderr_tail:
-            ElementTree.SubElement(suite, "system-err").text = clean(report.stderr_tail)
+            ElementTree.SubElement(suite, "system-err").text = report.stderr_tail
+    for element in root.iter():
+        element.text = _xml_text(element.text or "") or None
+        element.attrib = {name: _xml_text(value) for name, value in element.attrib.items()}
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
+
+
+def _xml_text(text: str) -> str:
+    """`text` without what XML cannot carry, also as a reference: it is written as an escape."""
+    return re.sub(_NOT_XML, lambda found: escape(found[0]), encodable(clean(text)))
 
 
 def _explained(check: Check) -> list[str]:
@@ -64,7 +76,7 @@ def write_junit(path: Path, reports: list[Report]) -> MCPError | None:
     """Write the reports to a file. An error about the file is returned, since the checks are printed all the same."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(junit_xml(reports))
+        put_file(path, junit_xml(reports))
     except OSError as problem:
         hint = "choose another file with --junit FILE"
         return MCPError(f"{str(path)!r} cannot be written: {problem.strerror}", hint=hint)

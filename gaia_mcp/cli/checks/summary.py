@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.screen.output import counted, remark
 from gaia_mcp.safetext import one_line
+from gaia_mcp.storage.output_files import append_to_file
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.checks.report import Report
@@ -34,8 +35,7 @@ def append_step_summary(reports: Sequence[Report], seconds: float, environ: Mapp
     if not name:
         return
     try:
-        with Path(name).open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(as_markdown(reports, seconds))
+        append_to_file(Path(name), as_markdown(reports, seconds).encode("utf-8", "backslashreplace"))
     except OSError as problem:
         remark(f"{STEP_SUMMARY} cannot be written: {problem.strerror}")
 

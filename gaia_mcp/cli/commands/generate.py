@@ -33,6 +33,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
     """
     from gaia_mcp.errors import ConfigFileError, MCPError
     from gaia_mcp.storage.atomic import read_bytes
+    from gaia_mcp.storage.output_files import put_file
 
     root = folder or Path()
     if not (root / "gaia_mcp" / "cli").is_dir():
@@ -47,7 +48,7 @@ def generate(folder: Folder = None, check: CheckOption = False) -> None:
         return
     for name in differing:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(wanted[name])
+        put_file(root / name, wanted[name])
     done(f"wrote {', '.join(differing)}" if differing else "all files were up to date", written=differing)
 
 

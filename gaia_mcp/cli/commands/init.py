@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from keyword import iskeyword
@@ -55,23 +56,25 @@ def init(file: FileArgument = None, force: ForceOption = False) -> None:
     """
     from gaia_mcp.errors import ConfigFileError
     from gaia_mcp.paths import shown
+    from gaia_mcp.storage.output_files import put_file, put_new_file
 
     path = file or Path(AGENT_FILE)
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 (never raises)
         path /= AGENT_FILE
     if path.suffix not in ("", ".py"):
         hint = f"name a Python file: {to_type('init', str(path.with_suffix('.py')))}"
         raise UsageError(f"{path.name!r} is not the name of a Python file", hint=hint)
     path = path.with_suffix(".py")
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as opened:
-            opened.write(TEMPLATE.format(name=_class_name(path.stem)))
+        (put_file if force else put_new_file)(path, TEMPLATE.format(name=_class_name(path.stem)).encode())
     except FileExistsError as cause:
         hint = f"choose another name, or replace it: {to_type('init', str(path), more='--force')}"
         raise ConfigFileError(path, "exists already", hint=hint) from cause
     except FileNotFoundError as cause:
         hint = f"make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
         raise ConfigFileError(path, "is in a folder that does not exist", hint=hint) from cause
+    except OSError as cause:
+        raise ConfigFileError(path, f"cannot be written: {cause.strerror}", hint="choose another place") from cause
     target = shlex.quote(str(path) if path.is_absolute() else f"./{path}")
     following = [
         to_type("call", more=f"{target} greet name=Ada"),

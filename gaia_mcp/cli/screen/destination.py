@@ -39,13 +39,16 @@ class Destination:
 
         Raises `SaveError`.
         """
+        from gaia_mcp.storage.output_files import put_file
+
         assert self.path is not None  # noqa: S101 (what goes to standard output is not saved)
         folder = self.path if self.is_folder else self.path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not self.is_folder and not self._is_taken:
                 self._is_taken = True
-                return _write(self.path, file.data, "wb")
+                put_file(self.path, file.data)
+                return self.path
             if self.is_folder:
                 return _write_new(folder, file.stem, file.suffix, file.data)
             return _write_new(folder, self.path.stem, self.path.suffix or file.suffix, file.data, 2)
@@ -93,21 +96,12 @@ def _check_writable(path: Path, *, is_folder: bool, option: str) -> None:
 
 
 def _write_new(folder: Path, stem: str, suffix: str, data: bytes, number: int = 1) -> Path:
+    from gaia_mcp.storage.output_files import put_new_file
+
     while True:
         try:
-            return _write(folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}"), data, "xb")
+            path = folder / (f"{stem}{suffix}" if number == 1 else f"{stem}-{number}{suffix}")
+            put_new_file(path, data)
+            return path
         except FileExistsError:
             number += 1
-
-
-def _write(path: Path, data: bytes, mode: str) -> Path:
-    opened = path.open(mode)
-    try:
-        with opened as file:
-            file.write(data)
-    except BaseException:
-        # On a full disk, or at a Ctrl-C: half a picture is useless. What is not a regular file, such as a pipe, stays.
-        if path.is_file():
-            path.unlink()
-        raise
-    return path

@@ -1,0 +1,183 @@
+"""The files that commands write because they were asked to: whole, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.storage.output_files import append_to_file, put_file, put_new_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LIMIT = 8192
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may become longer than `LIMIT`, as on a disk that is nearly full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("put", [put_file, put_new_file, append_to_file])
+def test_a_new_file_has_the_usual_mode(path: Path, put: Callable[[Path, bytes], None]) -> None:
+    """Ours: that of every file that a person makes, and nothing lies beside it."""
+    for umask, mode in ((0o022, 0o644), (0o077, 0o600)):
+        before = os.umask(umask)
+        try:
+            put(path, b"data")
+        finally:
+            os.umask(before)
+        assert (path.read_bytes(), mode_of(path)) == (b"data", mode)
+        assert list(path.parent.iterdir()) == [path]
+        path.unlink()
+
+
+def test_a_file_that_is_replaced_keeps_its_mode_and_its_links(tmp_path: Path, path: Path) -> None:
+    """Ours: as if it had been opened and written."""
+    path.write_bytes(b"old and long")
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to("out")
+    put_file(tmp_path / "link", b"new")
+    assert (path.read_bytes(), mode_of(path)) == (b"new", 0o640)
+    assert (tmp_path / "link").is_symlink()
+
+    (tmp_path / "dangling").symlink_to("made")
+    put_file(tmp_path / "dangling", b"new")
+    assert (tmp_path / "made").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("before", [b"old", None])
+def test_what_has_no_room_leaves_everything_as_it_was(path: Path, before: bytes | None) -> None:
+    """Ours: not half of it, and not a file of no bytes."""
+    if before is not None:
+        path.write_bytes(before)
+    puts = [put_file, append_to_file] if before is not None else [put_file, put_new_file]
+    for put in puts:
+        with full_disk(), pytest.raises(OSError) as caught:
+            put(path, b"x" * (LIMIT + 1))
+        assert caught.value.errno == errno.EFBIG
+        assert caught.value.filename == str(path)
+        assert [file.read_bytes() for file in path.parent.iterdir()] == ([before] if before is not None else [])
+
+
+def test_what_is_there_is_not_replaced_by_a_new_file(tmp_path: Path, path: Path) -> None:
+    """Ours: where we choose the name. A link that leads nowhere is there too."""
+    path.write_bytes(b"theirs")
+    (tmp_path / "link").symlink_to("nowhere")
+    for there in (path, tmp_path / "link"):
+        with pytest.raises(FileExistsError):
+            put_new_file(there, b"ours")
+    assert path.read_bytes() == b"theirs"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "out"]
+
+
+@pytest.mark.parametrize("place", ["folder", "missing/x", "loop", "x" * 300, "file/x"])
+@pytest.mark.parametrize("put", [put_file, put_new_file, append_to_file])
+def test_a_place_where_nothing_can_be_written_is_an_error(
+    tmp_path: Path, place: str, put: Callable[[Path, bytes], None]
+) -> None:
+    """Ours: about the file that was named, and nothing is left."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError) as caught:
+        put(tmp_path / place, b"data")
+    assert caught.value.filename == str(tmp_path / place)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder", "loop"]
+
+
+def test_a_name_as_long_as_names_can_be_can_be_written(tmp_path: Path) -> None:
+    """Ours: although the temporary file beside it has a name too."""
+    for name in ("x" * 255, "é" * 127):
+        put_file(tmp_path / name, b"1")
+        put_file(tmp_path / name, b"2")
+        assert (tmp_path / name).read_bytes() == b"2"
+
+
+def test_what_is_no_file_is_written_to(path: Path) -> None:
+    """Ours: `-o >(command)`, `-o /dev/null`."""
+    os.mkfifo(path)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
+    reader.start()
+    put_file(path, b"data")
+    reader.join()
+    assert read == [b"data"]
+    assert path.is_fifo()
+
+    put_file(Path(os.devnull), b"data")
+    with pytest.raises(OSError, match="No space left on device"):
+        put_file(Path("/dev/full"), b"data")
+    for what in (path, Path(os.devnull)):
+        with pytest.raises(OSError):
+            append_to_file(what, b"data")
+
+
+def test_a_name_for_an_open_file_is_that_file(path: Path) -> None:
+    """Ours: `--junit /dev/stdout > FILE`. What else is written to it would be lost if another took its name."""
+    with path.open("wb") as file:
+        put_file(Path(f"/dev/fd/{file.fileno()}"), b"data")
+        assert os.fstat(file.fileno()).st_ino == path.stat().st_ino
+    assert path.read_bytes() == b"data"
+
+
+@pytest.mark.story
+@pytest.mark.skipif(os.getuid() != 0, reason="only the administrator can become another person")
+def test_a_file_in_a_folder_that_may_not_be_written_is_overwritten(tmp_path: Path) -> None:
+    """Ours: there is no room for another beside it. One that is read-only is left."""
+    program = (
+        "import os, sys\nfrom pathlib import Path\nfrom gaia_mcp.storage.output_files import put_file\n"
+        "os.chdir(sys.argv[1])\nos.setgroups([])\nos.setgid(1234)\nos.setuid(4321)\n"
+        "put_file(Path('open'), b'new')\n"
+        "for name in ('closed', 'missing'):\n"
+        "    try:\n        put_file(Path(name), b'new')\n"
+        "    except PermissionError:\n        pass\n"
+        "    else:\n        raise AssertionError(name)\n"
+    )
+    (tmp_path / "open").write_bytes(b"old and long")
+    (tmp_path / "open").chmod(0o666)
+    (tmp_path / "closed").write_bytes(b"old")
+    tmp_path.chmod(0o755)
+    for above in tmp_path.parents:
+        if above.stat().st_uid == os.getuid() and above != Path("/"):
+            above.chmod(above.stat().st_mode | 0o111)
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+    assert (tmp_path / "open").read_bytes() == b"new"
+    assert (tmp_path / "closed").read_bytes() == b"old"
+
+
+def test_what_a_killed_writer_has_left_is_removed(path: Path) -> None:
+    """Ours: by the next that writes this file, unless it may still be written."""
+    old, new = (path.with_name(f".out.gaia-out-{random}.tmp") for random in ("01234567", "89abcdef"))
+    for temporary in (old, new):
+        temporary.touch()
+    os.utime(old, (0, 0))
+
+    put_file(path, b"data")
+
+    assert sorted(path.parent.iterdir()) == [new, path]
