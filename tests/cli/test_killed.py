@@ -142,6 +142,21 @@ def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
     wait_until(nothing_runs)
 
 
+def test_a_server_killed_in_a_call_leaves_nothing_of_its_own(gaia: Gaia) -> None:
+    """Ours: out of memory, say. The command says so, and ends what the server has started."""
+    notes = use(gaia, "busy-with-others")
+    process = gaia.popen("call", "x", "echo")
+    wait_until(noted(notes, "tools/call"))
+    server = int(next(line for line in notes.read_text().splitlines() if line.startswith("pid ")).split()[1])
+
+    os.kill(server, signal.SIGKILL)
+
+    _, err = process.communicate(timeout=ENOUGH_SECONDS)
+    assert process.returncode == 4
+    assert b"SIGKILL" in err
+    assert nothing_runs()
+
+
 def temporary_files(gaia: Gaia) -> list[str]:
     return [name for name in os.listdir(gaia.config.parent) if name.endswith(".tmp")]  # noqa: PTH208
 

@@ -18,7 +18,9 @@ from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from gaia_mcp.client.transports.stdio.process_exit import exit_descriptor, exits_within, is_running, was_killed
 from gaia_mcp.client.transports.stdio.process_groups import (
+    FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,
     TERMINATE_GRACE_SECONDS,
     end_others,
@@ -47,9 +49,6 @@ class Stopped(NamedTuple):
     seconds: float
     left_others: bool
 
-
-# Whether it has ended, without reaping it.
-_LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
 
 # Those that run. A program that ends without having let go of them must not leave them behind.
 _running: set[Child] = set()
@@ -89,6 +88,7 @@ class Child:
         self._failure: SpawnError | None = None
         self._stop_lock = threading.Lock()
         self._stopped: Stopped | None = None
+        self._left_others = False
 
     @classmethod
     def of(
@@ -176,7 +176,7 @@ class Child:
         assert self._process.stdout is not None  # noqa: S101
         self._stdout = self._process.stdout.fileno()
         assert self._process.stderr is not None  # noqa: S101
-        self._stderr.start(self._process.stderr)
+        self._stderr.start(self._process.stderr, exit_descriptor(self._process.pid), self._has_ended)
 
     @property
     def stdout(self) -> int:
@@ -213,17 +213,15 @@ class Child:
         process = self._process
         if process is None or process.returncode is not None:
             return False
-        try:
-            return os.waitid(os.P_PID, process.pid, _LOOK_ONLY) is None
-        except (AttributeError, ChildProcessError):  # Windows has no such call; another thread may have reaped it.
-            return process.poll() is None
+        runs = is_running(process.pid)
+        return process.poll() is None if runs is None else runs
 
     def wait(self, seconds: float) -> int | None:
         """Its exit status, waited for up to `seconds`; None if it still runs."""
         process = self._process
         if process is None or process.poll() is not None or seconds <= 0:
             return process.returncode if process is not None else None
-        ends = _ends_within(process.pid, seconds)
+        ends = exits_within(process.pid, seconds)
         if ends is False:
             return None
         try:
@@ -274,33 +272,23 @@ class Child:
                 how = "on SIGKILL"
                 self._kill()
             self.close_stdin()
-        left_others = process.returncode is not None and end_others(process.pid, self._mark, grace_seconds)
+        if process.returncode is not None and end_others(process.pid, self._mark, grace_seconds):
+            self._left_others = True
         self._stderr.stop(STDERR_GRACE_SECONDS)
-        return Stopped(how, process.returncode, time.monotonic() - began, left_others)
+        return Stopped(how, process.returncode, time.monotonic() - began, self._left_others)
+
+    def _has_ended(self) -> None:
+        """End what a server that was killed has left: it may hold the pipes open, and callers would wait in vain."""
+        assert self._process is not None  # noqa: S101 (it has been started)
+        # A program that ends by itself may have left the server in its place, as some wrappers do.
+        if not self._closing and was_killed(self._process.pid):
+            self.wait(0)
+            self._left_others = end_others(self._process.pid, self._mark, FOLLOW_SECONDS)
 
     def _kill(self) -> None:
         if self._process is not None:
             signal_group(self._process.pid, force=True)
             self.wait(KILL_GRACE_SECONDS)
-
-
-def _ends_within(pid: int, seconds: float) -> bool | None:
-    """Sleep until the process has ended, at most `seconds`: whether it has. None where the system cannot wait for it.
-
-    Popen looks at growing intervals, and so sees the end late by as much again as it took.
-    """
-    try:
-        descriptor = os.pidfd_open(pid)
-    except (AttributeError, OSError):  # Linux alone has it, and not every sandbox; another thread may have reaped it.
-        return None
-    try:
-        import select
-
-        poller = select.poll()
-        poller.register(descriptor, select.POLLIN)
-        return bool(poller.poll(1000 * seconds))
-    finally:
-        os.close(descriptor)
 
 
 @atexit.register

@@ -28,11 +28,15 @@ class Drain:
         self._thread: threading.Thread | None = None
         self._wake = -1
 
-    def start(self, pipe: IO[bytes]) -> None:
-        """Drain `pipe` in a thread of its own, to its end or until `stop`, and close it."""
+    def start(self, pipe: IO[bytes], end: int = -1, on_end: Callable[[], object] = lambda: None) -> None:
+        """Drain `pipe` in a thread of its own, to its end or until `stop`, and close it. When the descriptor `end` can
+        be read, call `on_end` in that thread; `end` is closed too.
+        """
         # Where pipes cannot be polled (Windows), only the end of the pipe ends the thread.
         woken, self._wake = os.pipe() if hasattr(select, "poll") else (-1, -1)
-        thread = threading.Thread(target=self._run, args=(pipe, woken), name=f"{self._server} stderr", daemon=True)
+        thread = threading.Thread(
+            target=self._run, args=(pipe, woken, end, on_end), name=f"{self._server} stderr", daemon=True
+        )
         thread.start()
         self._thread = thread
 
@@ -67,12 +71,14 @@ class Drain:
         if wake >= 0:
             os.close(wake)
 
-    def _run(self, pipe: IO[bytes], woken: int) -> None:
+    def _run(self, pipe: IO[bytes], woken: int, end: int, on_end: Callable[[], object]) -> None:
         source = pipe.fileno()
         poller = select.poll() if woken >= 0 else None
         if poller is not None:
             poller.register(source, select.POLLIN)
             poller.register(woken, select.POLLIN)
+            if end >= 0:
+                poller.register(end, select.POLLIN)
         is_woken = False
         try:
             with pipe:
@@ -80,6 +86,9 @@ class Drain:
                 while not is_woken:
                     ready = [descriptor for descriptor, _ in poller.poll()] if poller is not None else [source]
                     is_woken = woken in ready
+                    if end in ready and poller is not None:
+                        poller.unregister(end)
+                        on_end()
                     if source in ready:
                         data = os.read(source, READ_BYTES)
                         if not data:
@@ -87,8 +96,9 @@ class Drain:
                         self._take(data)
         finally:
             self._wake_up()
-            if woken >= 0:
-                os.close(woken)
+            for descriptor in (woken, end):
+                if descriptor >= 0:
+                    os.close(descriptor)
 
     def _take(self, data: bytes) -> None:
         with self._lock:

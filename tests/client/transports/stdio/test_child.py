@@ -540,3 +540,29 @@ def test_no_watcher_stays_for_a_child_that_has_ended(child: MakeChild) -> None:
         child("a\0b")
 
     assert module.WATCHER.pid is None
+
+
+def test_a_child_that_was_killed_takes_along_what_it_started(child: MakeChild) -> None:
+    """Ours: its output would stay open, and callers would wait for an answer that does not come."""
+    one = child(LEAVES_OTHERS.format(other=IGNORES_EOF, detached=True))
+    assert one.read() == b"up\n"
+    assert one.pid is not None
+
+    os.kill(one.pid, signal.SIGKILL)
+
+    assert one.read() == b""
+    stopped = one.stop(5)
+    assert (stopped.how, stopped.returncode, stopped.left_others) == ("by itself", -signal.SIGKILL, True)
+
+
+def test_a_child_that_ends_by_itself_may_leave_the_server_in_its_place(child: MakeChild) -> None:
+    """Ours: a wrapper. Only at the end it is ended too."""
+    other = "import os, sys\nprint(os.getppid(), flush=True)\n" + ECHO
+    code = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {other!r}])"
+    one = child(code)
+    assert one.wait(ENOUGH_SECONDS) == 0
+    assert one.read()
+
+    one.write(b"hello\n", Deadline(5))
+
+    assert one.read() == b"hello\n"

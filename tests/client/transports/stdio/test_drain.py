@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,11 @@ from tests.waiting import wait_until
 class Drained:
     """A pipe that is being drained."""
 
-    def __init__(self, on_data: Callable[[bytes], None] | None = None) -> None:
+    def __init__(self, on_data: Callable[[bytes], None] | None = None, **end: Any) -> None:
         source, self.sink = os.pipe()
         self.pipe = os.fdopen(source, "rb", buffering=0)
         self.drain = Drain("s", on_data)
-        self.drain.start(self.pipe)
+        self.drain.start(self.pipe, **end)
 
     @property
     def thread(self) -> threading.Thread:
@@ -43,8 +44,8 @@ def drained() -> Iterator[Make]:
     before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
     made: list[Drained] = []
 
-    def make(on_data: Callable[[bytes], None] | None = None) -> Drained:
-        made.append(Drained(on_data))
+    def make(on_data: Callable[[bytes], None] | None = None, **end: Any) -> Drained:
+        made.append(Drained(on_data, **end))
         return made[-1]
 
     yield make
@@ -67,6 +68,22 @@ def test_what_comes_is_kept_and_passed_on(drained: Make) -> None:
 
     assert b"".join(heard) == b"caf\xe9"
     assert one.drain.tail() == "caf\ufffd"
+
+
+def test_the_end_of_the_child_is_noticed_although_its_pipe_stays_open(drained: Make) -> None:
+    """Ours: once; what comes after it is drained all the same."""
+    ends: list[str] = []
+    end, ending = os.pipe()
+    one = drained(end=end, on_end=lambda: ends.append(threading.current_thread().name))
+
+    os.close(ending)
+    wait_until(lambda: ends)
+    one.say(b"more")
+    one.close()
+    one.drain.settle(5)
+
+    assert ends == ["s stderr"]
+    assert one.drain.tail() == "more"
 
 
 def test_of_a_flood_the_end_is_kept(drained: Make) -> None:

@@ -1,0 +1,50 @@
+"""The end of a process, seen without reaping it: until it is reaped, its number is given to no other."""
+
+from __future__ import annotations
+
+import os
+
+_LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
+
+
+def is_running(pid: int) -> bool | None:
+    """Whether a child runs. None if that cannot be seen (Windows), or if another thread has reaped it."""
+    try:
+        return os.waitid(os.P_PID, pid, _LOOK_ONLY) is None
+    except (AttributeError, ChildProcessError):
+        return None
+
+
+def was_killed(pid: int) -> bool:
+    """Whether a child was ended by a signal. False while it runs, and if another thread has reaped it."""
+    try:
+        ended = os.waitid(os.P_PID, pid, _LOOK_ONLY)
+    except ChildProcessError:
+        return False
+    return ended is not None and ended.si_code != os.CLD_EXITED
+
+
+def exit_descriptor(pid: int) -> int:
+    """A descriptor, for the caller to close, that can be read when the process has ended; -1 where there is none."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # Linux alone has it, and not every sandbox; another thread may have reaped it.
+        return -1
+
+
+def exits_within(pid: int, seconds: float) -> bool | None:
+    """Sleep until the process has ended, at most `seconds`: whether it has. None where the system cannot wait for it.
+
+    Popen looks at growing intervals, and so sees the end late by as much again as it took.
+    """
+    descriptor = exit_descriptor(pid)
+    if descriptor < 0:
+        return None
+    try:
+        import select
+
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return bool(poller.poll(1000 * seconds))
+    finally:
+        os.close(descriptor)

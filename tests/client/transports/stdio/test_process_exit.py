@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.transports.stdio.process_exit import exit_descriptor, exits_within, is_running, was_killed
+from tests.waiting import ENOUGH_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.story
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that exits with 3 at the end of its input."""
+    with subprocess.Popen(["sh", "-c", "read line; exit 3"], stdin=subprocess.PIPE) as one:
+        yield one
+        one.kill()
+
+
+def close_input(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def test_an_exit_is_seen_and_not_taken(process: subprocess.Popen[bytes]) -> None:
+    """Linux: a process descriptor can be polled."""
+    assert is_running(process.pid)
+    assert not was_killed(process.pid)
+    assert exits_within(process.pid, 0) is False
+    close_input(process)
+
+    assert exits_within(process.pid, ENOUGH_SECONDS) is True
+
+    assert is_running(process.pid) is False
+    assert not was_killed(process.pid)
+    assert process.wait() == 3
+
+
+def test_an_end_by_a_signal_is_told_apart(process: subprocess.Popen[bytes]) -> None:
+    """Ours: it has not ended by itself."""
+    process.kill()
+    assert exits_within(process.pid, ENOUGH_SECONDS)
+
+    assert was_killed(process.pid)
+
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_of_a_process_that_was_reaped_nothing_is_known(process: subprocess.Popen[bytes]) -> None:
+    """Ours: another thread may wait for whatever child ends."""
+    process.kill()
+    process.wait()
+
+    assert is_running(process.pid) is None
+    assert not was_killed(process.pid)
+    assert exit_descriptor(process.pid) == -1
+    assert exits_within(process.pid, 0) is None
+
+
+def test_where_there_are_no_such_calls_nothing_is_known(
+    process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: macOS has no process descriptors, and Windows does not look without reaping either."""
+    monkeypatch.delattr(os, "pidfd_open")
+    monkeypatch.delattr(os, "waitid")
+
+    assert exits_within(process.pid, 0) is None
+    assert is_running(process.pid) is None
