@@ -95,10 +95,10 @@ class Conversation:
             dispatcher.send(dispatcher.apply(ClientConnection.open)[1], deadline)
             # A silent server is sent `initialize` while there is still time for the response.
             probe = deadline.sooner(min(PROBE_SECONDS, deadline.remaining() / 2))
-            outcome = dispatcher.outcome_by(probe, waiter)
+            outcome = self._channel.wait(waiter.outcomes, None, probe)
             if outcome is None:
                 dispatcher.send(dispatcher.apply(ClientConnection.probe_timed_out)[1], deadline)
-                outcome = dispatcher.outcome_by(deadline, waiter)
+                outcome = self._channel.wait(waiter.outcomes, None, deadline)
         finally:
             dispatcher.opening = None
             deadline.forget(waiter.wake)
@@ -224,11 +224,11 @@ class Conversation:
             dispatcher.send(outgoing, deadline, stage, tool)
             is_out = True
             while True:
-                outcome = dispatcher.outcome_by(deadline, waiter, request_id)
+                outcome = self._channel.wait(waiter.outcomes, request_id, deadline)
                 if isinstance(outcome, (Result, ErrorResponse, InvalidResponse)):
                     return outcome
                 if isinstance(outcome, Progressed):
-                    newest = waiter.progress or outcome
+                    newest = waiter.newest_progress() or outcome
                     if newest is reported:
                         continue  # It was reported in place of an older one.
                     reported = newest
@@ -248,8 +248,6 @@ class Conversation:
         finally:
             deadline.forget(waiter.wake)
             dispatcher.waiters.pop(request_id, None)
-            if dispatcher.waiters:
-                self._channel.keep_reading()
 
     # Errors.
 

@@ -1,8 +1,7 @@
 """What passes between a channel and the callers that wait: the pure connection, one lock, and every open request.
 
-A channel hands over what arrives, on whichever thread reads: a caller that waits alone reads for itself
-(leader/follower), else a thread of the channel's. The connection's messages are sent, and each event reaches its caller
-or the host.
+A channel hands over what arrives, on the thread that reads: one of the callers that wait (leader/follower), or a thread
+of its own. The connection's messages are sent, and each event reaches its caller or the host.
 """
 
 from __future__ import annotations
@@ -10,13 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.conversation.masking import masked_excerpt, masked_value
 from gaia_mcp.client.conversation.server_requests import ServerRequests
 from gaia_mcp.client.transports.base import Channel, OnChange, UnencodableError
-from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
 from gaia_mcp.errors import ArgumentsError, CancelledError, ConnectionLostError, LocalProtocolError, MCPError
 from gaia_mcp.protocol.events import (
     Discarded,
@@ -38,6 +35,7 @@ from gaia_mcp.safetext import redacted
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.waiters import Waiter
     from gaia_mcp.client.host import Host
+    from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.client import ClientConnection
     from gaia_mcp.protocol.connection import Outgoing
 
@@ -77,26 +75,6 @@ class Dispatcher:
             if request_id is not None and waiter is not None:
                 self.waiters[request_id] = waiter
             return request_id, self._connection.take_outgoing()
-
-    # Waiting.
-
-    def outcome_by(
-        self, deadline: Deadline, waiter: Waiter, request_id: RequestId | None = None
-    ) -> Event | MCPError | None:
-        """What has come of a request; None when the deadline has passed."""
-        outcomes = waiter.outcomes
-        while True:
-            # A caller that waits alone reads for itself; one that negotiates leaves it to the channel's thread.
-            is_alone = request_id is not None and len(self.waiters) == 1
-            try:
-                if is_alone and self._channel.read_until(outcomes.qsize, request_id, deadline):  # type: ignore[arg-type]
-                    outcome = outcomes.get_nowait()
-                else:
-                    outcome = outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
-            except Empty:
-                outcome = None
-            if outcome is not None or deadline.expired:
-                return outcome
 
     def abandon(self, request_id: RequestId, *, tell: bool) -> None:
         """Cancel a request; the server is told if the request was sent."""
@@ -182,8 +160,8 @@ class Dispatcher:
         if outgoing and opening is None:
             self.send_soon(outgoing)
         elif outgoing and opening is not None:
-            # What opens the conversation must be out before anything else. Only a thread that does nothing else reads
-            # meanwhile.
+            # What opens the conversation must be out before anything else. Nothing is read meanwhile, and no caller but
+            # the one that opens it waits yet.
             try:
                 self.send(outgoing, opening.deadline.sooner(ASIDE_SECONDS))
             except MCPError as error:

@@ -15,24 +15,33 @@ if TYPE_CHECKING:
 class Waiter:
     """One caller of `channel`: where the outcome of its request is put, and how long that may take.
 
-    The newest progress is in `progress`, and one progress event among the outcomes says that there is some: a caller
-    that is slow to hear of it would have to keep them all.
+    The newest progress is kept beside the outcomes, and one progress event among these says that there is some: a
+    caller that is slow to hear of it would have to keep them all.
     """
 
-    __slots__ = ("_channel", "deadline", "outcomes", "progress")
+    __slots__ = ("_channel", "_is_announced", "_progress", "deadline", "outcomes")
 
     def __init__(self, channel: Channel, deadline: Deadline) -> None:
         self._channel = channel
         self.deadline = deadline
         self.outcomes: SimpleQueue[Event | MCPError | None] = SimpleQueue()
-        self.progress: Progressed | None = None
+        self._progress: Progressed | None = None
+        # Whether a progress event is among the outcomes.
+        self._is_announced = False
 
     def report(self, progressed: Progressed) -> None:
-        """Keep the newest progress for the caller."""
-        self.progress = progressed
+        """Keep the newest progress for the caller. For the thread that reads."""
+        self._progress = progressed
         # A caller that has not taken the one before will find this instead.
-        if self.outcomes.empty():
+        if not self._is_announced:
+            self._is_announced = True
             self.outcomes.put(progressed)
+
+    def newest_progress(self) -> Progressed | None:
+        """For the caller, when it has taken a progress event: the newest, which it may have had before."""
+        # First, so that what is kept from here on is announced again.
+        self._is_announced = False
+        return self._progress
 
     def wake(self) -> None:
         """Have the caller look at its deadline now, wherever it waits."""

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from queue import Empty
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
+from gaia_mcp.deadline import WAIT_SLICE_SECONDS
 from gaia_mcp.errors import CancelledError, DeadlineError, MCPError
 from gaia_mcp.protocol.jsonrpc import RequestId, encode
 
 if TYPE_CHECKING:
+    from queue import SimpleQueue
+
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import ListChanged, Progressed, ResourceUpdated, SubscriptionEnded
 
+T = TypeVar("T")
 OnProgress: TypeAlias = "Callable[[Progressed], None]"
 OnChange: TypeAlias = "Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]"
 
@@ -99,15 +104,17 @@ class Channel(ABC):
         """Cancel a request. A channel with a stream for each request closes that stream instead."""
         self.send_soon(cancellation)
 
-    def read_until(self, is_done: Callable[[], object], about: RequestId, deadline: Deadline) -> bool:  # noqa: ARG002
-        """Read on the calling thread until `is_done`, the end or the deadline. False if another thread reads."""
-        return False
-
-    def keep_reading(self) -> None:  # noqa: B027
-        """See to it that something reads although no caller does: several callers wait."""
+    def wait(self, outcomes: SimpleQueue[T], about: RequestId | None, deadline: Deadline) -> T | None:  # noqa: ARG002
+        """The next of `outcomes`, in which the receiver puts what concerns the request `about`; None once `deadline`
+        has passed. Where it can, the channel reads on the calling thread meanwhile. None in the queue is skipped.
+        """
+        while True:
+            outcome = next_outcome(outcomes, deadline)
+            if outcome is not None or deadline.expired:
+                return outcome
 
     def wake(self) -> None:  # noqa: B027
-        """Make `read_until` look at `is_done` and the deadline again."""
+        """Have a thread that reads in `wait` look at its queue and its deadline again."""
 
     @abstractmethod
     def is_running(self) -> bool:
@@ -132,6 +139,16 @@ class Channel(ABC):
     def noise(self) -> str:
         """What is known of a server that does not respond, for an error; empty if nothing."""
         return ""
+
+
+def next_outcome(outcomes: SimpleQueue[T], deadline: Deadline) -> T | None:
+    """The next of `outcomes`, waited for until `deadline` at most, or until that is to be looked at; None if there was
+    none.
+    """
+    try:
+        return outcomes.get(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
+    except Empty:
+        return None
 
 
 def encoded(outgoing: Outgoing) -> bytes:

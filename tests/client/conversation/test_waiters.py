@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from gaia_mcp.client.conversation import waiters as module
 from gaia_mcp.client.conversation.waiters import Waiter
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.jsonrpc import Result
+from tests.interleavings import explore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from tests.interleavings import Run, Threads
 
 
 def test_outcomes_are_taken_in_their_order_and_none_wakes_the_caller() -> None:
@@ -19,7 +30,7 @@ def test_outcomes_are_taken_in_their_order_and_none_wakes_the_caller() -> None:
     waiter.outcomes.put(second)
 
     assert [waiter.outcomes.get_nowait() for _ in range(3)] == [first, None, second]
-    assert waiter.progress is None
+    assert waiter.newest_progress() is None
 
 
 def test_of_several_reports_of_progress_the_newest_is_kept() -> None:
@@ -30,5 +41,44 @@ def test_of_several_reports_of_progress_the_newest_is_kept() -> None:
     for progressed in reports:
         waiter.report(progressed)
 
-    assert waiter.progress == reports[-1]
     assert [waiter.outcomes.get_nowait(), waiter.outcomes.empty()] == [reports[0], True]
+    assert waiter.newest_progress() == reports[-1]
+
+
+def test_progress_that_comes_while_the_caller_is_woken_is_not_lost() -> None:
+    """Ours: what wakes a caller is among its outcomes too."""
+    waiter = Waiter(MemoryChannel("s", print), Deadline(5))
+    progressed = Progressed(1, 1, None, "")
+
+    waiter.wake()
+    waiter.report(progressed)
+
+    assert [waiter.outcomes.get_nowait(), waiter.outcomes.get_nowait()] == [None, progressed]
+
+
+def test_in_every_order_the_newest_progress_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a report that comes while the one before is being taken is announced, or is the one that is taken."""
+    reports = [Progressed(1, number, None, "") for number in range(3)]
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        monkeypatch.setattr(module, "SimpleQueue", threads.SimpleQueue)
+        waiter = Waiter(MemoryChannel("s", print), Deadline(5))
+        heard: list[Progressed | None] = []
+
+        def read() -> None:
+            for progressed in reports:
+                waiter.report(progressed)
+                run.step()
+
+        def hear() -> None:
+            while reports[-1] not in heard:
+                waiter.outcomes.get()
+                run.step()
+                heard.append(waiter.newest_progress())
+
+        run.spawn(read, "reader")
+        run.spawn(hear, "caller")
+        run.spawn(waiter.wake, "wake")
+        return lambda: None
+
+    assert explore(scenario, detours=4) > 100

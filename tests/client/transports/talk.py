@@ -27,9 +27,11 @@ class Heard:
     def __init__(self) -> None:
         self.records: list[bytes] = []
         self.ends: list[MCPError] = []
+        self.on_record: Callable[[], None] = lambda: None
 
     def receive(self, record: bytes, about: RequestId | None = None) -> None:
         self.records.append(record)
+        self.on_record()
 
     def receive_message(self, value: Any, about: RequestId | None = None) -> None:
         raise NotImplementedError

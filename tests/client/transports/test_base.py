@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -41,11 +42,15 @@ def test_a_channel_that_reads_by_itself_needs_no_caller_for_it() -> None:
     sent: list[bytes] = []
     channel = MemoryChannel("s", sent.append)
 
-    channel.keep_reading()
+    queue: SimpleQueue[str | None] = SimpleQueue()
+
     channel.wake()
     channel.abandon(Outgoing({"a": 1}, 1, cancels=True))
 
-    assert channel.read_until(lambda: True, 1, Deadline(5)) is False
+    assert channel.wait(queue, 1, Deadline(0)) is None
+    for outcome in (None, "first", "second"):
+        queue.put(outcome)
+    assert channel.wait(queue, 1, Deadline(5)) == "first"
     assert (sent, channel.noise(), channel.listens) == ([b'{"a":1}\n'], "", True)
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gaia_mcp.client.transports.base import Channel, Receiver, encoded, time_ran_out
+from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child, Stopped
 from gaia_mcp.client.transports.stdio.input_pipe import CutError
 from gaia_mcp.client.transports.stdio.leader_follower import LeaderFollower
@@ -17,6 +17,8 @@ from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLon
 from gaia_mcp.protocol.jsonrpc import RequestId, parse
 
 if TYPE_CHECKING:
+    from queue import SimpleQueue
+
     from gaia_mcp.protocol.connection import Outgoing
 
 # After its output has ended a server is given this long to end too, so that its exit status is known.
@@ -81,12 +83,10 @@ class StdioChannel(Channel):
     def send_soon(self, outgoing: Outgoing) -> None:
         self._outbox.put(encoded(outgoing))
 
-    def read_until(self, is_done: Callable[[], object], about: RequestId, deadline: Deadline) -> bool:  # noqa: ARG002
-        return self._reading is not None and self._reading.read_here(is_done, deadline)
-
-    def keep_reading(self) -> None:
-        if self._reading is not None:
-            self._reading.call_back()
+    def wait(self, outcomes: SimpleQueue[T], about: RequestId | None, deadline: Deadline) -> T | None:
+        if self._reading is None:
+            return super().wait(outcomes, about, deadline)
+        return self._reading.wait(outcomes, deadline)
 
     def wake(self) -> None:
         if self._reading is not None:
@@ -96,7 +96,8 @@ class StdioChannel(Channel):
         return self.child.is_running()
 
     def close(self, grace_seconds: float | None) -> None:
-        self.keep_reading()  # What it still writes must be drained, or it could not end.
+        if self._reading is not None:
+            self._reading.keep_reading()  # What it still writes must be drained, or it could not end.
         stopped = self.child.stop(CLOSE_GRACE_SECONDS if grace_seconds is None else grace_seconds)
         self._end(NotConnectedError(self.name))
         if self._reading is not None:
@@ -190,6 +191,8 @@ class StdioChannel(Channel):
         error = self.why_lost(stage, closed="no longer reads its input")
         if self._reader is not threading.current_thread() and not self.child.is_running():
             assert self._reader is not None  # noqa: S101 (nothing is sent before the start)
+            assert self._reading is not None  # noqa: S101
+            self._reading.keep_reading()
             # What it has written before its end is still to be read, and may tell the reason.
             self._reader.join(EXIT_STATUS_SECONDS)
         self._end(error)
@@ -201,6 +204,8 @@ class StdioChannel(Channel):
             self._exit = error if isinstance(error, ServerExitedError) else None
         if self._receiver is not None:
             self._receiver.channel_ended(error)
+        # A caller that reads may not be the one that has met the end.
+        self.wake()
 
 
 def _is_cut_off(record: bytes) -> bool:

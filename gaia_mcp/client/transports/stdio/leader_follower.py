@@ -1,8 +1,9 @@
-"""Leader and follower: a caller that alone waits for a response reads the pipe itself, else a thread does.
+"""Leader and followers: of the callers that wait for responses on one pipe, the first reads it for all.
 
-Reading where one waits spares waking two threads for every response, which is most of what a small call costs. The
-thread steps aside when asked, and takes over again when the callers have gone. Where pipes cannot be polled (Windows),
-it reads all the time.
+Reading where one waits spares waking two threads for every response, which is most of what a small call costs. While no
+caller waits, a thread reads. Who reads is decided in `reader_states.py`; here each event is applied under one gate, and
+its effect carried out. Every wait here ends with an effect or a deadline: none has to end by itself for the next reader
+to begin.
 """
 
 from __future__ import annotations
@@ -13,8 +14,22 @@ import select
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.client.transports.base import T, next_outcome
+from gaia_mcp.client.transports.stdio.reader_states import (
+    THREAD_READS,
+    Effect,
+    Readers,
+    State,
+    after,
+    arrived,
+    left,
+)
 from gaia_mcp.deadline import WAIT_SLICE_SECONDS, Deadline
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
 
 # Callers that come within this time of one another find the pipe free; what a server sends unasked waits as long.
 QUIET_SECONDS = 0.05
@@ -31,7 +46,9 @@ WAKE_BYTES = 64 * 1024
 class LeaderFollower:
     """Reads until `read` returns nothing, giving what it returns to `take`; at the end, or when `take` fails, `end`.
 
-    `descriptor` is what `read` reads. `take` and `end` are never called by two threads at once.
+    `descriptor` is what `read` reads. `take` and `end` are never called by two threads at once. `take` puts what
+    concerns a caller into its queue, and so does `end` for every caller that waits. `end` is called once, by the thread
+    that calls `run`: a Ctrl-C cannot interrupt it.
     """
 
     def __init__(
@@ -41,23 +58,22 @@ class LeaderFollower:
         self._read = read
         self._take = take
         self._end = end
-        # Held by the thread that reads. Only its holder can release it: after a Ctrl-C it is unknown whether it has it.
-        self._turn = threading.RLock()
-        self._called_back = threading.Event()
-        self._at_end = False
-        self._is_stopped = False
+        # Held to apply an event and to wake. A signal handler may enter again in the same thread.
+        self._gate = threading.RLock()
+        # Held by nobody while the thread is to look; the thread acquires it to stand aside.
+        self._bell = threading.Lock()
+        self._bell.acquire()
         self._left = 0.0
-        # Held to wake the thread out of its poll, and to close what wakes it.
-        self._gate = threading.Lock()
-        self._is_polling = False
-        self._can_poll = hasattr(select, "poll")
-        self._woken, self._wake = os.pipe() if self._can_poll else (-1, -1)
-        if self._can_poll:
+        can_poll = hasattr(select, "poll")
+        self._readers = Readers("thread" if can_poll else "thread-only")
+        self._woken, self._wake = os.pipe() if can_poll else (-1, -1)
+        if can_poll:
             for wake_end in (self._woken, self._wake):
                 os.set_blocking(wake_end, False)
             # With one processor for both, looking would only keep the server from answering.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
+            # Of whoever reads: it refuses to be polled by two threads at once.
             self._poller = select.poll()
             self._poller.register(descriptor, select.POLLIN)
             self._poller.register(self._woken, select.POLLIN)
@@ -65,81 +81,117 @@ class LeaderFollower:
     def run(self) -> None:
         """Read whenever no caller does, to the end or until `stop`. For a thread of its own."""
         try:
-            while not self._at_end and not self._is_stopped:
-                with self._turn:
-                    if self._can_poll:
-                        self._read_until_woken()
-                    else:
-                        self._read_once()
-                if self._can_poll and not self._at_end:
+            while (state := self._apply(after, "looked")) != "over":
+                if state not in THREAD_READS:
                     self._stand_aside()
-            with self._turn:
-                self._finish()
-        finally:
-            with self._gate:
-                self._is_polling = False
-                descriptors, self._woken, self._wake = (self._woken, self._wake), -1, -1
-                for descriptor in descriptors:
-                    if descriptor >= 0:
-                        os.close(descriptor)
-
-    def read_here(self, is_done: Callable[[], object], deadline: Deadline) -> bool:
-        """Read in this thread until `is_done`, the end, or the deadline; False if another thread is reading."""
-        if not self._can_poll:
-            return False
-        try:
-            if not self._take_turn(deadline):
-                return False
-            may_look = self._may_look and self._without_look == 0
-            self._without_look = max(0, self._without_look - 1)
-            while not is_done() and not self._at_end:
-                if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
+                elif state == "thread-only" or self._has_come(None):
                     self._read_once()
-                may_look = False
-                # Also when something has come: a server may send much that no caller waits for.
-                if not is_done() and deadline.expired:
-                    break
-            self._left = time.monotonic()
         finally:
-            # First of all, and without a function of ours around it, in which a Ctrl-C could come before.
-            try:  # noqa: SIM105
-                self._turn.release()
-            except RuntimeError:
-                pass  # Another thread is reading.
-            if self._at_end:
-                self._called_back.set()
-        return True
+            try:
+                self._end()
+            finally:
+                # No caller reads any more, so nothing polls what is closed here.
+                with self._gate:
+                    descriptors, self._woken, self._wake = (self._woken, self._wake), -1, -1
+                    for descriptor in descriptors:
+                        if descriptor >= 0:
+                            os.close(descriptor)
+
+    def wait(self, outcomes: SimpleQueue[T], deadline: Deadline) -> T | None:
+        """The next of `outcomes`; None once `deadline` has passed. This thread reads meanwhile if no other does.
+
+        None in the queue has it look at its deadline again; if it reads, only `wake` makes it look at its queue.
+        """
+        try:
+            self._apply(arrived, outcomes)
+            while True:
+                if self._readers.leader is outcomes:
+                    self._lead(outcomes, deadline)
+                # Only this thread takes anything out.
+                outcome = outcomes.get_nowait() if outcomes.qsize() else next_outcome(outcomes, deadline)
+                if outcome is not None or deadline.expired:
+                    return outcome
+        finally:
+            try:
+                self._apply(left, outcomes)
+            except BaseException:
+                # A Ctrl-C at this very moment: a leader that has gone would keep all others from reading.
+                self._apply(left, outcomes)
+                raise
 
     def wake(self) -> None:
-        """Have a caller that reads look again whether it is done, and at its deadline."""
+        """Have a caller that reads look again at its queue, and at its deadline."""
         with self._gate:
-            # The thread looks at neither, and would only make way.
-            if self._wake >= 0 and not self._is_polling:
-                with contextlib.suppress(BlockingIOError):
-                    os.write(self._wake, b".")
+            # The thread looks at neither.
+            if self._readers.leader is not None:
+                self._poke()
 
-    def call_back(self) -> None:
-        """Have the thread read again now: a caller waits that does not read."""
-        self._called_back.set()
+    def keep_reading(self) -> None:
+        """Have the thread read now if no caller does."""
+        self._apply(after, "needed")
 
     def stop(self) -> None:
-        """Have the thread end, although other processes may hold the pipe open for ever. A caller that reads must be
-        done by then. Where pipes cannot be polled, the thread notices only when something comes.
+        """Have the reading end, although other processes may hold the pipe open for ever. Where pipes cannot be polled,
+        the thread notices only when something comes.
         """
-        with self._gate:
-            self._is_stopped = True
-            if self._is_polling:
-                os.write(self._wake, b".")
-        self._called_back.set()
+        self._apply(after, "stopped")
 
-    def _take_turn(self, deadline: Deadline) -> bool:
-        if self._turn.acquire(blocking=False):
-            return True
+    # Events, under the gate.
+
+    def _apply(self, event: Callable[[Readers, Any], tuple[Readers, Effect]], about: Any) -> State:
         with self._gate:
-            if not self._is_polling:
-                return False
-            os.write(self._wake, b".")
-        return self._turn.acquire(timeout=min(deadline.remaining(), WAIT_SLICE_SECONDS))
+            while True:
+                before = self._readers
+                now, effect = event(before, about)
+                # A signal handler may have changed it meanwhile, in this thread.
+                if self._readers is before:
+                    self._readers = now
+                    break
+            if effect != "nothing":
+                try:
+                    self._carry_out(effect, now)
+                except BaseException:
+                    # A Ctrl-C at this very moment: what has been decided has to be known.
+                    self._carry_out(effect, now)
+                    raise
+            return now.state
+
+    def _carry_out(self, effect: Effect, readers: Readers) -> None:
+        if effect == "promote":
+            readers.leader.put(None)
+        elif effect == "poke":
+            self._poke()
+        else:
+            with contextlib.suppress(RuntimeError):  # It rings already.
+                self._bell.release()
+
+    def _poke(self) -> None:
+        if self._wake >= 0:
+            with contextlib.suppress(BlockingIOError):  # It is woken already.
+                os.write(self._wake, b".")
+
+    # Reading.
+
+    def _lead(self, outcomes: SimpleQueue[T], deadline: Deadline) -> None:
+        """Read until there is something in `outcomes`, at most until the deadline or while that is still to be done."""
+        may_look = self._may_look
+        if self._without_look:
+            may_look = False
+            self._without_look -= 1
+        while not outcomes.qsize():
+            if (may_look and self._look_for_a_moment()) or self._sleep(deadline):
+                self._read_once()
+            may_look = False
+            if outcomes.qsize():
+                break
+            if self._readers.state != "led":
+                # The thread is to read to the end, or has to: it tells all who wait.
+                self._apply(left, outcomes)
+                break
+            # Also when something has come: a server may send much that no caller waits for.
+            if deadline.expired:
+                break
+        self._left = time.monotonic()
 
     def _look_for_a_moment(self) -> bool:
         """Look whether something has come, again and again, before going to sleep."""
@@ -154,7 +206,7 @@ class LeaderFollower:
     def _sleep(self, deadline: Deadline) -> bool:
         return self._has_come(1000 * min(deadline.remaining(), WAIT_SLICE_SECONDS))
 
-    def _has_come(self, milliseconds: float) -> bool:
+    def _has_come(self, milliseconds: float | None) -> bool:
         """Whether there is something to read, waited for so long or until `wake`."""
         ready = self._poller.poll(milliseconds)
         if not ready or (len(ready) == 1 and ready[0][0] == self._descriptor):
@@ -169,37 +221,13 @@ class LeaderFollower:
             if data:
                 self._take(data)
             else:
-                self._finish()
+                self._apply(after, "ended")
         except BaseException:
             # Also a Ctrl-C between reading and taking: what follows could not be understood.
-            self._finish()
+            self._apply(after, "ended")
             raise
 
-    def _finish(self) -> None:
-        if not self._at_end:
-            self._at_end = True
-            self._end()
-
-    def _read_until_woken(self) -> None:
-        poller = select.poll()
-        poller.register(self._descriptor, select.POLLIN)
-        poller.register(self._woken, select.POLLIN)
-        with self._gate:
-            self._is_polling = True
-        while not self._at_end and not self._is_stopped:
-            ready = [descriptor for descriptor, _ in poller.poll()]
-            if self._woken in ready:
-                break
-            self._read_once()
-        with self._gate:
-            self._is_polling = False
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._woken, WAKE_BYTES)
-
     def _stand_aside(self) -> None:
-        """Until called back, or no caller has read for a while."""
-        while not self._called_back.wait(QUIET_SECONDS):
-            if time.monotonic() - self._left >= QUIET_SECONDS and self._turn.acquire(blocking=False):
-                self._turn.release()
-                break
-        self._called_back.clear()
+        """Until the thread is to look, or no caller has read for a while."""
+        if not self._bell.acquire(timeout=QUIET_SECONDS) and time.monotonic() - self._left >= QUIET_SECONDS:
+            self._apply(after, "quiet")

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,19 +76,24 @@ def test_a_caller_reads_for_itself(channel: OpenChannel) -> None:
     """Ours: it spares waking two threads for every response."""
     talk, heard = channel(ECHO)
 
-    talk.send(PING, Deadline(5), "ping")
+    queue: SimpleQueue[str] = SimpleQueue()
+    heard.on_record = lambda: queue.put(threading.current_thread().name)
 
-    wait_until(lambda: talk.read_until(lambda: heard.records, 1, Deadline(5)))
-    assert len(heard.records) == 1
+    caller, outcomes = in_thread(lambda: talk.wait(queue, 1, Deadline(5)))
+    wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
+    talk.send(PING, Deadline(5), "ping")
+    caller.join(5)
+
+    assert outcomes == [caller.name]
 
 
 def test_a_caller_that_reads_can_be_woken(channel: OpenChannel) -> None:
     """Ours: the clock stands still here, so only the cancellation can end the wait."""
     talk, _ = channel(ECHO)
-    deadline, begun = Deadline(10, clock=lambda: 0.0), threading.Event()
+    deadline, queue = Deadline(10, clock=lambda: 0.0), SimpleQueue[str]()
     deadline.on_cancel(talk.wake)
-    thread, outcomes = in_thread(lambda: wait_until(lambda: talk.read_until(begun.set, 1, deadline)))
-    assert begun.wait(5)
+    thread, outcomes = in_thread(lambda: talk.wait(queue, 1, deadline))
+    wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
 
     deadline.cancel()
     thread.join(5)
@@ -101,8 +107,7 @@ def test_a_channel_that_was_never_started_has_nothing_to_wake_or_end() -> None:
     fresh = StdioChannel("calc", child)
 
     fresh.wake()
-    fresh.keep_reading()
-    assert fresh.read_until(lambda: True, 1, Deadline(5)) is False
+    assert fresh.wait(SimpleQueue(), 1, Deadline(0)) is None
     fresh.close(1)
 
     assert fresh.stopped is not None

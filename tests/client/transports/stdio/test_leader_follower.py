@@ -1,36 +1,44 @@
-"""Who reads a pipe: a caller that waits alone, else the thread."""
+"""Who reads a pipe: a caller that waits, for all others too, else the thread."""
 
 from __future__ import annotations
 
 import _thread
 import os
 import threading
+from collections import deque
+from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.client.transports.stdio import leader_follower as module
 from gaia_mcp.client.transports.stdio.leader_follower import ANSWERS_WITHOUT_LOOK, LeaderFollower
+from gaia_mcp.client.transports.stdio.reader_states import Readers, after
 from gaia_mcp.deadline import Deadline
+from tests.client.transports.talk import in_thread
+from tests.interleavings import explore
 from tests.waiting import Clock, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.interleavings import Run, Threads
+
+LOST = b"lost"
+
 
 class Read:
-    """A pipe with a reader in turns: what was read, in which thread, and how it ended."""
+    """A pipe that is read: what was taken, in which thread, and how it ended. A word answers who asked for it."""
 
     def __init__(self) -> None:
         self.source, self.sink = os.pipe()
         self.taken: list[tuple[bytes, str]] = []
         self.ended_in: list[str] = []
         self.fails: BaseException | None = None
-        self.is_taking, self.may_take = threading.Event(), threading.Event()
-        self.may_take.set()
-        self.turns = LeaderFollower(self.source, self._read, self._take, self._end)
-        self.thread = threading.Thread(target=self._run, name="own")
+        self.queues: dict[bytes, SimpleQueue[bytes | None]] = {}
+        self.readers = LeaderFollower(self.source, self._read, self._take, self._end)
+        self.thread = threading.Thread(target=self._run, name="own", daemon=True)
         self.raised: list[BaseException] = []
 
     def _read(self) -> bytes:
@@ -39,40 +47,54 @@ class Read:
     def _take(self, data: bytes) -> None:
         if self.fails is not None:
             raise self.fails
-        self.is_taking.set()
-        self.may_take.wait(5)
         self.taken.append((data, threading.current_thread().name))
+        for word in data.split():
+            if word in self.queues:
+                self.queues[word].put(word)
 
     def _end(self) -> None:
         self.ended_in.append(threading.current_thread().name)
+        for queue in self.queues.values():
+            queue.put(LOST)
 
     def _run(self) -> None:
         try:
-            self.turns.run()
+            self.readers.run()
         except BaseException as problem:
             self.raised.append(problem)
 
-    def say(self, data: bytes) -> None:
-        os.write(self.sink, data)
+    def say(self, word: bytes) -> None:
+        os.write(self.sink, word + b" ")
 
-    def has(self, data: bytes) -> Callable[[], bool]:
-        return lambda: any(taken == data for taken, _ in self.taken)
+    def queue(self, word: bytes) -> SimpleQueue[bytes | None]:
+        return self.queues.setdefault(word, SimpleQueue())
 
-    def answers(self, data: bytes) -> Callable[[], bool]:
-        """As `has`, of what is said when this is first asked: the caller that asks has its turn then."""
-        asked: list[bool] = []
+    def wait(self, word: bytes, deadline: Deadline | None = None) -> bytes | None:
+        return self.readers.wait(self.queue(word), deadline or Deadline(5))
 
-        def is_done() -> bool:
-            asked.append(True)
-            if len(asked) == 1:
-                self.say(data)
-            return self.has(data)()
+    def lead(self, word: bytes) -> bytes | None:
+        """Wait for a word that is said once this thread leads, or is about to."""
 
-        return is_done
+        class Saying(SimpleQueue[bytes | None]):
+            def qsize(queue) -> int:  # noqa: N805
+                if not queue.said:
+                    queue.said = True
+                    self.say(word)
+                return super().qsize()
 
-    def reads(self, is_done: Callable[[], object], deadline: Deadline) -> None:
-        """Read in this thread, as soon as the other one has made way."""
-        wait_until(lambda: self.turns.read_here(is_done, deadline))
+            said = False
+
+        self.queues[word] = Saying()
+        return self.wait(word)
+
+    def has(self, word: bytes) -> Callable[[], bool]:
+        return lambda: any(word in taken for taken, _ in self.taken)
+
+    def is_led(self) -> bool:
+        return self.readers._readers.state == "led"
+
+    def reader_of(self, word: bytes) -> str:
+        return next(name for taken, name in self.taken if word in taken)
 
     def close(self) -> None:
         if self.sink >= 0:
@@ -86,9 +108,10 @@ def pipe() -> Iterator[Read]:
     made.thread.start()
     yield made
     made.close()
-    made.turns.call_back()
+    made.readers.keep_reading()
     made.thread.join(5)
     assert not made.thread.is_alive()
+    assert made.ended_in == ["own"], "the end is told once, by the thread"
     os.close(made.source)
 
 
@@ -97,140 +120,212 @@ def test_its_own_thread_reads_when_no_caller_does(pipe: Read) -> None:
     pipe.say(b"hello")
 
     wait_until(pipe.has(b"hello"))
-    assert pipe.taken == [(b"hello", "own")]
+    assert pipe.taken == [(b"hello ", "own")]
 
 
 def test_a_caller_that_waits_reads_in_its_own_thread(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: no other thread has to be woken for an answer."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 60)
     name = threading.current_thread().name
-    answered = pipe.answers(b"answer")
 
-    pipe.reads(answered, Deadline(5))
+    caller, outcomes = in_thread(lambda: pipe.wait(b"first"))
+    wait_until(pipe.is_led)
+    pipe.say(b"first")
+    caller.join(5)
 
-    assert pipe.taken == [(b"answer", name)]
+    assert (outcomes, pipe.reader_of(b"first")) == ([b"first"], caller.name)
     # The thread is out of the way for the next one, which need not wake it.
     pipe.say(b"next")
-    pipe.reads(pipe.has(b"next"), Deadline(5))
-    assert pipe.taken[1] == (b"next", name)
+    assert pipe.wait(b"next") == b"next"
+    assert pipe.reader_of(b"next") == name
 
 
 def test_the_thread_takes_over_when_the_callers_have_gone(pipe: Read) -> None:
-    """Ours: after a while by itself, at once when it is called back."""
-    for word in (b"a", b"b"):
-        pipe.say(word)
-        pipe.turns.read_here(pipe.has(word), Deadline(5))
+    """Ours: after a while by itself, at once when it is needed."""
+    pipe.lead(b"a")
     pipe.say(b"unasked")
 
     wait_until(pipe.has(b"unasked"))
-    assert pipe.taken[-1] == (b"unasked", "own")
-    pipe.say(b"c")
-    pipe.turns.read_here(pipe.has(b"c"), Deadline(5))
-    pipe.turns.call_back()
-    pipe.say(b"d")
-    wait_until(pipe.has(b"d"))
+    assert pipe.reader_of(b"unasked") == "own"
 
 
-def reading(pipe: Read) -> tuple[threading.Thread, threading.Event]:
-    """A thread that has its turn, and what to set when it is to be done."""
-    has_turn, done = threading.Event(), threading.Event()
-
-    def is_done() -> bool:
-        has_turn.set()
-        return done.is_set()
-
-    def read() -> None:
-        while not has_turn.is_set():
-            pipe.turns.read_here(is_done, Deadline(5))
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    assert has_turn.wait(5)
-    return thread, done
-
-
-def test_only_one_reads_at_a_time(pipe: Read) -> None:
-    """Ours: the second caller is told that another is reading."""
-    first, done = reading(pipe)
-
-    assert not pipe.turns.read_here(lambda: False, Deadline(5))
-
-    done.set()
-    pipe.say(b"x")
-    first.join(5)
-
-
-def test_a_deadline_ends_the_reading(pipe: Read) -> None:
-    """Ours: every wait has a deadline."""
-    clock = Clock()
-    deadline = Deadline(10, clock=clock)
-
-    def is_done() -> bool:
-        clock.now += 6
-        return False
-
-    pipe.reads(is_done, deadline)
-
-    assert deadline.expired
-
-
-@pytest.mark.parametrize("here", [True, False])
-def test_the_end_is_reported_once_by_the_thread_that_meets_it(pipe: Read, here: bool) -> None:
-    """Ours: and then both stop reading."""
-    if here:
-        pipe.reads(pipe.close, Deadline(5))
-    else:
-        pipe.close()
-
-    pipe.thread.join(5)
-    assert pipe.ended_in == [threading.current_thread().name if here else "own"]
-    pipe.reads(lambda: False, Deadline(5))
-    assert len(pipe.ended_in) == 1
-
-
-def test_a_reading_that_is_interrupted_is_the_end(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: a Ctrl-C between reading and taking loses a part, and what follows could not be understood."""
+def test_the_thread_reads_at_once_when_it_is_needed(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a server that is being ended has to be drained."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 60)
-    pipe.fails = KeyboardInterrupt()
-    pipe.reads(lambda: True, Deadline(5))
-    pipe.say(b"lost")
+    pipe.lead(b"a")
 
-    with pytest.raises(KeyboardInterrupt):
-        pipe.turns.read_here(lambda: False, Deadline(5))
+    pipe.readers.keep_reading()
+    pipe.say(b"unasked")
 
+    wait_until(pipe.has(b"unasked"))
+
+
+def test_one_caller_reads_for_all_and_then_the_next(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: leader and followers."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
+    leader, led = in_thread(lambda: pipe.wait(b"a"))
+    wait_until(pipe.is_led)
+    callers = [in_thread(lambda word=word: pipe.wait(word)) for word in (b"b", b"c")]  # type: ignore[misc]
+    wait_until(lambda: len(pipe.readers._readers.followers) == 2)
+
+    pipe.say(b"a")
+    leader.join(5)
+    for word in (b"b", b"c"):
+        pipe.say(word)
+    for caller, _ in callers:
+        caller.join(5)
+
+    assert [led, *(outcomes for _, outcomes in callers)] == [[b"a"], [b"b"], [b"c"]]
+    assert pipe.reader_of(b"a") == leader.name
+    assert pipe.reader_of(b"b") in {caller.name for caller, _ in callers}
+
+
+def test_a_deadline_ends_the_wait_of_a_leader_and_of_a_follower(pipe: Read) -> None:
+    """Ours: every wait has a deadline; also where much arrives that no caller waits for."""
+    clock = Clock()
+
+    class Passing(SimpleQueue[bytes | None]):
+        def qsize(self) -> int:
+            clock.now += 6
+            pipe.say(b"noise")
+            return super().qsize()
+
+    leader, outcomes = in_thread(lambda: pipe.wait(b"a"))
+    wait_until(pipe.is_led)
+
+    assert pipe.wait(b"b", Deadline(0)) is None
+    pipe.say(b"a")
+    leader.join(5)
+    assert outcomes == [b"a"]
+    assert pipe.readers.wait(Passing(), Deadline(10, clock=clock)) is None
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_the_end_reaches_every_caller(pipe: Read, leads: bool) -> None:
+    """Ours: whoever meets it, the thread tells of it, which no Ctrl-C interrupts."""
+    callers = []
+    if leads:
+        callers = [in_thread(lambda word=word: pipe.wait(word)) for word in (b"a", b"b")]  # type: ignore[misc]
+        wait_until(lambda: len(pipe.readers._readers.followers) == 1 and pipe.is_led())
+    pipe.close()
     pipe.thread.join(5)
-    assert len(pipe.ended_in) == 1
+    for caller, _ in callers:
+        caller.join(5)
+
+    assert [outcomes for _, outcomes in callers] == [[LOST]] * len(callers)
+    assert pipe.wait(b"late", Deadline(0)) is None
+
+
+def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
+    """Ours: a Ctrl-C between reading and taking loses a part, and what follows could not be understood."""
+    pipe.fails = KeyboardInterrupt()
+    other, outcomes = in_thread(lambda: pipe.wait(b"b"))
+    wait_until(pipe.is_led)
+    pipe.queue(b"a")
+
+    pipe.say(b"a")
+    other.join(5)
+    pipe.thread.join(5)
+
+    assert isinstance(outcomes[0], KeyboardInterrupt)
+    assert pipe.queue(b"a").get_nowait() == LOST
     assert pipe.raised == []
 
 
-def test_a_turn_that_came_together_with_an_interruption_is_given_back(pipe: Read) -> None:
-    """Ours: after a Ctrl-C the next answer has to be read all the same."""
+def test_an_interrupted_caller_lets_the_next_one_read(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: after a Ctrl-C in one thread the answers of the others have to be read all the same."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
+    outcomes: list[Any] = []
 
-    class Watched(Deadline):
-        """A deadline that tells when a thread is about to wait for it."""
-
-        def remaining(self) -> float:
-            is_waiting.set()
-            return super().remaining()
+    def follow() -> None:
+        wait_until(pipe.is_led)
+        outcomes.append(pipe.wait(b"b"))
 
     def press() -> None:
-        is_waiting.wait(5)
+        wait_until(lambda: pipe.readers._readers.followers)
         _thread.interrupt_main()
-        pipe.may_take.set()
+        pipe.readers.wake()
 
-    is_waiting = threading.Event()
-    pipe.may_take.clear()
-    pipe.say(b"first")
-    assert pipe.is_taking.wait(5)
-    presser = threading.Thread(target=press)
-    presser.start()
+    threads = [threading.Thread(target=work) for work in (follow, press)]
+    for thread in threads:
+        thread.start()
 
     with pytest.raises(KeyboardInterrupt):
-        pipe.turns.read_here(lambda: False, Watched(5))
+        pipe.wait(b"a")
 
-    presser.join(5)
-    pipe.say(b"second")
-    wait_until(pipe.has(b"second"))
+    pipe.say(b"b")
+    for thread in threads:
+        thread.join(5)
+    assert outcomes == [b"b"]
+
+
+class Interrupted(SimpleQueue[bytes | None]):
+    """One whose first `put` is interrupted before anything has been put."""
+
+    is_interrupted = False
+
+    def put(self, item: bytes | None, block: bool = True, timeout: float | None = None) -> None:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+        super().put(item)
+
+
+def test_an_interruption_while_a_caller_leaves_loses_no_promotion(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: what has been decided is made known, however often Ctrl-C is pressed."""
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
+    pipe.lead(b"first")
+    follower = Interrupted()
+    pipe.readers._readers = Readers("led", pipe.queue(b"a"), (follower,))
+    pipe.queue(b"a").put(b"a")
+
+    with pytest.raises(KeyboardInterrupt):
+        pipe.readers.wait(pipe.queue(b"a"), Deadline(5))
+
+    assert pipe.readers._readers == Readers("led", follower)
+    assert follower.get_nowait() is None
+    pipe.readers._apply(module.left, follower)
+
+
+def test_an_interruption_before_a_caller_leaves_makes_it_leave_all_the_same(pipe: Read) -> None:
+    """Ours: one that is gone must not stay the leader."""
+
+    class Gate:
+        """The lock, with a Ctrl-C in the moment when a caller that has led is about to leave."""
+
+        presses = 0
+
+        def __enter__(self) -> None:
+            if pipe.is_led() and pipe.taken:
+                self.presses += 1
+                if self.presses == 1:
+                    raise KeyboardInterrupt
+            real.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            real.release()
+
+    real = pipe.readers._gate
+    pipe.readers._gate = Gate()  # type: ignore[assignment]
+
+    with pytest.raises(KeyboardInterrupt):
+        pipe.lead(b"a")
+
+    assert pipe.readers._readers.leader is None
+
+
+def test_a_signal_handler_may_enter_between_two_steps(pipe: Read) -> None:
+    """Ours: one that disconnects, while its thread is about to begin or end a wait."""
+    wait_until(lambda: pipe.readers._readers.state == "thread")
+    entered: list[bool] = []
+
+    def interrupted(readers: Readers, event: Any) -> Any:
+        if not entered:
+            entered.append(True)
+            pipe.readers.stop()
+        return after(readers, event)
+
+    assert pipe.readers._apply(interrupted, "needed") == "over"
 
 
 def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,29 +334,36 @@ def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch:
     pipe = Read()
     pipe.thread.start()
 
+    pipe.queue(b"hello")
     pipe.say(b"hello")
+    assert pipe.wait(b"hello") == b"hello"
 
-    wait_until(pipe.has(b"hello"))
-    assert not pipe.turns.read_here(lambda: False, Deadline(5))
+    assert pipe.reader_of(b"hello") == "own"
     pipe.close()
     pipe.thread.join(5)
     assert pipe.ended_in == ["own"]
     os.close(pipe.source)
 
 
-def test_many_callers_in_turn_lose_nothing(pipe: Read) -> None:
+def test_many_callers_lose_nothing(pipe: Read) -> None:
     """Ours: whichever thread reads, every byte is taken once, in order."""
-    words = [str(number).encode() + b"\n" for number in range(500)]
+    words = [str(number).encode() for number in range(600)]
+    answers: list[bytes | None] = []
 
-    for number, word in enumerate(words):
-        pipe.say(word)
-        if number % 7 == 0:
-            pipe.turns.call_back()
-        if number % 3 == 0:
-            pipe.turns.read_here(lambda: True, Deadline(1))
+    def ask(mine: list[bytes]) -> None:
+        for number, word in enumerate(mine):
+            pipe.queue(word)
+            pipe.say(word)
+            if number % 7 == 0:
+                pipe.readers.keep_reading()
+            answers.append(pipe.wait(word))
 
-    wait_until(lambda: sum(len(data) for data, _ in pipe.taken) == sum(map(len, words)))
-    assert b"".join(data for data, _ in pipe.taken) == b"".join(words)
+    callers = [in_thread(lambda first=first: ask(words[first::3])) for first in range(3)]  # type: ignore[misc]
+    for caller, _ in callers:
+        caller.join(20)
+
+    assert sorted(word for word in answers if word) == sorted(words)
+    assert sorted(b"".join(data for data, _ in pipe.taken).split()) == sorted(words)
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}])
@@ -272,15 +374,10 @@ def test_an_answer_is_read_with_one_processor_and_with_several(
     monkeypatch.setattr("os.sched_getaffinity", lambda _: processors)
     pipe = Read()
     pipe.thread.start()
-    wait_until(lambda: pipe.turns._is_polling)
 
-    pipe.say(b"there")
-    pipe.reads(pipe.has(b"there"), Deadline(5))
-    later = pipe.answers(b"later")
-    pipe.reads(later, Deadline(5))
+    assert [pipe.lead(word) for word in (b"there", b"later")] == [b"there", b"later"]
 
     pipe.close()
-    pipe.turns.call_back()
     pipe.thread.join(5)
     os.close(pipe.source)
 
@@ -305,50 +402,41 @@ def test_after_a_look_in_vain_answers_are_waited_for_without_one_for_a_while(mon
     monkeypatch.setattr("os.sched_yield", sched_yield)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
     pipe = Read()
+    pipe.readers._readers = Readers("free")
     looked = []
 
     for number in range(ANSWERS_WITHOUT_LOOK + 2):
         answer = b"%d;" % number
         yields.clear()
-        pipe.reads(pipe.has(answer), Asking(5))
+        pipe.wait(answer, Asking(5))
         looked.append(bool(yields))
 
     assert looked == [True, *[False] * ANSWERS_WITHOUT_LOOK, True]
     pipe.close()
-    pipe.turns.run()
+    pipe.readers.keep_reading()
+    pipe.readers.run()
     os.close(pipe.source)
 
 
-@pytest.mark.parametrize("is_reading", [False, True])
-def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, is_reading: bool) -> None:
+@pytest.mark.parametrize("state", ["thread", "free", "led"])
+def test_stopping_ends_it_though_the_pipe_is_open(pipe: Read, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: a process that has left the group of its server keeps the pipe for as long as it likes."""
-    if is_reading:
-        wait_until(lambda: pipe.turns._is_polling)
-    else:
-        pipe.say(b"answer")
-        pipe.turns.read_here(pipe.has(b"answer"), Deadline(5))
-    pipe.turns.stop()
-    pipe.turns.stop()
+    monkeypatch.setattr(module, "QUIET_SECONDS", 60)
+    callers = []
+    if state == "free":
+        pipe.lead(b"a")
+    elif state == "led":
+        callers = [in_thread(lambda: pipe.wait(b"never"))]
+    wait_until(lambda: pipe.readers._readers.state == state)
+
+    pipe.readers.stop()
+    pipe.readers.stop()
     pipe.thread.join(5)
+    for caller, _ in callers:
+        caller.join(5)
 
     assert not pipe.thread.is_alive()
-    assert pipe.ended_in == ["own"]
-    pipe.reads(lambda: False, Deadline(5))
-
-
-def test_stopping_lets_the_thread_that_reads_finish_first(pipe: Read) -> None:
-    """Ours: never two at once, also at the end."""
-    first, done = reading(pipe)
-
-    pipe.turns.stop()
-    pipe.say(b"late")
-    wait_until(pipe.has(b"late"))
-    assert pipe.ended_in == []
-    done.set()
-    first.join(5)
-    pipe.thread.join(5)
-
-    assert pipe.ended_in == ["own"]
+    assert [outcomes for _, outcomes in callers] == [[LOST]] * len(callers)
 
 
 def test_stopped_before_it_began_it_reads_nothing() -> None:
@@ -356,8 +444,8 @@ def test_stopped_before_it_began_it_reads_nothing() -> None:
     pipe = Read()
     pipe.say(b"never")
 
-    pipe.turns.stop()
-    pipe.turns.run()
+    pipe.readers.stop()
+    pipe.readers.run()
 
     assert pipe.taken == []
     assert len(pipe.ended_in) == 1
@@ -366,32 +454,36 @@ def test_stopped_before_it_began_it_reads_nothing() -> None:
 
 
 def test_a_caller_that_reads_can_be_woken(pipe: Read) -> None:
-    """Ours: it looks again whether it is done, and at its deadline, without anything to read."""
+    """Ours: it looks again at its deadline, without anything to read."""
     deadline = Deadline(10, clock=lambda: 0.0)
-    looks: list[bool] = []
+    queue = pipe.queue(b"a")
 
-    def is_done() -> bool:
-        looks.append(True)
-        if len(looks) == 1:
-            deadline.on_cancel(pipe.turns.wake)
-            threading.Timer(0.05, deadline.cancel).start()
-        return False
+    def wake() -> None:
+        queue.put(None)
+        pipe.readers.wake()
 
-    pipe.reads(is_done, deadline)
-    assert pipe.taken == []
+    deadline.on_cancel(wake)
+    caller, outcomes = in_thread(lambda: pipe.wait(b"a", deadline))
+    wait_until(pipe.is_led)
+    deadline.cancel()
+    caller.join(5)
+
+    assert (outcomes, pipe.taken) == ([None], [])
 
 
 def test_what_arrives_together_with_a_wake_is_read(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: the wake itself is none of it."""
+    """Ours: the wake itself is none of it, however often it came."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 60)
-    pipe.say(b"first")
-    pipe.reads(pipe.has(b"first"), Deadline(5))
+    pipe.lead(b"first")
+    pipe.readers._readers = Readers("led", pipe.queue(b"second"))
     for _ in range(100_000):
-        pipe.turns.wake()  # More than its pipe holds; the thread stands aside.
+        pipe.readers.wake()  # More than its pipe holds.
     pipe.say(b"second")
 
-    pipe.reads(pipe.has(b"second"), Deadline(5))
-    assert pipe.taken[-1][0] == b"second"
+    pipe.readers._lead(pipe.queue(b"second"), Deadline(5))
+
+    assert pipe.queue(b"second").get_nowait() == b"second"
+    pipe.readers._apply(module.left, pipe.queue(b"second"))
 
 
 def test_waking_after_the_end_does_nothing(pipe: Read) -> None:
@@ -399,6 +491,174 @@ def test_waking_after_the_end_does_nothing(pipe: Read) -> None:
     pipe.close()
     pipe.thread.join(5)
 
-    pipe.turns.wake()
+    pipe.readers.wake()
+    pipe.readers._poke()
 
     assert len(pipe.ended_in) == 1
+
+
+# In every order.
+
+
+class Pipes:
+    """What the module takes from `os` and `select`: pipes that are only in memory, each a list of what it holds."""
+
+    POLLIN = 1
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.held: dict[int, deque[bytes]] = {}
+        self.closed: set[int] = set()
+        self.polls = 0
+
+    def pipe(self) -> tuple[int, int]:
+        self.held[len(self.held)] = deque()
+        return len(self.held) - 1, len(self.held) - 1
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        assert descriptor not in self.closed
+        self.held[descriptor].append(data)
+        self.run.step()
+
+    def read(self, descriptor: int, _: int = 0) -> bytes:
+        assert descriptor not in self.closed
+        held = self.held[descriptor]
+        if not held[0]:
+            return b""
+        data = b"".join(held) if all(held) else held[0]
+        held.clear() if all(held) else held.popleft()
+        self.run.step()
+        return data
+
+    def close(self, descriptor: int) -> None:
+        assert self.polls == 0
+        self.closed.add(descriptor)
+
+    def set_blocking(self, _: int, __: bool) -> None: ...
+
+    def poll(self) -> Poll:
+        return Poll(self)
+
+
+class Poll:
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+        self._watched: list[int] = []
+
+    def register(self, descriptor: int, _: int) -> None:
+        self._watched.append(descriptor)
+
+    def poll(self, milliseconds: float | None = None) -> list[tuple[int, int]]:
+        pipes = self._pipes
+        assert pipes.polls == 0, "two threads read at once"
+        pipes.polls += 1
+        # No time passes: only what has come ends the wait, or a deadline that is over already.
+        pipes.run.step(lambda: milliseconds == 0 or any(pipes.held[watched] for watched in self._watched))
+        pipes.polls -= 1
+        return [(watched, 1) for watched in self._watched if pipes.held[watched]]
+
+
+class Stage:
+    """One pipe with its thread, and callers that ask a server; all of it under the scheduler."""
+
+    def __init__(self, run: Run, threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.run, self.threads = run, threads
+        self.pipes = pipes = Pipes(run)
+        monkeypatch.setattr(module, "os", pipes)
+        monkeypatch.setattr(module, "select", pipes)
+        monkeypatch.setattr(module, "threading", threads)
+        monkeypatch.setattr(module, "time", threads)
+        self.source, _ = pipes.pipe()
+        self.queues: dict[bytes, Any] = {}
+        self.outcomes: dict[bytes, Any] = {}
+        self.is_over = False
+        self.takes = 0
+        self.readers = LeaderFollower(self.source, lambda: pipes.read(self.source), self._take, self._end)
+        run.spawn(self.readers.run, "own", is_daemon=True)
+
+    def _take(self, data: bytes) -> None:
+        self.takes += 1
+        assert self.takes == 1, "two threads take at once"
+        for word in data.split():
+            if word in self.queues:
+                self.queues[word].put(word)
+        self.takes -= 1
+
+    def _end(self) -> None:
+        self._take(b"")
+        assert not self.is_over, "the end is told twice"
+        self.is_over = True
+        for queue in list(self.queues.values()):
+            queue.put(LOST)
+
+    def caller(self, word: bytes, deadline: Deadline | None = None, *, asks: bool = True) -> Callable[[], None]:
+        """Asks for a word and waits for it."""
+
+        def call() -> None:
+            if self.is_over:
+                self.outcomes[word] = LOST
+                return
+            queue = self.queues[word] = self.threads.SimpleQueue()
+            if asks:
+                self.pipes.write(self.source, word + b" ")
+            self.outcomes[word] = self.readers.wait(queue, deadline or Deadline(3600))
+            del self.queues[word]
+
+        return call
+
+    def cancel(self, word: bytes, deadline: Deadline) -> Callable[[], None]:
+        def cancel() -> None:
+            deadline.is_cancelled = True
+            if word in self.queues:
+                self.queues[word].put(None)
+                self.readers.wake()
+
+        return cancel
+
+
+def test_in_every_order_each_caller_has_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: no wait has to end by itself, whoever reads."""
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        stage = Stage(run, threads, monkeypatch)
+        for word in (b"a", b"b", b"c"):
+            run.spawn(stage.caller(word), word.decode())
+
+        def check() -> None:
+            assert stage.outcomes == {b"a": b"a", b"b": b"b", b"c": b"c"}
+
+        return check
+
+    assert explore(scenario, detours=2) > 1000
+
+
+@pytest.mark.parametrize("what", ["end", "stop", "cancel", "needed"])
+def test_in_every_order_each_caller_hears_what_happens(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the end, a stop and a cancellation at every moment."""
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        stage = Stage(run, threads, monkeypatch)
+        deadline = Deadline(3600)
+        happens = {
+            "end": lambda: stage.pipes.write(stage.source, b""),
+            "stop": stage.readers.stop,
+            "cancel": stage.cancel(b"b", deadline),
+            "needed": stage.readers.keep_reading,
+        }
+        run.spawn(stage.caller(b"a", asks=what != "stop"), "a")
+        run.spawn(stage.caller(b"b", deadline, asks=what == "needed"), "b")
+        run.spawn(happens[what], what)
+
+        def check() -> None:
+            expected = {
+                "end": ({b"a", LOST}, {LOST}),
+                "stop": ({LOST}, {LOST}),
+                "cancel": ({b"a"}, {None}),
+                "needed": ({b"a"}, {b"b"}),
+            }
+            assert stage.outcomes[b"a"] in expected[what][0]
+            assert stage.outcomes[b"b"] in expected[what][1]
+
+        return check
+
+    assert explore(scenario, detours=2) > 300

@@ -506,9 +506,7 @@ def test_ctrl_c_in_a_call_cancels_it_and_the_server_can_be_let_go_of(start_serve
     """Ours: the server learns that the call was cancelled, and goes on."""
     client = start_server("good_handshake")
     # Not before it waits: a message whose writing is interrupted may be cut, and ends the conversation.
-    presser = interrupting(
-        lambda: "tools/call slow" in start_server.notes("good_handshake") and main_is_in("outcome_by")
-    )
+    presser = interrupting(lambda: "tools/call slow" in start_server.notes("good_handshake") and main_is_in("wait"))
 
     with pytest.raises(KeyboardInterrupt):
         client.call("slow", {})

@@ -1,0 +1,144 @@
+"""Who reads a pipe: every state, what can happen in it, and what follows.
+
+Callers wait for responses that arrive on one pipe. One of them, the leader, reads for all; the others follow. A thread
+of the pipe's own reads while no caller waits. This module decides who it is, in values alone: no thread, lock or clock.
+The edge (`leader_follower.py`) applies one event after another, and carries out the effect of each.
+
+What makes it correct, whatever the order of events (the tests try every one):
+
+- There is one reader at most: the leader, or the thread. Only a thread that stands aside is given a leader beside it.
+- While a caller waits, there is a reader. Where the leader leaves and others wait, the first of them leads.
+- An effect asks one party to look at the state again, and holds nothing: one too many, or late, does no harm.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+State: TypeAlias = Literal[
+    "free",  # Nothing reads, and no caller waits. The thread stands aside.
+    "led",  # The leader reads. The thread stands aside.
+    "thread",  # The thread reads, and no caller waits.
+    "asked",  # The thread reads, and has been asked to stand aside: callers wait, and the first of them is to lead.
+    "thread-only",  # The thread reads, whoever waits: for pipes that cannot be polled.
+    "stopping",  # The leader still reads. When it has left, nothing reads any more.
+    "over",  # Nothing reads any more.
+]
+Event: TypeAlias = Literal[
+    "arrived",  # A caller has begun to wait. In "free" it leads.
+    "leader left, none follows",  # The leader waits no longer, and no other caller does.
+    "leader left, one follows",  # The leader waits no longer, but another caller does.
+    "last follower left",  # The callers that waited for the thread to stand aside have left.
+    "looked",  # The thread has looked at the state: it does nothing else at this moment.
+    "quiet",  # The thread has stood aside for a while.
+    "needed",  # The pipe is to be read from now on, although no caller waits.
+    "stopped",  # The pipe is not to be read any more.
+    "ended",  # The reader has met the end of the pipe, or lost a part of what it read.
+]
+Effect: TypeAlias = Literal[
+    "nothing",
+    "promote",  # The first follower is the leader: have it look.
+    "poke",  # Have the reader look, out of its poll.
+    "ring",  # Have the thread look, which stands aside.
+]
+
+# What is missing cannot happen: nothing leads in "free", and so on.
+TABLE: dict[tuple[State, Event], tuple[State, Effect]] = {
+    ("free", "arrived"): ("led", "nothing"),
+    ("led", "arrived"): ("led", "nothing"),
+    ("thread", "arrived"): ("asked", "poke"),
+    ("asked", "arrived"): ("asked", "nothing"),
+    ("thread-only", "arrived"): ("thread-only", "nothing"),
+    ("stopping", "arrived"): ("stopping", "nothing"),
+    ("over", "arrived"): ("over", "nothing"),
+    ("led", "leader left, none follows"): ("free", "nothing"),
+    ("led", "leader left, one follows"): ("led", "promote"),
+    ("stopping", "leader left, none follows"): ("over", "ring"),
+    ("asked", "last follower left"): ("thread", "nothing"),
+    ("led", "last follower left"): ("led", "nothing"),
+    ("free", "looked"): ("free", "nothing"),
+    ("led", "looked"): ("led", "nothing"),
+    ("thread", "looked"): ("thread", "nothing"),
+    ("asked", "looked"): ("led", "promote"),
+    ("thread-only", "looked"): ("thread-only", "nothing"),
+    ("stopping", "looked"): ("stopping", "nothing"),
+    ("over", "looked"): ("over", "nothing"),
+    ("free", "quiet"): ("thread", "nothing"),
+    ("led", "quiet"): ("led", "nothing"),
+    ("thread", "quiet"): ("thread", "nothing"),
+    ("asked", "quiet"): ("asked", "nothing"),
+    ("stopping", "quiet"): ("stopping", "nothing"),
+    ("over", "quiet"): ("over", "nothing"),
+    ("free", "needed"): ("thread", "ring"),
+    ("led", "needed"): ("led", "nothing"),
+    ("thread", "needed"): ("thread", "nothing"),
+    ("asked", "needed"): ("asked", "nothing"),
+    ("thread-only", "needed"): ("thread-only", "nothing"),
+    ("stopping", "needed"): ("stopping", "nothing"),
+    ("over", "needed"): ("over", "nothing"),
+    ("free", "stopped"): ("over", "ring"),
+    ("led", "stopped"): ("stopping", "poke"),
+    ("thread", "stopped"): ("over", "poke"),
+    ("asked", "stopped"): ("over", "nothing"),
+    ("thread-only", "stopped"): ("over", "nothing"),
+    ("stopping", "stopped"): ("stopping", "nothing"),
+    ("over", "stopped"): ("over", "nothing"),
+    ("led", "ended"): ("over", "ring"),
+    ("thread", "ended"): ("over", "nothing"),
+    ("asked", "ended"): ("over", "nothing"),
+    ("thread-only", "ended"): ("over", "nothing"),
+    ("stopping", "ended"): ("over", "ring"),
+    ("over", "ended"): ("over", "nothing"),
+}
+# Where the thread reads after it has looked. In "over" it ends, elsewhere it stands aside.
+THREAD_READS: frozenset[State] = frozenset({"thread", "thread-only"})
+# Where callers wait to lead, in the order in which they arrived. Elsewhere none ever will.
+_ARE_FOLLOWED: frozenset[State] = frozenset({"led", "asked"})
+
+
+class Readers(NamedTuple):
+    """The state of one pipe: the caller that leads, and those that follow it. A caller is any object, by identity."""
+
+    state: State
+    leader: Any = None
+    followers: tuple[Any, ...] = ()
+
+
+# Where nothing leads and nothing follows. They are made once: every response to a lone caller passes through "free".
+_BARE: dict[State, Readers] = {state: Readers(state) for state, _ in TABLE}
+FREE = _BARE["free"]
+
+
+def after(readers: Readers, event: Event) -> tuple[Readers, Effect]:
+    """What follows from an event that is not of one caller."""
+    state, effect = TABLE[readers.state, event]
+    if effect == "promote":
+        return Readers(state, readers.followers[0], readers.followers[1:]), effect
+    if state == readers.state:
+        return readers, effect
+    if state == "stopping":
+        return Readers(state, readers.leader), effect
+    return _BARE[state], effect
+
+
+def arrived(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
+    """A caller has begun to wait, that did not wait yet."""
+    state, effect = TABLE[readers.state, "arrived"]
+    if readers.state == "free":
+        return Readers(state, caller), effect
+    if state in _ARE_FOLLOWED:
+        return Readers(state, readers.leader, (*readers.followers, caller)), effect
+    return readers, effect
+
+
+def left(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
+    """A caller waits no longer, whatever for. It may have left before, or never have arrived."""
+    if readers.leader is caller:
+        return after(readers, "leader left, one follows" if readers.followers else "leader left, none follows")
+    others = tuple(follower for follower in readers.followers if follower is not caller)
+    if len(others) == len(readers.followers):
+        return readers, "nothing"
+    if others:
+        return readers._replace(followers=others), "nothing"
+    state, effect = TABLE[readers.state, "last follower left"]
+    return Readers(state, readers.leader), effect
