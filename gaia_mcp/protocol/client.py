@@ -280,11 +280,12 @@ class ClientConnection(Connection):
         if not jsonrpc.is_id(request_id) or request_id not in self._subscriptions:
             self._is_watch_acknowledged = True  # It can only mean the one for the lists.
             return
+        if request_id in self._acknowledged:
+            return  # Its caller has been told already. What a second one says changes nothing.
         uris = granted.get("resourceSubscriptions") if isinstance(granted, dict) else None
         if isinstance(uris, list) and self._subscriptions[request_id] in uris:
-            if request_id not in self._acknowledged:
-                self._acknowledged.add(request_id)
-                self._events.append(Result(request_id, {}))
+            self._acknowledged.add(request_id)
+            self._events.append(Result(request_id, {}))
         else:
             self.abandon(request_id, "not acknowledged")
             problem = "acknowledged a subscription without the resource that it was for"

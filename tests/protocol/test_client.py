@@ -734,6 +734,17 @@ def test_an_update_counts_where_subscriptions_have_no_ids() -> None:
     assert give(client, updated(URI, 7)) == [ResourceUpdated(URI)]
 
 
+@pytest.mark.parametrize("uris", [(), ("file:///b",)])
+def test_a_second_acknowledgement_changes_nothing(uris: tuple[str, ...]) -> None:
+    """Ours: the request has had its outcome, and each has one only."""
+    client = open_client(NEW)
+    asked = client.subscribe(URI)
+    assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
+
+    assert give(client, acknowledged(asked, *uris)) == []
+    assert give(client, updated()) == [ResourceUpdated(URI)]
+
+
 def test_unsubscribing_leaves_alone_what_is_not_acknowledged_yet() -> None:
     """Ours: the caller that waits for the grant would wait in vain."""
     client = open_client(NEW)
