@@ -223,7 +223,7 @@ class _ServedAgent:
     def read_resource(self, params: Wire, call: ToolCall) -> Wire:
         uri = params.get("uri")
         if not isinstance(uri, str):
-            raise RequestError("resources/read needs params.uri, a string", data={"uri": uri})
+            raise RequestError("resources/read needs params.uri, a string")
         defined = resource_definitions(self._optional("get_mcp_resources"))
         resource = next((resource for resource in defined if resource["uri"] == uri), None)
         read = getattr(self._agent, "read_mcp_resource", None)
