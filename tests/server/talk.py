@@ -67,17 +67,28 @@ class Talk:
         """Write bytes."""
         raise NotImplementedError
 
-    def next(self) -> Any:
-        """The next message. Fails when none comes, or something else."""
+    def next_line(self, seconds: float = PATIENCE_SECONDS) -> bytes:
+        """The next line. Fails when none comes in time."""
         try:
-            line = self._arrived.get(timeout=PATIENCE_SECONDS)
+            line = self._arrived.get(timeout=seconds)
         except Empty:
             raise AssertionError(f"nothing more came; so far: {self.seen}") from None
         assert line, f"the server has closed its output; so far: {self.seen}"
         assert line.endswith(b"\n")
-        message = json.loads(line)
+        return line
+
+    def next(self) -> Any:
+        """The next message. Fails when none comes, or something else."""
+        message = json.loads(self.next_line())
         self.seen.append(message)
         return message
+
+    def rest(self) -> list[bytes]:
+        """The lines that have come since the last one that was taken."""
+        lines = []
+        while not self._arrived.empty():
+            lines.append(self._arrived.get())
+        return [line for line in lines if line]
 
     def answer(self, request_id: int | str) -> Wire:
         """The answer to a request, whatever comes before it."""
