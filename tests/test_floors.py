@@ -106,6 +106,7 @@ READERS = {
     "cli.program open": "the null device",
     "cli.screen.output os.open": "the null device",
     "client.transports.stdio.marks open": "a file of the kernel",
+    "client.transports.stdio.pipe_holders (folder / 'comm').read_text": "a file of the kernel",
     "client.transports.stdio.process_groups stat.read_bytes": "a file of the kernel",
     "filebytes open": "the module itself",
     "filebytes os.open": "the module itself",

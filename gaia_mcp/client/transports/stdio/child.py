@@ -10,7 +10,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.client.transports.stdio.command_line import command_for_system, command_words, find_program
@@ -18,7 +18,13 @@ from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
-from gaia_mcp.client.transports.stdio.process_exit import exit_descriptor, exits_within, is_running, was_killed
+from gaia_mcp.client.transports.stdio.process_exit import (
+    exit_descriptor,
+    exits_within,
+    held_open,
+    is_running,
+    was_killed,
+)
 from gaia_mcp.client.transports.stdio.process_groups import (
     FOLLOW_SECONDS,
     KILL_GRACE_SECONDS,
@@ -274,7 +280,10 @@ class Child:
             self.close_stdin()
         if process.returncode is not None and end_others(process.pid, self._mark, grace_seconds):
             self._left_others = True
+        held = held_open(process.stdout, process.stderr)
         self._stderr.stop(STDERR_GRACE_SECONDS)
+        if held:
+            self._warn_of_holders(held)
         return Stopped(how, process.returncode, time.monotonic() - began, self._left_others)
 
     def _has_ended(self) -> None:
@@ -284,6 +293,16 @@ class Child:
         if not self._closing and was_killed(self._process.pid):
             self.wait(0)
             self._left_others = end_others(self._process.pid, self._mark, FOLLOW_SECONDS)
+
+    def _warn_of_holders(self, inodes: Collection[int]) -> None:
+        """Name what was started without our mark: it may be meant to stay, so only the user can end it."""
+        import logging
+
+        from gaia_mcp.client.transports.stdio.pipe_holders import pipe_holders
+
+        for pid, name in sorted(pipe_holders(inodes).items()):
+            message = "MCP server %r has left a process running: %d (%s)"
+            logging.getLogger("gaia_mcp").warning(message, self._server, pid, name)
 
     def _kill(self) -> None:
         if self._process is not None:

@@ -1,8 +1,12 @@
-"""The end of a process, seen without reaping it: until it is reaped, its number is given to no other."""
+"""The end of a process, seen without reaping it: until it is reaped, its number is given to no other. And the end of
+its output, which others may hold open.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from typing import IO
 
 _LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
 
@@ -48,3 +52,18 @@ def exits_within(pid: int, seconds: float) -> bool | None:
         return bool(poller.poll(1000 * seconds))
     finally:
         os.close(descriptor)
+
+
+def held_open(*pipes: IO[bytes] | None) -> list[int]:
+    """The inodes of those `pipes`, of which we read, that some process can still write to. Empty on Windows."""
+    import select
+
+    held: list[int] = []
+    for pipe in pipes if hasattr(select, "poll") else ():
+        with contextlib.suppress(OSError, ValueError):  # The thread that reads it has just closed it.
+            if pipe is not None:
+                poller = select.poll()
+                poller.register(pipe, 0)
+                if not poller.poll(0):  # Neither hung up nor closed.
+                    held.append(os.fstat(pipe.fileno()).st_ino)
+    return held

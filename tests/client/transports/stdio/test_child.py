@@ -363,9 +363,11 @@ def test_what_has_left_the_group_of_a_child_is_ended_too(child: MakeChild) -> No
     assert (stopped.how, stopped.left_others) == ("on closed input", True)
 
 
-def test_what_has_gone_without_a_trace_does_not_hold_us_up(child: MakeChild) -> None:
-    """Ours: neither its group nor its environment tells whose it is. Its pipes may stay open for ever, and our threads
-    must not.
+def test_what_has_gone_without_a_trace_is_named_and_does_not_hold_us_up(
+    child: MakeChild, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ours: neither its group nor its environment tells whose it is. It may be meant to stay. Its pipes may stay open
+    for ever, and our threads must not.
     """
     code = LEAVES_OTHERS.format(other="import os; print(os.getpid(), flush=True);" + WAITS, detached=True)
     one = child(f"import os\ndel os.environ[{VARIABLE!r}]\n{code}")
@@ -377,6 +379,9 @@ def test_what_has_gone_without_a_trace_does_not_hold_us_up(child: MakeChild) -> 
         assert one._stderr._thread is not None
         one._stderr._thread.join(PATIENCE_SECONDS)
         assert not one._stderr._thread.is_alive()
+        assert [record.getMessage() for record in caplog.records] == [
+            f"MCP server 's' has left a process running: {other} ({Path(f'/proc/{other}/comm').read_text().strip()})"
+        ]
     finally:
         os.kill(other, signal.SIGKILL)
 

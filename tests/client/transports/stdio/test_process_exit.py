@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.process_exit import exit_descriptor, exits_within, is_running, was_killed
+from gaia_mcp.client.transports.stdio.process_exit import (
+    exit_descriptor,
+    exits_within,
+    held_open,
+    is_running,
+    was_killed,
+)
 from tests.waiting import ENOUGH_SECONDS
 
 if TYPE_CHECKING:
@@ -73,3 +80,23 @@ def test_where_there_are_no_such_calls_nothing_is_known(
 
     assert exits_within(process.pid, 0) is None
     assert is_running(process.pid) is None
+
+
+def test_a_pipe_is_held_open_while_something_can_write_to_it() -> None:
+    """Ours: whether or not there is something to read."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as pipe:
+        os.write(writing, b"x")
+        assert held_open(pipe, None) == [os.fstat(reading).st_ino]
+        os.close(writing)
+        assert held_open(pipe) == []
+    assert held_open(pipe) == []
+
+
+def test_where_pipes_cannot_be_polled_none_is_held_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: Windows."""
+    reading, writing = os.pipe()
+    monkeypatch.delattr(select, "poll")
+    with os.fdopen(reading, "rb") as pipe:
+        assert held_open(pipe) == []
+    os.close(writing)
