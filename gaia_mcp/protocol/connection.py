@@ -241,10 +241,10 @@ class Connection:
 
     def _receive_progress(self, params: dict[str, Any]) -> None:
         token, progress = params.get("progressToken"), params.get("progress")
-        if not jsonrpc.is_id(token) or token not in self._pending or not isinstance(progress, (int, float)):
+        if not jsonrpc.is_id(token) or token not in self._pending or not jsonrpc.is_number(progress):
             return
-        # Progress must increase. A value that does not (NaN included) is the server's mistake: a bar would jump back.
-        if not progress > self._progress.get(token, float("-inf")):
+        # Progress must increase. A value that does not is the server's mistake: a bar would jump back.
+        if progress <= self._progress.get(token, float("-inf")):
             return
         self._progress[token] = progress
         total, text = params.get("total"), params.get("message")
@@ -252,7 +252,7 @@ class Connection:
             Progressed(
                 token,
                 progress,
-                total if isinstance(total, (int, float)) else None,
+                total if jsonrpc.is_number(total) else None,
                 text if isinstance(text, str) else "",
             )
         )

@@ -6,6 +6,7 @@ Knows no method and no version of MCP.
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from gaia_mcp.internals import compact_writer
@@ -127,6 +128,11 @@ def parse(record: bytes) -> Any:
 def is_id(value: object) -> TypeGuard[RequestId]:
     """Whether this can be an id. `True` cannot, although it equals 1 in Python."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether this is a number that can be calculated with: neither `True`, nor infinite or too large as a float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def as_text(value: object) -> str:

@@ -111,11 +111,12 @@ class ServerConnection(Connection):
         """Report the progress of a request, if its client asked for that and it is still open."""
         if (opened := self._open.get(request_id)) is None or (token := opened[1].progress_token) is None:
             return
-        if progress <= self._progress.get(request_id, float("-inf")):
-            return  # It must increase.
+        # It must increase, and JSON has no infinite numbers.
+        if not jsonrpc.is_number(progress) or progress <= self._progress.get(request_id, float("-inf")):
+            return
         self._progress[request_id] = progress
         params: dict[str, Any] = {"progressToken": token, "progress": progress}
-        if total is not None:
+        if jsonrpc.is_number(total):
             params["total"] = total
         if text and opened[1].version != HANDSHAKE_VERSIONS[-1]:
             params["message"] = text

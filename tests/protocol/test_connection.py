@@ -305,8 +305,11 @@ def test_progress_is_told_as_long_as_it_grows(version: str) -> None:
     assert told(0.5) == []
     assert told(0.25) == []
     assert told(2, total="many", message=5) == [Progressed(token, 2, None, "")]
+    for number, total in enumerate((10**400, -(10**400), float("inf"), float("nan"), True), 3):
+        assert told(number, total=total) == [Progressed(token, number, None, "")]
+    assert told(10**300, total=10**308) == [Progressed(token, 10**300, 10**308, "")]
     give(client, rpc_result(token, {}))
-    assert told(3) == []
+    assert told(10**301) == []
 
 
 @pytest.mark.parametrize(
@@ -323,6 +326,9 @@ def test_progress_is_told_as_long_as_it_grows(version: str) -> None:
         {"progressToken": "2", "progress": 1},
         {"progressToken": 99, "progress": 1},
         {"progressToken": 2, "progress": float("nan")},
+        {"progressToken": 2, "progress": float("inf")},
+        {"progressToken": 2, "progress": 10**400},
+        {"progressToken": 2, "progress": True},
     ],
 )
 def test_progress_that_makes_no_sense_is_passed_over(params: dict[str, Any]) -> None:

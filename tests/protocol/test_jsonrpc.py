@@ -23,6 +23,7 @@ from gaia_mcp.protocol.jsonrpc import (
     classify,
     encode,
     is_id,
+    is_number,
     parse,
 )
 from tests.protocol_support import steady
@@ -174,6 +175,19 @@ def test_ids_are_texts_and_integers(value: object, valid: bool) -> None:
 def test_nothing_else_is_an_id(value: object) -> None:
     """Spec, B-1; Python takes True for 1."""
     assert not is_id(value)
+
+
+@pytest.mark.parametrize("value", [0, -1.5, 10**308, -(10**308)])
+def test_a_number_can_be_calculated_with(value: float) -> None:
+    """Ours: a bar is drawn of it."""
+    assert is_number(value)
+    assert value / 1.5 == float(value) / 1.5
+
+
+@pytest.mark.parametrize("value", [True, "1", None, float("nan"), float("inf"), 10**400, -(10**400)])
+def test_nothing_else_is_a_number(value: object) -> None:
+    """Ours: JSON has larger integers than Python's floats, and some peers send NaN."""
+    assert not is_number(value)
 
 
 @pytest.mark.parametrize("request_id", [0, 7, -3, "7", "", "discover-1"])

@@ -452,13 +452,16 @@ def test_progress_is_sent_under_the_clients_token_while_it_grows(version: str) -
     server.report_progress(1, 1, None, "the same")
     server.report_progress(1, 0.5, None, "less")
     server.report_progress(1, 2, 4, "half")
+    server.report_progress(1, float("inf"), 4, "for ever")
+    server.report_progress(1, 2.5, float("nan"), "")
     server.respond(1, {"content": []})
     server.report_progress(1, 3, 4, "late")
 
-    first, second, _ = sent_by(server)
+    first, second, third, _ = sent_by(server)
     assert first == note("notifications/progress", {"progressToken": "t", "progress": 1})
     text = {} if version == "2024-11-05" else {"message": "half"}
     assert second == note("notifications/progress", {"progressToken": "t", "progress": 2, "total": 4, **text})
+    assert third == note("notifications/progress", {"progressToken": "t", "progress": 2.5})
 
 
 def test_the_next_request_of_the_same_id_begins_at_its_own_beginning() -> None:

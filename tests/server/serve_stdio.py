@@ -7,6 +7,8 @@ import sys
 from gaia_mcp.server.stdio.process import StdioServer
 
 server = StdioServer(sys.argv[1])
+if limits := sys.argv[2:]:
+    server.allow(int(limits[0]))
 
 
 def load() -> object:

@@ -34,7 +34,11 @@ class MCPAgent(Agent, ABC):
     Two more methods are used if an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
     messages or a complete `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a
     complete `resources/read` result.
+
+    `max_calls` is how many of its calls may run at once; more of them wait. None stands for the server's own limit.
     """
+
+    max_calls: int | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -19,6 +19,9 @@ from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, parse_json
 if TYPE_CHECKING:
     from gaia_mcp.server.agent import AgentProvider
 
+# Each has a thread; more is a slip of the finger.
+MAX_CALLS = 10_000
+
 Target = Annotated[
     str,
     typer.Argument(
@@ -36,7 +39,13 @@ KwargOption = Annotated[
 ReloadOption = Annotated[
     bool, typer.Option("--reload", help="Reload the agent when its files change; clients stay connected.")
 ]
-
+MaxCallsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-calls", metavar="N", min=1, max=MAX_CALLS, show_default=False,
+        help="Run N calls at once; more of them wait. Default: the agent's max_calls, or 32.",
+    ),
+]  # fmt: skip
 CheckOption = Annotated[
     bool, typer.Option("--check", help="List what would be served and every problem, and serve nothing.")
 ]
@@ -57,6 +66,7 @@ def serve(
     target: Target,
     kwarg: KwargOption = None,
     reload: ReloadOption = False,
+    max_calls: MaxCallsOption = None,
     check: CheckOption = False,
     print_config: PrintConfigOption = None,
 ) -> None:
@@ -79,6 +89,7 @@ def serve(
         from gaia_mcp.cli.transfer.snippets import own_entry, print_entries
 
         words = [word for item in kwarg or [] for word in ("--kwarg", item)]
+        words += ["--max-calls", str(max_calls)] if max_calls is not None else []
         name, entry = own_entry(target, [*words, *(["--reload"] if reload else [])])
         print_entries(known_host(print_config), {name: entry}, home_alone, show_secrets=True)
         return
@@ -94,14 +105,33 @@ def serve(
     # The pipes are taken before any code of the agent is imported.
     from gaia_mcp.server.stdio.process import StdioServer
 
+    server = StdioServer(
+        target,
+        on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
+    )
+
     def load() -> AgentProvider:
         agent = _sound_agent(target, keywords)
+        if (limit := max_calls or _own_limit(target, agent)) is not None:
+            server.allow(limit)
         provider = _provider(target, agent, lambda problem: remark(f"{target}: {problem}"), list_changes=reload)
         if reload:
             _watch(target, keywords, provider)
         return provider
 
-    StdioServer(target).run(load)
+    server.run(load)
+
+
+def _own_limit(target: str, agent: Any) -> int | None:
+    """How many calls at once the agent allows; None if it says nothing of it. Raises `AgentError`."""
+    from gaia_mcp.errors import AgentError
+
+    limit = getattr(agent, "max_calls", None)
+    if limit is not None and (type(limit) is not int or not 1 <= limit <= MAX_CALLS):
+        raise AgentError(
+            target, f"has the max_calls {limit!r}, not a number from 1 to {MAX_CALLS}", case="agent-problem"
+        )
+    return limit
 
 
 def _sound_agent(target: str, keywords: dict[str, Any]) -> Any:

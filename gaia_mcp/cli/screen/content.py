@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import mimetypes
 import re
@@ -23,6 +22,8 @@ _SUFFIXES = {
     "application/octet-stream": ".bin",
     "text/plain": ".txt",
 }
+# The kinds of content blocks, each with the member that holds its content.
+_HELD_BY = {"text": "text", "image": "data", "audio": "data", "resource": "resource", "resource_link": "uri"}
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -59,36 +60,41 @@ Part: TypeAlias = Text | File
 def parts_of(name: str, blocks: Iterable[Any]) -> Iterator[Part]:
     """The parts of content blocks; `name` is what a file is called that has no name of its own."""
     for block in blocks:
-        if not isinstance(block, dict):
-            continue
-        kind = block.get("type")
-        if kind == "text":
-            yield Text(str(block.get("text", "")), None)
-        elif kind in ("image", "audio"):
-            yield _binary(name, block.get("data"), block.get("mimeType"), "")
-        elif kind == "resource" and isinstance(resource := block.get("resource"), dict):
-            yield resource_part(name, resource)
-        elif kind == "resource_link":
-            yield Text(str(block.get("uri", "")))
+        kind = block["type"] if isinstance(block, dict) and isinstance(block.get("type"), str) else None
+        holder = _HELD_BY.get(kind, "") if kind else "type"
+        held = block.get(holder) if kind else None
+        if kind == "resource" and isinstance(held, dict):
+            yield resource_part(name, held)
+        elif kind in ("image", "audio") and isinstance(held, str):
+            yield _binary(name, held, block.get("mimeType"), "")
+        elif kind in ("text", "resource_link") and isinstance(held, (str, int, float)):
+            # Some servers send a number as it is.
+            yield Text(str(held), None if kind == "text" else "text/plain")
         else:
-            # A kind of a newer protocol version is printed as JSON rather than lost.
-            yield Text(json.dumps(block, ensure_ascii=False), "application/json")
+            # A kind of a newer protocol version is printed as JSON rather than lost, and so is what is invalid.
+            yield _as_json(block, f"a content block has no {holder!r}, and is printed as JSON" if holder else "")
 
 
 def resource_part(name: str, resource: dict[str, Any]) -> Part:
     """The part that one resource is, whose URI may end in a name."""
     mime_type, uri = resource.get("mimeType"), str(resource.get("uri", ""))
-    if not isinstance(text := resource.get("text"), str):
-        return _binary(name, resource.get("blob"), mime_type, uri)
-    kind = mime_type if isinstance(mime_type, str) else "text/plain"
-    return File(encodable(text).encode(), text, kind, *_name_for(name, kind, uri))
+    if isinstance(text := resource.get("text"), str):
+        kind = mime_type if isinstance(mime_type, str) else "text/plain"
+        return File(encodable(text).encode(), text, kind, *_name_for(name, kind, uri))
+    if isinstance(blob := resource.get("blob"), str):
+        return _binary(name, blob, mime_type, uri)
+    return _as_json(resource, "a resource has neither 'text' nor 'blob', and is printed as JSON")
 
 
-def _binary(name: str, data: Any, mime_type: Any, uri: str) -> Part:
+def _as_json(value: Any, problem: str) -> Text:
+    return Text(json.dumps(value, ensure_ascii=False), "application/json", problem)
+
+
+def _binary(name: str, data: str, mime_type: Any, uri: str) -> Part:
     try:
         decoded = base64.b64decode(data, validate=False)
-    except (binascii.Error, TypeError, ValueError):
-        return Text(str(data), problem="a file in the answer is not base64, and is printed as it came")
+    except ValueError:
+        return Text(data, problem="a file in the answer is not base64, and is printed as it came")
     kind = mime_type if isinstance(mime_type, str) else "application/octet-stream"
     return File(decoded, None, kind, *_name_for(name, kind, uri))
 

@@ -54,7 +54,10 @@ def show_result(
     The text of a failure goes to stderr, without `secrets`, unless stdout is a terminal. Raises `SaveError`.
     """
     content = result.get("content")
-    parts = parts_of(tool, content if isinstance(content, list) else ())
+    if content is None and "structuredContent" not in result:
+        remark(f"the result of {tool!r} has no 'content'")
+    blocks = content if isinstance(content, list) else [] if content is None else [content]
+    parts = parts_of(tool, blocks)
     answer = Answer(parts, result, result.get("structuredContent"))
     try:
         if result.get("isError"):

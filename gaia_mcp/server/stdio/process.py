@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gaia_mcp.internals import run_exit_functions
 from gaia_mcp.server.stdio.descriptors import GuardedPipes
 from gaia_mcp.server.stdio.loading import LoadingProvider
-from gaia_mcp.server.stdio.reading import StdioSession
+from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession, note_full
 
 if TYPE_CHECKING:
     from gaia_mcp.server.provider import Provider
@@ -26,14 +26,19 @@ class StdioServer:
     """Takes this process's stdin and stdout, and serves a provider over them.
 
     Reads in threads of its own from the first moment on, so that the main thread is free to import a slow agent.
-    `name` is shown until the provider has loaded.
+    `name` is shown until the provider has loaded. While `max_calls` are running, others wait; `on_full` is called when
+    the first one has to.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, max_calls: int = MAX_CALLS, on_full: Callable[[int], None] = note_full) -> None:
         pipes = GuardedPipes()
         self._provider = LoadingProvider(name)
-        self._session = StdioSession(pipes.read, pipes.write, self._provider)
+        self._session = StdioSession(pipes.read, pipes.write, self._provider, max_calls=max_calls, on_full=on_full)
         self._closer = threading.Thread(target=self._close, name="close", daemon=True)
+
+    def allow(self, max_calls: int) -> None:
+        """Let so many calls run at once from now on."""
+        self._session.max_calls = max_calls
 
     def run(self, load: Callable[[], Provider]) -> None:
         """Serve until the client closes our input. An exception of `load` ends it too, and is raised."""

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.server.stdio.loading import LoadingProvider
 
-# More calls at once than this wait for one another.
+# Each call has a thread while it runs; a client that asks without end must not take the machine.
 MAX_CALLS = 32
+
+
+def note_full(limit: int) -> None:
+    """Write to stderr that calls wait, since `limit` of them are running."""
+    print(f"note: {limit} calls are running, and the next ones wait", file=sys.stderr)  # noqa: T201
 
 
 class StdioSession:
@@ -31,6 +36,9 @@ class StdioSession:
 
     `read` returns the next bytes and nothing at the end, `write` takes whole lines; neither may be called from
     elsewhere. A line of more than `max_line_bytes` ends the session.
+
+    While `max_calls` are running, others wait; it may be changed at any time. `on_full` is called with it when the
+    first one has to wait, and again only after there was a time without calls.
     """
 
     def __init__(
@@ -39,7 +47,12 @@ class StdioSession:
         write: Callable[[bytes], None],
         provider: LoadingProvider,
         max_line_bytes: int = MAX_RECORD_BYTES,
+        max_calls: int = MAX_CALLS,
+        on_full: Callable[[int], None] = note_full,
     ) -> None:
+        self.max_calls = max_calls
+        self._on_full = on_full
+        self._is_full = False
         self._read = read
         self._write = write
         self._provider = provider
@@ -129,8 +142,12 @@ class StdioSession:
         """The next call to run; None at the end."""
         while True:
             with self._lock:
-                if self._jobs and (self._free > 1 or self._threads <= MAX_CALLS):
+                if self._jobs and (self._free > 1 or self._threads <= self.max_calls):
                     return self._jobs.popleft()
+                is_full = bool(self._jobs)
+            if is_full and not self._is_full:
+                self._on_full(self.max_calls)
+            self._is_full = is_full or (self._is_full and len(self._calls) > 0)
             if not self._records and not self._read_more():
                 return None
             self._receive(self._records.popleft())

@@ -197,6 +197,56 @@ def test_an_object_as_keyword_has_no_key_twice(gaia: Gaia) -> None:
     assert (ran.code, ran.errors[0]) == (2, "error: --kwarg 'n' has the key 'a' twice in one object")
 
 
+LIMITED = """
+import time
+from pathlib import Path
+from gaia_mcp import MCPAgent, tool
+
+class Limited(MCPAgent):
+    max_calls = {limit!r}
+
+    @tool
+    def block(self, name: str) -> str:
+        Path(name).touch()
+        while not Path("unblock").exists():
+            time.sleep(0.01)
+        return name
+"""
+
+
+@pytest.mark.parametrize(("limit", "options"), [(2, ()), (None, ("--max-calls", "2")), (1, ("--max-calls", "2"))])
+def test_calls_beyond_the_limit_wait_and_that_is_said(gaia: Gaia, limit: int | None, options: tuple[str, ...]) -> None:
+    """Ours: the agent sets the limit, and who serves it another one."""
+    (gaia.cwd / "agent.py").write_text(LIMITED.format(limit=limit))
+    process = gaia.popen("serve", "agent.py", *options)
+    assert process.stderr is not None
+    initialize(process)
+    ask(process, "tools/list", 2)
+    for name in "abc":
+        send(process, "tools/call", ord(name), name="block", arguments={"name": name})
+
+    assert (
+        process.stderr.readline() == b"note: 2 calls of agent.py are running, and the next ones wait: see --max-calls\n"
+    )
+    assert ask(process, "ping", 3)["result"] == {}
+    wait_until(lambda: (gaia.cwd / "a").exists() and (gaia.cwd / "b").exists())
+    assert not (gaia.cwd / "c").exists()
+    (gaia.cwd / "unblock").touch()
+    assert {next_answer(process)["id"] for _ in "abc"} == set(map(ord, "abc"))
+    process.communicate(timeout=10)
+    assert process.returncode == 0
+
+
+def test_a_limit_that_is_not_one_is_refused(gaia: Gaia) -> None:
+    """Ours: of the agent's as of the option's."""
+    (gaia.cwd / "agent.py").write_text(LIMITED.format(limit=0))
+
+    ran = gaia("serve", "agent.py")
+    assert (ran.code, len(ran.errors)) == (3, 2)
+    assert "has the max_calls 0, not a number from 1 to" in ran.errors[0]
+    assert gaia("serve", "agent.py", "--max-calls", "0").code == 2
+
+
 def test_requests_may_be_piped_in(gaia: Gaia) -> None:
     """Ours: a script pipes requests and reads the answers, also those that take a moment."""
     lines = [

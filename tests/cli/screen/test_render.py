@@ -67,12 +67,16 @@ def test_a_kind_of_block_that_is_not_known_is_shown_raw(capsys: pytest.CaptureFi
     assert json.loads(shown(capsys, block)) == block
 
 
-def test_content_that_is_no_list_of_blocks_is_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ours: a server's mistake must not become our traceback."""
+def test_content_that_is_no_list_of_blocks_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: a server's mistake must not become our traceback, nor an answer without a word."""
     show_result("s", "t", {"content": "nonsense"}, None)
-    show_result("s", "t", {"content": [1, None, text("x")]}, None)
+    show_result("s", "t", {"content": [1, text("x")]}, None)
+    show_result("s", "t", {}, None)
 
-    assert capsys.readouterr().out == "x\n"
+    out, err = capsys.readouterr()
+    assert out == '"nonsense"\n1\nx\n'
+    assert err.count("has no 'type', and is printed as JSON") == 2
+    assert "the result of 't' has no 'content'" in err
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,36 @@ def test_a_files_name_is_sensible_and_stays_in_its_folder(
 def test_data_that_is_not_base64_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours."""
     assert shown(capsys, {"type": "image", "data": "abc", "mimeType": "image/png"}) == "abc\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "printed", "lacks"),
+    [
+        ({"type": "text"}, '{"type": "text"}', "text"),
+        ({"type": "text", "text": None}, '{"type": "text", "text": null}', "text"),
+        ({"type": "text", "text": {"a": 1}}, '{"type": "text", "text": {"a": 1}}', "text"),
+        ({"type": "text", "text": 5}, "5", ""),
+        ({"type": "image"}, '{"type": "image"}', "data"),
+        ({"type": "audio", "data": 5}, '{"type": "audio", "data": 5}', "data"),
+        ({"type": "resource"}, '{"type": "resource"}', "resource"),
+        ({"type": "resource", "resource": {"uri": "x:y"}}, '{"uri": "x:y"}', "blob"),
+        ({"type": "resource_link", "name": "a"}, '{"type": "resource_link", "name": "a"}', "uri"),
+        ({"text": "a"}, '{"text": "a"}', "type"),
+        ({"type": ["text"]}, '{"type": ["text"]}', "type"),
+        ("a", '"a"', "type"),
+        (None, "null", "type"),
+        ({"type": "video", "data": "a"}, '{"type": "video", "data": "a"}', ""),
+    ],
+)
+def test_a_block_without_its_content_is_not_lost(
+    capsys: pytest.CaptureFixture[str], block: Any, printed: str, lacks: str
+) -> None:
+    """Ours: nothing printed and exit code 0 would look as if the tool had returned nothing."""
+    show_result("s", "t", {"content": [block]}, None)
+
+    out, err = capsys.readouterr()
+    assert out == f"{printed}\n"
+    assert (f"no {lacks!r}" in err or f"nor {lacks!r}" in err) if lacks else err == ""
 
 
 def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:

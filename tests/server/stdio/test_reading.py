@@ -171,6 +171,46 @@ def test_forty_calls_at_once_are_all_answered_each_with_its_own(talk: Session, a
     assert _text(talk.answer(39)) == "slow 39"
 
 
+def test_a_call_that_has_to_wait_is_reported_once_until_none_runs(open_session: Open, agent: Agent) -> None:
+    """Ours: a client whose calls all block would hang without a word."""
+    full: list[int] = []
+    talk = open_session(agent, max_calls=2, on_full=full.append)
+
+    for number in range(0, 10, 5):
+        talk.send(*(call(each, "slow") for each in (number, number + 1)))
+        wait_until(lambda: len(agent.running) == 2)
+        assert full == [2] * (number // 5)
+        talk.send(*(call(each, "slow") for each in (number + 2, number + 3)))
+        talk.result(plain(number + 4, "ping"))
+        assert full == [2] * (number // 5 + 1)
+        assert len(agent.running) == 2
+        agent.go.set()
+        for each in range(number, number + 4):
+            talk.answer(each)
+        wait_until(lambda: talk.result(plain("idle", "ping")) == {})
+        agent.go.clear()
+        agent.running.clear()
+
+
+def test_more_calls_may_be_allowed_while_serving(
+    open_session: Open, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ours: an agent knows how many it can run, and is loaded after the first request has come."""
+    talk = open_session(agent, max_calls=1)
+    talk.send(call(1, "slow"), call(2, "slow"))
+    talk.result(plain("full", "ping"))
+    assert len(agent.running) == 1
+    assert capsys.readouterr().err == "note: 1 calls are running, and the next ones wait\n"
+
+    talk.server.max_calls = 2
+    talk.result(plain("seen", "ping"))
+
+    wait_until(lambda: len(agent.running) == 2)
+    agent.go.set()
+    talk.answer(1)
+    talk.answer(2)
+
+
 def test_calls_that_wait_for_a_thread_can_be_cancelled(talk: Session, agent: Agent) -> None:
     """Spec, cancellation: nothing is answered, and the agent never hears of it."""
     talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(MAX_CALLS + 1)), cancel(MAX_CALLS))
