@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.agents.standard_names import module_name
 from gaia_mcp.errors import AgentError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.paths import shown
@@ -165,8 +166,7 @@ def _import_file(target: str, path: Path) -> ModuleType:
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    # Under its own name, so that its own imports find it, unless that would hide another module.
-    name = path.stem if path.stem not in sys.modules and path.stem not in sys.stdlib_module_names else f"_{path.stem}"
+    name = module_name(path.stem, folder)
     spec = importlib.util.spec_from_file_location(name, path.absolute())
     if spec is None or spec.loader is None:
         raise AgentError(target, "cannot be imported: not a Python file")

@@ -110,7 +110,7 @@ def test_a_file_called_like_another_module_hides_none(write: Write) -> None:
 
     write("json.py", AGENT)
 
-    assert type(load_agent("json.py:Agent")).__module__ == "_json"
+    assert type(load_agent("json.py:Agent")).__module__ == "_agent_json"
     assert sys.modules["json"] is json
 
 

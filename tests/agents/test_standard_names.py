@@ -1,0 +1,89 @@
+"""Agents in files that are named like standard modules: each in a process of its own, as it is served."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.agents.loader import forget_modules, load_agent
+from gaia_mcp.agents.standard_names import module_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A dataclass looks for its module when it is made, and so does pickle.
+AGENT = """
+from __future__ import annotations
+import pickle
+from dataclasses import dataclass
+import neighbour
+
+@dataclass
+class Note:
+    text: str
+
+class Agent:
+    def get_mcp_tool_definitions(self):
+        return [{"name": "t"}]
+    def execute_mcp_tool(self, name, arguments):
+        return pickle.loads(pickle.dumps(Note(neighbour.WORD))).text
+"""
+# What else is imported from now on, and was not before, comes from where it belongs.
+LOAD = """
+import importlib, multiprocessing, sys
+name = sys.argv[1]
+was_loaded = sys.modules.get(name), sys.modules.get("_" + name)
+from gaia_mcp.agents.loader import load_agent
+agent = load_agent(name + ".py:Agent")
+assert agent.execute_mcp_tool("t", {}) == "near"
+found = importlib.import_module(name)
+assert not hasattr(found, "Agent"), found
+assert was_loaded[0] in (None, found)
+assert sys.modules.get("_" + name) in (None, was_loaded[1]) or not hasattr(sys.modules["_" + name], "Agent")
+if sys.platform == "linux":
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(agent.execute_mcp_tool, ("t", {})) == "near"
+"""
+
+
+@pytest.mark.story
+@pytest.mark.parametrize("name", ["json", "signal", "statistics", "sched", "wave", "secrets", "select", "types"])
+def test_an_agent_that_is_named_like_a_standard_module_replaces_none(tmp_path: Path, name: str) -> None:
+    """Ours: whether that module is loaded already, built in, or imported for the first time afterwards."""
+    (tmp_path / f"{name}.py").write_text(AGENT)
+    (tmp_path / "neighbour.py").write_text("WORD = 'near'\n")
+
+    # As the installed program does, it finds nothing in the working folder by itself.
+    command = [sys.executable, "-P", "-c", LOAD, name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_standard_module_that_is_not_installed_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: programs ask for `winreg` to see where they are, and must not get an agent."""
+    (tmp_path / "winreg.py").write_text(AGENT)
+    (tmp_path / "neighbour.py").write_text("WORD = 'near'\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    try:
+        for _ in range(2):
+            assert type(load_agent(str(tmp_path / "winreg.py"))).__module__ == "_agent_winreg"
+            with pytest.raises(ModuleNotFoundError, match="No module named 'winreg'"):
+                import winreg  # noqa: F401
+            assert load_agent(str(tmp_path / "winreg.py:Agent")).execute_mcp_tool("t", {}) == "near"
+            # As when its files have changed.
+            forget_modules(tmp_path)
+    finally:
+        forget_modules(tmp_path)
+
+
+def test_a_name_that_is_taken_gets_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: two agents of the same name in one process."""
+    assert module_name("my_notes", str(tmp_path)) == "my_notes"
+    for taken, name in (("my_notes", "_agent_my_notes"), ("_agent_my_notes", "_agent_my_notes_2")):
+        monkeypatch.setitem(sys.modules, taken, sys)
+        assert module_name("my_notes", str(tmp_path)) == name
