@@ -13,15 +13,11 @@ from hypothesis import strategies as st
 
 from gaia_mcp import safetext
 from gaia_mcp.safetext import (
-    LINE_BYTES,
-    MASK,
-    RedactedLines,
     clean,
     clean_json,
     cut_middle,
     encodable,
     one_line,
-    redacted,
 )
 from tests.protocol_support import steady
 
@@ -118,23 +114,6 @@ def test_any_text_can_be_encoded_once_its_lone_surrogates_are_gone(text: str) ->
     assert len(encodable(text).encode().decode()) == len(text)
 
 
-class TestRedacted:
-    """Secrets that are known, in text that is not."""
-
-    def test_known_secrets_are_replaced_wherever_they_stand(self) -> None:
-        """Ours: a server that prints its own token."""
-        assert redacted("a hunter2 b hunter2c", ["hunter2"]) == f"a {MASK} b {MASK}c"
-
-    def test_the_longest_goes_first(self) -> None:
-        """Ours: half a secret must not be left over."""
-        assert redacted("hunter2hunter2", ["hunter2", "hunter2hunter2"]) == MASK
-
-    def test_very_short_values_stay(self) -> None:
-        """Ours: `1` is the value of many variables."""
-        assert redacted("12345 1", ["12345", "1", ""]) == "12345 1"
-        assert redacted("123456", ["123456"]) == MASK
-
-
 @given(st.text())
 def test_json_that_was_cleaned_means_the_same(text: str) -> None:
     """RFC 8259: any character of a string may be written as an escape; those outside the first plane as two."""
@@ -144,46 +123,6 @@ def test_json_that_was_cleaned_means_the_same(text: str) -> None:
 
     assert json.loads(shown) == value
     assert not any(map(is_unsafe, shown))
-
-
-class TestRedactedLines:
-    """Bytes that come in pieces, without secrets."""
-
-    @pytest.mark.parametrize("size", [1, 2, 7, 1000])
-    def test_a_secret_is_found_however_the_pieces_cut_it(self, size: int) -> None:
-        """Ours: a server may write letter by letter; and a key of several lines is logged line by line."""
-        data = "key hunter2222!\ngrüß\nof two: first-line\nof two: second-line\nlast hunter2222".encode() + b"\xff"
-        lines = RedactedLines(lambda: ["hunter2222", "first-line\nsecond-line\nx"])
-
-        found = [lines.feed(data[at : at + size]) for at in range(0, len(data), size)]
-
-        assert all(one.endswith(b"\n") for one in found if one)
-        assert b"".join(found).decode() == "key ****!\ngrüß\nof two: ****\nof two: ****\n"
-        assert lines.rest() == b"last ****\xff"
-        assert lines.rest() == b""
-
-    @pytest.mark.parametrize("shift", range(5))
-    @pytest.mark.parametrize("secrets", [[], ["hunter2222"]])
-    def test_a_line_without_an_end_comes_in_pieces_that_cut_neither_letters_nor_secrets(
-        self, shift: int, secrets: list[str]
-    ) -> None:
-        """Ours: neither kept in memory for ever, nor spoilt."""
-        text = "x" * shift + "grüß🙂" * LINE_BYTES + "hunter2222" * 10 + "y" * LINE_BYTES
-        data = text.encode()
-        lines = RedactedLines(lambda: secrets)
-
-        found = [lines.feed(data[at : at + 999]) for at in range(0, len(data), 999)]
-        found.append(lines.rest())
-
-        assert "".join(one.decode() for one in found) == (text.replace("hunter2222", MASK) if secrets else text)
-        assert max(map(len, found)) < 2 * LINE_BYTES
-
-    def test_what_is_no_text_comes_too(self) -> None:
-        """Ours: there is no beginning of a letter to be found in it."""
-        lines = RedactedLines(list)
-        data = b"\x80" * (LINE_BYTES + 1)
-
-        assert lines.feed(data) + lines.rest() == data
 
 
 def test_the_middle_of_a_long_text_goes() -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.conversation.conversation import Conversation
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.storage.server_cache import ServerCache
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
@@ -135,9 +136,9 @@ class ClientEngine:
         """The exit status of the server's process, once it has been ended."""
         return self._channels.exit_status
 
-    def secrets(self) -> list[str]:
-        """The values that the server was given and that must not be shown."""
-        return self._channels.secrets()
+    def masker(self) -> Masker:
+        """Masks what the server was given and no error or log may repeat."""
+        return self._channels.masker()
 
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without its secrets."""

@@ -57,11 +57,13 @@ class Command(NamedTuple):
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
-        from gaia_mcp.redaction import masked, masked_arguments
+        from gaia_mcp.redaction import masked_arguments, masked_value
 
         shown: dict[str, Any] = {"command": self._masked_command(), "args": masked_arguments(self.args or [])}
         if self.env:
-            shown["env"] = {key: masked(held) if isinstance(held, str) else held for key, held in self.env.items()}
+            shown["env"] = {
+                key: masked_value(key, held) if isinstance(held, str) else held for key, held in self.env.items()
+            }
         if self.cwd is not None:
             shown["cwd"] = self.cwd
         return {**shown, "inherit": True} if self.inherit else shown

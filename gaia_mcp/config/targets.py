@@ -39,14 +39,11 @@ class Remote(NamedTuple):
 
     def masked(self) -> dict[str, Any]:
         """The members of the entry, with their secrets masked."""
-        from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
+        from gaia_mcp.redaction import masked_url, masked_value
 
         shown: dict[str, Any] = {"url": masked_url(self.url)}
         if self.headers:
-            shown["headers"] = {
-                name: masked(held) if looks_secret(name) or " " in held else masked_arguments([held])[0]
-                for name, held in self.headers.items()
-            }
+            shown["headers"] = {name: masked_value(name, held) for name, held in self.headers.items()}
         return shown
 
     def summary(self) -> dict[str, Any]:

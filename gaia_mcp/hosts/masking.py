@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.redaction import looks_secret, masked, masked_arguments, masked_url
+from gaia_mcp.redaction import looks_secret, masked_arguments, masked_url, masked_value
+from gaia_mcp.redaction.finding import in_text
 from gaia_mcp.safetext import MASK
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
     def value_of(key: str, value: Any) -> Any:
         if isinstance(value, dict):
             if key in _VALUES:
-                return {name: hidden(held) for name, held in value.items()}
+                return {name: hidden(name, held) for name, held in value.items()}
             return {name: held if key in _NAMES else value_of(name, held) for name, held in value.items()}
         if isinstance(value, list):
             texts = [part for part in value if isinstance(part, str)]
@@ -35,13 +36,14 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
         if key == "command":
             return " ".join(masked_arguments(value.split(" ")))
         if looks_secret(key):
-            return hidden(value)
+            return hidden(key, value)
         return masked_url(value) if _shows_secrets(key, value, reference) else value
 
-    def hidden(value: Any) -> Any:
+    def hidden(name: str, value: Any) -> Any:
         if not isinstance(value, str):
-            return value if isinstance(value, (bool, dict)) else MASK
-        return value if masked(_with_our_references(value, reference)) != MASK else MASK
+            return value if isinstance(value, (bool, dict)) or masked_value(name, str(value)) != MASK else MASK
+        text = _with_our_references(value, reference)
+        return value if masked_value(name, text) == text else masked_value(name, value)
 
     return {key: value_of(key, value) for key, value in entry.items()} if isinstance(entry, dict) else MASK
 
@@ -53,8 +55,10 @@ def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = 
         if key in _VALUES and isinstance(value, dict):
             kind = "header" if "headers" in key else "env"
             for name, held in value.items():
-                if isinstance(held, str) and masked(text := _with_our_references(held, reference)) == MASK:
-                    found += [f"{kind} {name}"] if looks_secret(name) or masked_arguments([text]) != [text] else []
+                text = _with_our_references(held, reference) if isinstance(held, str) else ""
+                # What only may be a secret is hidden, and not worth a remark.
+                if masked_value(name, text) != text and (looks_secret(name) or in_text(text)):
+                    found.append(f"{kind} {name}")
         elif key not in _NAMES and _shows_secrets(key, value, reference):
             found.append(key)
     return found

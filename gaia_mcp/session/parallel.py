@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
 from gaia_mcp.session.served_agent import explained
-from gaia_mcp.session.session import Session
+from gaia_mcp.session.session import Session, mask_error
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -83,6 +83,8 @@ def use_all(
             result.peer = session.peer
         except MCPError as error:
             result.error = explained(error, result.entry)
+            if session is not None:
+                mask_error(result.error, session.masker())
         finally:
             result.seconds = time.monotonic() - began
             if session is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +16,7 @@ from gaia_mcp.session.stderr_log import StderrLog
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.redaction.masker import Masker
 
 # By the time this matters, the session has ended the child in its own way; here it only must not stay.
 LEFT_OVER_GRACE_SECONDS = 0.3
@@ -24,12 +25,12 @@ START_SECONDS = 0.1
 
 
 class Prestarted(NamedTuple):
-    """The process of a server, its log, and the function that returns its secrets."""
+    """The process of a server, its log, and the function that makes the masker of its secrets."""
 
     entry: ServerEntry
     child: Child
     stderr_log: StderrLog
-    secrets: Callable[[], Sequence[str]]
+    masker: Callable[[], Masker]
 
 
 @contextmanager
@@ -41,12 +42,15 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
     """
     ready = command_of(entry)
 
-    # A server that writes much has its log redacted a thousand times.
+    # A server that writes much has its log masked a thousand times.
     @cache
-    def secrets() -> Sequence[str]:
-        return secrets_given(ready.command, ready.args, ready.env, inherits_all=ready.inherit)
+    def masker() -> Masker:
+        from gaia_mcp.redaction.masker import Masker
 
-    log = StderrLog(entry, command, secrets, show)
+        given = secrets_given(ready.command, ready.args, ready.env, inherits_all=ready.inherit)
+        return Masker(given, spared=entry.name)
+
+    log = StderrLog(entry, command, masker, show)
     child = Child.of(
         entry.name,
         ready.command,
@@ -62,7 +66,7 @@ def prestarted(entry: ServerEntry, command: str, show: Callable[[bytes], None] |
         starting.start()
         # Two threads of Python that both work would hold each other up.
         starting.join(START_SECONDS)
-        yield Prestarted(entry, child, log, secrets)
+        yield Prestarted(entry, child, log, masker)
     finally:
         log.end(child.stop(LEFT_OVER_GRACE_SECONDS).returncode)
 

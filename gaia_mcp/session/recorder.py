@@ -10,18 +10,18 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.conversation.masking import masked_value
 from gaia_mcp.client.transports.stdio.child import CLOSE_GRACE_SECONDS, Child
 from gaia_mcp.deadline import LONGEST_SECONDS, Deadline
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import read_rest
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
 from gaia_mcp.recordings.transcript import CLIENT, SERVER, TranscriptError, header_line, message_line, read_transcripts
+from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ class Recording:
     """
 
     def __init__(self, path: Path, server: str, on_problem: Callable[[str], None]) -> None:
-        self.secrets: Callable[[], Sequence[str]] = list
+        self.masker: Callable[[], Masker] = Masker
         self.problem = ""
         self._on_problem = on_problem
         self._path = path
@@ -73,7 +73,7 @@ class Recording:
             self._on_problem(f"{self._path}: nothing more is recorded: {problem}")
 
     def _mask(self, value: Any) -> Any:
-        return masked_value(value, self.secrets())
+        return self.masker().value(value)
 
     def _whole_lines(self) -> int:
         """How many bytes there are, without a line that was cut off once."""

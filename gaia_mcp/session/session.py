@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.host import Elicit, Host, OnLog
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import MCPError, PeerError, ServerExitedError
+from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
-from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.safetext import one_line
 from gaia_mcp.session.remembered import Remembered
 from gaia_mcp.session.stderr_log import StderrLog
 from gaia_mcp.storage.server_cache import ServerCache
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.config.entries import ServerEntry
+    from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.session.observer import Observer
     from gaia_mcp.session.prestart import Prestarted
 
@@ -96,8 +97,13 @@ class Session:
 
     @property
     def peer(self) -> Peer | None:
-        """The server as it presented itself; None while not connected."""
-        return self._client.peer
+        """The server as it presented itself, masked; None while not connected."""
+        peer = self._client.peer
+        if peer is None:
+            return None
+        masker = self.masker()
+        info, capabilities = masker.value(peer.info), masker.value(peer.capabilities)
+        return peer._replace(info=info, capabilities=capabilities, instructions=masker.text(peer.instructions))
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -125,15 +131,25 @@ class Session:
     # What the server offers.
 
     def find_tool(self, name: str) -> MCPTool | None:
-        """The tool of that name, without reading more pages than needed; None if the server has none.
+        """The tool of that name as it is, without reading more pages than needed; None if the server has none. What is
+        shown of it is to be `masked_tool`.
 
         Raises `ToolExcludedError` for one that the entry excludes.
         """
         return self._client.find_tool(name, self._time())
 
     def tools(self) -> list[MCPTool]:
-        """All tools, none from a server that offers none. They are remembered for what does not connect."""
-        return self._tools(self._time())
+        """All tools, masked; none from a server that offers none. They are remembered for what does not connect."""
+        return [self.masked_tool(tool) for tool in self._tools(self._time())]
+
+    def masked_tool(self, tool: MCPTool) -> MCPTool:
+        """A tool with a definition that does not repeat what the server was given, but for what it is called by."""
+        definition = self.masker().definition(tool.definition)
+        if definition is tool.definition:
+            return tool
+        from gaia_mcp.client.tool import read_tools
+
+        return read_tools([definition])[0][0]
 
     def call(self, tool: str, arguments: dict[str, Any], *, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """The tool's result as the server sent it, also one that reports a failure (`isError`). A call that may have
@@ -142,9 +158,9 @@ class Session:
         return self._client.call(tool, arguments, self._time(), on_progress=on_progress)
 
     def prompts(self) -> list[dict[str, Any]]:
-        """All prompts. They are remembered as tools are."""
+        """All prompts, masked. They are remembered as tools are."""
         self._remembered.asking("prompts")
-        found = self._client.list_prompts(self._time())
+        found = self._masked(self._client.list_prompts(self._time()))
         self.problems = list(self._client.tool_problems)
         self._remembered.keep("prompts", found)
         return found
@@ -154,8 +170,8 @@ class Session:
         return self._client.get_prompt(name, arguments, self._time())
 
     def resources(self) -> list[dict[str, Any]]:
-        """All resources, without templates."""
-        found = self._client.list_resources(self._time())
+        """All resources, masked, without templates."""
+        found = self._masked(self._client.list_resources(self._time()))
         self.problems = list(self._client.tool_problems)
         return found
 
@@ -163,7 +179,7 @@ class Session:
         """All resources, then all templates of resources. They are remembered as tools are."""
         self._remembered.asking("resources")
         found, problems = self.resources(), self.problems
-        found += self._client.list_resource_templates(self._time())
+        found += self._masked(self._client.list_resource_templates(self._time()))
         self.problems = [*problems, *self._client.tool_problems]
         self._remembered.keep("resources", found)
         return found
@@ -208,9 +224,9 @@ class Session:
 
     # What is known of it without asking.
 
-    def secrets(self) -> list[str]:
-        """The values that the server was given and that must not be shown."""
-        return self._client.secrets()
+    def masker(self) -> Masker:
+        """Masks what the server was given and must not be shown."""
+        return self._client.masker()
 
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr so far, without its secrets."""
@@ -231,7 +247,7 @@ class Session:
         changed since: some servers make up their tools only when they know their client.
         """
         if self._client.all_seen is not None:
-            self._remembered.keep_new(self._client.all_seen)
+            self._remembered.keep_new(self._masked(self._client.all_seen))
         if self._remembered.lacks_tools:
             with suppress(MCPError):
                 self._tools(Deadline(SETTLE_SECONDS))
@@ -253,8 +269,11 @@ class Session:
                 raise
         self.problems = list(self._client.tool_problems)
         # Also what the entry excludes: it may be changed, and the cache is read through its filter.
-        self._remembered.keep("tools", [tool.definition for tool in listed])
+        self._remembered.keep("tools", self._masked([tool.definition for tool in listed]))
         return found
+
+    def _masked(self, definitions: Sequence[Any]) -> list[Any]:
+        return [self.masker().definition(each) for each in definitions]
 
     def _list_changed(self, kind: str) -> None:
         self._remembered.changed(kind)
@@ -264,14 +283,19 @@ class Session:
     def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
         """A question to a person may repeat what the server was given."""
         assert self._elicit is not None  # noqa: S101 (else it is not asked)
-        message = params.get("message")
-        shown = redacted(message, self.secrets()) if isinstance(message, str) else message
-        return self._elicit({**params, "message": shown})
+        return self._elicit(self.masker().definition(params))
 
     def _new_stderr_log(self, observer: Observer) -> StderrLog:
         name = self.entry.name
         show = (lambda lines: observer.stderr(name, lines)) if observer.debug else None
-        return StderrLog(self.entry, observer.command, self.secrets, show)
+        return StderrLog(self.entry, observer.command, self.masker, show)
+
+
+def mask_error(error: MCPError, masker: Masker) -> None:
+    """Take what the server was given out of an error about it: a part of a definition may stand in its message."""
+    error.message, error.hint = masker.text(error.message), masker.text(error.hint)
+    error.args = (error.message,)
+    error.facts = masker.value(error.facts)
 
 
 @contextmanager
@@ -304,10 +328,14 @@ def connected(
         yield session
         session.settle()
         grace = GRACE_SECONDS
-    except ServerExitedError as error:
+    except MCPError as error:
         from gaia_mcp.session.served_agent import explained
 
-        raise explained(error, entry) from error.__cause__
+        told = explained(error, entry)
+        mask_error(told, session.masker())
+        if told is error:
+            raise
+        raise told from error.__cause__
     finally:
         observer.stopping(name)
         session.close(grace)

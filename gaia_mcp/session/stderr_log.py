@@ -10,15 +10,15 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.safetext import RedactedLines
+    from gaia_mcp.redaction.masker import MaskedLines, Masker
     from gaia_mcp.storage.run_logs import RunLog
 
 
 class StderrLog:
-    """The stderr of a server that `command` has started. `show` is called with whole lines, without `secrets()`.
+    """The stderr of a server that `command` has started. `show` is called with whole lines, masked.
 
     May be used from several threads.
     """
@@ -27,15 +27,15 @@ class StderrLog:
         self,
         entry: ServerEntry,
         command: str,
-        secrets: Callable[[], Sequence[str]],
+        masker: Callable[[], Masker],
         show: Callable[[bytes], None] | None = None,
     ) -> None:
         self._entry = entry
         self._command = command
-        self._secrets = secrets
+        self._masker = masker
         self._show = show
         self._log: RunLog | None = None
-        self._lines: RedactedLines | None = None
+        self._lines: MaskedLines | None = None
         self._lock = threading.Lock()
 
     def hear(self, data: bytes) -> None:
@@ -59,11 +59,11 @@ class StderrLog:
 
     def _begin(self) -> RunLog:
         from gaia_mcp.paths import log_folder
-        from gaia_mcp.safetext import RedactedLines
+        from gaia_mcp.redaction.masker import MaskedLines
         from gaia_mcp.storage.run_logs import RunLog, RunLogs
 
         entry = self._entry
         if self._show is not None:
-            self._lines = RedactedLines(self._secrets)
-        self._log = RunLog(lambda: RunLogs(log_folder(), entry.key, entry.source), self._command, self._secrets)
+            self._lines = MaskedLines(self._masker)
+        self._log = RunLog(lambda: RunLogs(log_folder(), entry.key, entry.source), self._command, self._masker)
         return self._log

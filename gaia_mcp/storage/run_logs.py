@@ -18,12 +18,15 @@ from urllib.parse import quote
 
 from gaia_mcp.errors import ConfigFileError, MCPError
 from gaia_mcp.filebytes import open_file, read_file
-from gaia_mcp.safetext import RedactedLines, clean
+from gaia_mcp.redaction.masker import MaskedLines
+from gaia_mcp.safetext import clean
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 from gaia_mcp.storage.unsaved import make_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+
+    from gaia_mcp.redaction.masker import Masker
 
 # The attempts of today, not the runs of last year.
 KEPT_RUNS = 10
@@ -120,7 +123,7 @@ def _run(path: Path) -> Run | None:
 
 
 class RunLog:
-    """Writes the log of one run into `logs()`, from the first byte on. `secrets()` must not appear in it.
+    """Writes the log of one run into `logs()`, from the first byte on, masked.
 
     May be used from several threads.
     """
@@ -129,14 +132,14 @@ class RunLog:
         self,
         logs: Callable[[], RunLogs],
         command: str,
-        secrets: Callable[[], Sequence[str]],
+        masker: Callable[[], Masker],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._logs = logs
         self._command = command
         self._now = now
         self._path: Path | None = None
-        self._lines = RedactedLines(secrets)
+        self._lines = MaskedLines(masker)
         self._size = 0
         self._cut = 0
         self._is_over = False

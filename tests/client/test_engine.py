@@ -117,8 +117,8 @@ def test_a_server_is_started_without_a_message_to_it(start_server: Started) -> N
 
 def test_the_status_and_the_log_of_its_process_are_known(start_server: Started) -> None:
     """Ours: without the secrets that the server was given."""
-    client = start_server("floods_stderr", env={"WORD": "again and"})
-    assert "again and" in client.secrets()
+    client = start_server("floods_stderr", env={"TOKEN": "again and"})
+    assert "again and" in client.masker().secrets
     wait_until(lambda: "**** again" in client.stderr_tail())
     assert client.exit_status is None
 

@@ -71,7 +71,7 @@ def test_a_foreign_keyring_entry_is_refused() -> None:
 
 
 KEYRING = {"$keyring": "gaia.connections:x:KEY"}
-SECRETIVE = Command("npx", ["x y", "--token", "hunter22"], {"B": "s", "A": "${A}", "K": KEYRING}, "/x")
+SECRETIVE = Command("npx", ["x y", "--token", "hunter22"], {"B": "q7Lm2x", "A": "${A}", "K": KEYRING}, "/x")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_a_url_that_becomes_a_file_is_refused() -> None:
             "http",
             {
                 "url": "https://****@host/?key=****",
-                "headers": {"Authorization": "****", "X-Y": "****", "Z": "1", "T": "${T}"},
+                "headers": {"Authorization": "****", "X-Y": "a b", "Z": "1", "T": "${T}"},
             },
             "https://****@host/?key=****",
         ),

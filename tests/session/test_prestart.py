@@ -22,8 +22,8 @@ def test_a_server_runs_and_is_ended_at_the_latest_with_the_block(entries: Entrie
 
     with prestarted(entry, "call", heard.append) as server:
         assert server.entry == entry
-        assert "hunter2222" in server.secrets()
-        assert server.secrets() is server.secrets(), "they are looked for once"
+        assert "hunter2222" in server.masker().secrets
+        assert server.masker() is server.masker(), "they are looked for once"
         wait_until(lambda: heard)
         assert server.child.is_running()
 

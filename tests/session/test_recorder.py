@@ -11,6 +11,7 @@ import pytest
 
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.protocol.framing import LineBuffer
+from gaia_mcp.redaction.masker import Masker
 from gaia_mcp.session.recorder import Recording, Relay
 
 
@@ -43,13 +44,13 @@ def test_messages_are_written_one_at_a_time_with_the_time_of_their_writing(path:
     recording = Recording(path, "s", print)
     other = threading.Thread(target=recording.said, args=("server", b"2"))
 
-    def secrets() -> list[str]:
+    def masker() -> Masker:
         if not other.ident:
             other.start()
             other.join(0.05)
-        return []
+        return Masker()
 
-    recording.secrets = secrets
+    recording.masker = masker
     recording.said("client", b"1")
     other.join()
 
@@ -61,7 +62,7 @@ def test_messages_are_written_one_at_a_time_with_the_time_of_their_writing(path:
 def test_secrets_are_not_written(path: Path) -> None:
     """Ours: a recording is passed on to other people."""
     recording = Recording(path, "s", print)
-    recording.secrets = lambda: ["hunter2222"]
+    recording.masker = lambda: Masker(["hunter2222"])
 
     recording.said("server", b'{"text": "has hunter2222"}')
 

@@ -145,7 +145,7 @@ def test_a_question_to_a_person_is_asked_without_the_secrets(entries: Entries) -
         return {"action": "accept", "content": {"city": "Oslo"}}
 
     with connected(entries("good_handshake", TOKEN="Which city?"), QUIET, elicit=answer) as session:
-        assert "Which city?" in session.secrets()
+        assert "Which city?" in session.masker().secrets
         assert "Oslo" in texts(session.call("ask", {}))[0]
     assert [question["message"] for question in questions] == ["****"]
 

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gaia_mcp.redaction.masker import Masker
 from gaia_mcp.session.stderr_log import StderrLog
 
 if TYPE_CHECKING:
     from tests.session.conftest import Entries
 
 
-def secrets() -> list[str]:
-    return ["hunter2222"]
+def masker() -> Masker:
+    return Masker(["hunter2222"])
 
 
 def test_a_silent_server_leaves_no_log(entries: Entries) -> None:
     """Ours: no file, no folder."""
-    StderrLog(entries("good_handshake"), "call", secrets).end(0)
+    StderrLog(entries("good_handshake"), "call", masker).end(0)
 
     assert entries.logs() == []
 
 
 def test_what_is_written_is_kept_until_the_end(entries: Entries) -> None:
     """Ours: the name of the log tells the front and the exit status. The end may be told twice."""
-    log = StderrLog(entries("good_handshake"), "call", secrets)
+    log = StderrLog(entries("good_handshake"), "call", masker)
     log.hear(b"has hunter")
     log.hear(b"2222\nlast")
     log.end(3)
@@ -36,7 +37,7 @@ def test_what_is_written_is_kept_until_the_end(entries: Entries) -> None:
 def test_whole_lines_are_shown(entries: Entries) -> None:
     """Ours: also the last one, which may have no end."""
     shown: list[bytes] = []
-    log = StderrLog(entries("good_handshake"), "call", secrets, shown.append)
+    log = StderrLog(entries("good_handshake"), "call", masker, shown.append)
     log.hear(b"one\nhas hunter")
     log.hear(b"2222\nla")
     log.hear(b"st")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.errors import ConfigFileError, MCPError
-from gaia_mcp.safetext import LINE_BYTES
+from gaia_mcp.redaction.masker import LINE_BYTES, Masker
 from gaia_mcp.storage.run_logs import KEPT_BYTES, KEPT_RUNS, RunLog, RunLogs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def logs(tmp_path: Path) -> RunLogs:
 
 
 def begun(logs: RunLogs, *secrets: str, at: datetime = BEGAN) -> RunLog:
-    return RunLog(lambda: logs, "call", lambda: secrets, lambda: at)
+    return RunLog(lambda: logs, "call", lambda: Masker(secrets), lambda: at)
 
 
 def text_of(logs: RunLogs) -> bytes:
@@ -248,7 +248,7 @@ def test_a_run_that_goes_on_in_another_file_is_counted_anew(logs: RunLogs) -> No
 def test_a_file_that_is_removed_does_not_come_again(logs: RunLogs) -> None:
     """Ours: the new one has a name of its own, and is private too."""
     times = iter([BEGAN, BEGAN + timedelta(hours=1)])
-    log = RunLog(lambda: logs, "call", tuple, lambda: next(times))
+    log = RunLog(lambda: logs, "call", Masker, lambda: next(times))
     log.hear(b"one\n")
     logs.runs()[0].path.unlink()
 
@@ -297,7 +297,7 @@ def test_a_log_that_cannot_be_written_is_not_kept_and_is_no_error(tmp_path: Path
     def nowhere() -> RunLogs:
         raise MCPError("no home")
 
-    RunLog(nowhere, "call", tuple).hear(b"one\n")
+    RunLog(nowhere, "call", Masker).hear(b"one\n")
 
 
 def test_a_log_that_cannot_be_shortened_stays_as_it_is(logs: RunLogs) -> None:

@@ -36,15 +36,15 @@ def find_tool(session: Session, name: str) -> MCPTool:
     return tool
 
 
-def check_allowed(server: str, tool: MCPTool, locked_tools: LockedTools | None, *, read_only: bool) -> None:
+def check_allowed(session: Session, tool: MCPTool, locked_tools: LockedTools | None, *, read_only: bool) -> None:
     """Refuse a tool that is not as it was locked, and with `read_only` one that may do more than read.
 
     Raises `ContractError`, `ReadOnlyError`.
     """
     if locked_tools is not None:
-        locked_tools.check_tool(server, tool)
+        locked_tools.check_tool(session.entry.name, session.masked_tool(tool))
     if read_only and not tool.only_reads:
-        raise ReadOnlyError(server, tool.name, is_marked=claims_to_only_read(tool.annotations))
+        raise ReadOnlyError(session.entry.name, tool.name, is_marked=claims_to_only_read(tool.annotations))
 
 
 def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadline | None) -> dict[str, Any]:

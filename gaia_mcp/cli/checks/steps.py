@@ -26,7 +26,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.safetext import one_line, redacted
+from gaia_mcp.safetext import one_line
 from gaia_mcp.session.parallel import use_all
 from gaia_mcp.session.served_agent import explained
 from gaia_mcp.toolspec.assignments import Assignment
@@ -144,7 +144,7 @@ class _Checker:
         except MCPError as problem:
             error = explained(problem, self.session.entry)
             outcome, detail = FAIL, error.message
-        detail = one_line(redacted(detail, self.session.secrets()), 500)
+        detail = one_line(self.session.masker().text(detail), 500)
         self.report.add(Check(name, outcome, time.monotonic() - began, detail, error))
         return error is None
 
@@ -224,7 +224,9 @@ class _Checker:
         texts = (
             [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
         )
-        said = one_line(next((text for text in texts if isinstance(text, str)), ""), 120)
+        said = next((text for text in texts if isinstance(text, str)), "")
+        # Before it is cut, perhaps within a secret.
+        said = one_line(self.session.masker().text(said), 120)
         if result.get("isError"):
             return FAIL, f"{tool.name} failed: {said}"
         try:

@@ -139,7 +139,7 @@ def call(
         ) as session,
     ):
         tool = find_tool(session, tool_name)
-        check_allowed(server, tool, locked_tools, read_only=read_only)
+        check_allowed(session, tool, locked_tools, read_only=read_only)
         if interactive:
             plan = ask_arguments(plan, tool, view)
         arguments = typed_arguments(session, tool, plan, deadline)
@@ -150,6 +150,6 @@ def call(
         view.hide()
         check_structure(server, tool, result, deadline)
         # Before the server is stopped: the answer need not wait for that.
-        show_result(server, tool_name, result, destination, session.secrets())
+        show_result(server, tool_name, result, destination, session.masker)
     if result.get("isError"):
         raise typer.Exit(ExitStatus.TOOL_FAILED)

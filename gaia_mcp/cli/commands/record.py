@@ -44,7 +44,7 @@ def record(invocation: Invocation, words: OnlyServerArgument, to: ToOption) -> N
         remark(f"recording {entry.name} for the MCP client on standard input; Ctrl-C ends it")
     pipes = GuardedPipes()
     with prestarted(entry, "record", _pass_stderr) as server:
-        recording.secrets = server.secrets
+        recording.masker = server.masker
         status = Relay(pipes, server.child, recording).run()
     if status or recording.problem:
         raise typer.Exit(status or ExitStatus.FAILURE)

@@ -22,13 +22,14 @@ from gaia_mcp.cli.screen.output import (
 from gaia_mcp.cli.screen.printing import Limit, print_parts, remark_left_out
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.errors import MCPError
-from gaia_mcp.safetext import clean, encodable, one_line, redacted
+from gaia_mcp.safetext import clean, encodable, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gaia_mcp.cli.screen.content import Part
     from gaia_mcp.cli.screen.destination import Destination
+    from gaia_mcp.redaction.masker import Masker
 
 # What a tool says of its failure stands in the error if it is no longer, else before it.
 REASON_CHARS = 300
@@ -47,11 +48,11 @@ class Answer(NamedTuple):
 
 
 def show_result(
-    server: str, tool: str, result: dict[str, Any], destination: Destination | None, secrets: Sequence[str] = ()
+    server: str, tool: str, result: dict[str, Any], destination: Destination | None, masker: Callable[[], Masker]
 ) -> None:
     """Print the result of a tool: as JSON with `--json`, else its text. Files go to `destination`.
 
-    The text of a failure goes to stderr, without `secrets`, unless stdout is a terminal. Raises `SaveError`.
+    The text of a failure goes to stderr, masked, unless stdout is a terminal. Raises `SaveError`.
     """
     content = result.get("content")
     if content is None and "structuredContent" not in result:
@@ -61,7 +62,7 @@ def show_result(
     answer = Answer(parts, result, result.get("structuredContent"))
     try:
         if result.get("isError"):
-            _show_failure(server, tool, answer, destination, secrets)
+            _show_failure(server, tool, answer, destination, masker)
         else:
             _show(answer, destination)
     except SaveError as error:
@@ -93,7 +94,7 @@ def show_contents(uri: str, result: dict[str, Any], destination: Destination | N
 
 
 def _show_failure(
-    server: str, tool: str, answer: Answer, destination: Destination | None, secrets: Sequence[str]
+    server: str, tool: str, answer: Answer, destination: Destination | None, masker: Callable[[], Masker]
 ) -> None:
     from gaia_mcp.toolspec.invalid_arguments import details_of
 
@@ -101,7 +102,7 @@ def _show_failure(
     texts = [part.text for part in parts if part.text]
     if not parts and answer.structure is not None:
         texts = [json.dumps(answer.structure, ensure_ascii=False)]
-    said = redacted("\n".join(texts), secrets).strip()
+    said = masker().text("\n".join(texts)).strip()
     if not Form.as_json and (details := details_of(said)):
         # The schema and the arguments after them are for a model.
         said = "; ".join(details)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from gaia_mcp._version import __version__
 from gaia_mcp.client.conversation.dispatcher import Dispatcher
-from gaia_mcp.client.conversation.masking import masked_value
 from gaia_mcp.client.conversation.waiters import Waiter
 from gaia_mcp.client.transports.base import Channel, OnChange, OnProgress, time_ran_out
 from gaia_mcp.errors import (
@@ -25,7 +24,6 @@ from gaia_mcp.protocol.client import ClientConnection
 from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Peer, Progressed
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
 from gaia_mcp.protocol.tasks import EXTENSIONS, TASK_RESULT_TYPES
-from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
@@ -235,7 +233,7 @@ class Conversation:
                     deadline.extend()
                     if not deadline.expired or not waiter.outcomes.empty():
                         if on_progress is not None:
-                            on_progress(newest._replace(text=redacted(newest.text, self._channel.secrets())))
+                            on_progress(newest._replace(text=self._channel.masker().text(newest.text)))
                         continue
                     # A server that reports without a pause would have us look at nothing else.
                     outcome = None
@@ -263,10 +261,10 @@ class Conversation:
         raise self._invalid(stage, outcome)
 
     def _refusal(self, method: str, code: int, text: str, data: Any) -> PeerError:
-        secrets = self._channel.secrets()
-        return PeerError(self._name, method, code, redacted(text, secrets), masked_value(data, secrets))
+        masker = self._channel.masker()
+        return PeerError(self._name, method, code, masker.text(text), masker.value(data))
 
     def _invalid(self, stage: str, outcome: InvalidResponse) -> RemoteProtocolError:
-        problem = redacted(outcome.problem, self._channel.secrets())
+        problem = self._channel.masker().text(outcome.problem)
         asked = stage if stage.startswith("when ") else f"asked for {stage}"
         return RemoteProtocolError(self._name, f"{problem} ({asked})")

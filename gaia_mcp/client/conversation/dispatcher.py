@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.client.conversation.masking import masked_excerpt, masked_value
 from gaia_mcp.client.conversation.server_requests import ServerRequests
 from gaia_mcp.client.transports.base import Channel, OnChange, UnencodableError
 from gaia_mcp.errors import ArgumentsError, CancelledError, ConnectionLostError, LocalProtocolError, MCPError
@@ -30,7 +29,6 @@ from gaia_mcp.protocol.events import (
     SubscriptionEnded,
 )
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
-from gaia_mcp.safetext import redacted
 
 if TYPE_CHECKING:
     from gaia_mcp.client.conversation.waiters import Waiter
@@ -190,11 +188,11 @@ class Dispatcher:
                     self._notifying = None
 
     def _notify(self, event: Event) -> None:
-        secrets = self._channel.secrets()
+        masker = self._channel.masker()
         if isinstance(event, Discarded):
-            self._host.strayed(redacted(event.problem, secrets), masked_excerpt(event.excerpt, secrets))
+            self._host.strayed(masker.text(event.problem), masker.excerpt(event.excerpt))
         elif isinstance(event, Logged):
-            self._host.logged(event.level, redacted(event.logger, secrets), masked_value(event.data, secrets))
+            self._host.logged(event.level, masker.text(event.logger), masker.value(event.data))
         elif isinstance(event, (ListChanged, ResourceUpdated, SubscriptionEnded)):
             self._on_change(event)
 

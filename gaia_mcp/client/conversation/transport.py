@@ -16,6 +16,7 @@ from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, Subscri
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
+    from gaia_mcp.redaction.masker import Masker
 
 
 class ChannelTransport(MCPTransport):
@@ -117,9 +118,11 @@ class ChannelTransport(MCPTransport):
         """The exit status of the last process that was ended, None if there was none."""
         return None
 
-    def secrets(self) -> list[str]:
-        """What the server was given and no error or log may repeat."""
-        return []
+    def masker(self) -> Masker:
+        """Masks what the server was given and no error or log may repeat."""
+        from gaia_mcp.redaction.masker import Masker
+
+        return Masker()
 
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without its secrets."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
     from gaia_mcp.protocol.events import ListChanged, Progressed, ResourceUpdated, SubscriptionEnded
+    from gaia_mcp.redaction.masker import Masker
 
 T = TypeVar("T")
 OnProgress: TypeAlias = "Callable[[Progressed], None]"
@@ -132,9 +133,11 @@ class Channel(ABC):
         called twice; never raises.
         """
 
-    def secrets(self) -> list[str]:
-        """What the server was given and no error or log may repeat."""
-        return []
+    def masker(self) -> Masker:
+        """Masks what the server was given and no error or log may repeat."""
+        from gaia_mcp.redaction.masker import Masker
+
+        return Masker()
 
     def noise(self) -> str:
         """What is known of a server that does not respond, for an error; empty if nothing."""

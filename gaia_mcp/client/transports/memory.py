@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.base import Channel, Receiver, encoded
@@ -11,6 +11,7 @@ from gaia_mcp.errors import MCPError, NotConnectedError
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.redaction.masker import Masker
 
 
 class MemoryChannel(Channel):
@@ -19,10 +20,10 @@ class MemoryChannel(Channel):
     The other end sends by `arrive`, from any thread, and may end the connection with `end`.
     """
 
-    def __init__(self, name: str, deliver: Callable[[bytes], None], secrets: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, deliver: Callable[[bytes], None], masker: Masker | None = None) -> None:
         super().__init__(name)
         self._deliver = deliver
-        self._secrets = secrets
+        self._masker = masker
         self._receiver: Receiver | None = None
         self._why: Callable[[str], MCPError] | None = None
 
@@ -57,5 +58,5 @@ class MemoryChannel(Channel):
     def close(self, grace_seconds: float | None) -> None:  # noqa: ARG002
         self.end(lambda _: NotConnectedError(self.name))
 
-    def secrets(self) -> list[str]:
-        return list(self._secrets)
+    def masker(self) -> Masker:
+        return self._masker or super().masker()

@@ -45,8 +45,8 @@ def test_only_what_is_named_is_changed(gaia: Gaia) -> None:
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == [
         "changed 'b' in ~/.gaia/mcp_servers.json: demo 0.1.0, 7 tools",
-        "  env.A: **** → nothing",
-        "  env.B: **** → ****",
+        "  env.A: 1 → nothing",
+        "  env.B: 2 → 3",
         "  env.PATH: nothing → ${PATH}",
         f"  cwd: nothing → {gaia.cwd / 'sub'}",
         "  timeout: nothing → 5",
@@ -235,13 +235,13 @@ def test_a_server_of_a_project_is_edited_where_it_stands(gaia: Gaia) -> None:
 def test_on_a_terminal_the_entry_is_opened_in_an_editor(gaia: Gaia) -> None:
     """Ours: in a file that only its owner can read, and that goes when it is saved."""
     gaia.write({"x": {**DEMO, "env": {"A": "hunter2222"}}})
-    files = with_editor(gaia, """sed -i 's/hunter2222/correct-horse/' "$1" """)
+    files = with_editor(gaia, """sed -i 's/hunter2222/hunter3333/' "$1" """)
 
     shown, code = run_on_terminal(gaia, "edit", "x")
 
     assert code == 0, shown
     assert "env.A: **** → ****" in shown
-    assert servers(gaia)["x"]["env"] == {"A": "correct-horse"}
+    assert servers(gaia)["x"]["env"] == {"A": "hunter3333"}
     assert (gaia.home / "mode").read_text() == "600\n"
     assert not os.path.exists(files.read_text().strip())  # noqa: PTH110
 

@@ -15,7 +15,7 @@ def between(before: Any, after: dict[str, Any]) -> dict[str, Difference]:
 def test_each_variable_and_header_counts_on_its_own() -> None:
     """Ours: secrets are masked, references are none."""
     before = {"command": "x", "env": {"A": "hunter2222", "B": "1"}, "headers": 7}
-    after = {"command": "x", "env": {"A": "correct-horse", "B": "1", "C": "${C}"}}
+    after = {"command": "x", "env": {"A": "hunter3333", "B": "1", "C": "${C}"}}
 
     assert between(before, after) == {
         "env.A": Difference("****", "****"),

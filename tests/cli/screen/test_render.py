@@ -13,6 +13,7 @@ import pytest
 from gaia_mcp.cli.screen.destination import Destination, SaveError
 from gaia_mcp.cli.screen.output import choose_form
 from gaia_mcp.cli.screen.render import show_result
+from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shown(capsys: pytest.CaptureFixture[str], *blocks: Any, folder: Path | None = None, **result: Any) -> str:
     destination = Destination(folder, is_folder=True) if folder else None
-    show_result("s", "my tool/1", {"content": list(blocks), **result}, destination)
+    show_result("s", "my tool/1", {"content": list(blocks), **result}, destination, Masker)
     return capsys.readouterr().out
 
 
@@ -69,9 +70,9 @@ def test_a_kind_of_block_that_is_not_known_is_shown_raw(capsys: pytest.CaptureFi
 
 def test_content_that_is_no_list_of_blocks_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
     """Ours: a server's mistake must not become our traceback, nor an answer without a word."""
-    show_result("s", "t", {"content": "nonsense"}, None)
-    show_result("s", "t", {"content": [1, text("x")]}, None)
-    show_result("s", "t", {}, None)
+    show_result("s", "t", {"content": "nonsense"}, None, Masker)
+    show_result("s", "t", {"content": [1, text("x")]}, None, Masker)
+    show_result("s", "t", {}, None, Masker)
 
     out, err = capsys.readouterr()
     assert out == '"nonsense"\n1\nx\n'
@@ -132,7 +133,7 @@ def test_a_block_without_its_content_is_not_lost(
     capsys: pytest.CaptureFixture[str], block: Any, printed: str, lacks: str
 ) -> None:
     """Ours: nothing printed and exit code 0 would look as if the tool had returned nothing."""
-    show_result("s", "t", {"content": [block]}, None)
+    show_result("s", "t", {"content": [block]}, None, Masker)
 
     out, err = capsys.readouterr()
     assert out == f"{printed}\n"
@@ -145,7 +146,7 @@ def test_a_failure_in_saving_says_that_the_tool_has_run(tmp_path: Path) -> None:
     folder = Destination(tmp_path / "out", is_folder=True)
 
     with pytest.raises(SaveError) as caught:
-        show_result("s", "t", {"content": [{"type": "image", "data": PIXEL}]}, folder)
+        show_result("s", "t", {"content": [{"type": "image", "data": PIXEL}]}, folder, Masker)
 
     assert "has run" in caught.value.hint
 
@@ -157,15 +158,17 @@ def test_a_failure_is_said_once_and_what_belongs_to_it_is_saved(
     picture = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
     folder = Destination(tmp_path / "out", is_folder=True)
 
-    show_result("s", "t", {"content": [text("no s3cret key"), picture], "isError": True}, folder, ["s3cret"])
+    show_result(
+        "s", "t", {"content": [text("no s3cret key"), picture], "isError": True}, folder, lambda: Masker(["s3cret"])
+    )
     out, err = capsys.readouterr()
     assert out == f"{tmp_path}/out/t.png\n"
     assert err.splitlines()[0] == "error: tool 't' of 's' failed: no **** key"
 
-    show_result("s", "t", {"content": [], "structuredContent": {"code": 5}, "isError": True}, None)
+    show_result("s", "t", {"content": [], "structuredContent": {"code": 5}, "isError": True}, None, Masker)
     assert capsys.readouterr().err.splitlines()[0] == """error: tool 't' of 's' failed: {"code": 5}"""
 
-    show_result("s", "t", {"content": [picture], "isError": True}, None)
+    show_result("s", "t", {"content": [picture], "isError": True}, None, Masker)
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 3)
     assert "failed: no reason given" in err
@@ -179,7 +182,7 @@ def test_a_full_disk_leaves_no_half_a_picture(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
     try:
         with pytest.raises(SaveError) as caught:
-            show_result("s", "t", {"content": [{"type": "image", "data": picture}]}, folder)
+            show_result("s", "t", {"content": [{"type": "image", "data": picture}]}, folder, Masker)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
@@ -192,7 +195,7 @@ def test_a_terminal_gets_clean_text_and_a_last_line_end(monkeypatch: pytest.Monk
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
 
-    show_result("s", "t", {"content": [text("a\x1b[31mb")]}, None)
+    show_result("s", "t", {"content": [text("a\x1b[31mb")]}, None, Masker)
 
     assert terminal.getvalue() == "a\\x1b[31mb\n"
 
@@ -210,7 +213,7 @@ def test_a_picture_is_shown_where_it_is_not_saved(monkeypatch: pytest.MonkeyPatc
     ):
         monkeypatch.setenv("GAIA_IMAGES", images)
         monkeypatch.setattr("sys.stdout", stream)
-        show_result("s", "t", result, folder)
+        show_result("s", "t", result, folder, Masker)
         assert stream.getvalue().startswith(beginning)
         assert bool(stream.getvalue()) is bool(beginning)
 
@@ -224,20 +227,20 @@ def test_text_is_cut_at_a_limit_for_all_of_it(capsys: pytest.CaptureFixture[str]
     """Ours: and how much more there is is said, or the beginning would be taken for the whole."""
     choose_form(as_json=False, debug=False, max_chars=5)
 
-    show_result("s", "t", {"content": [text("abc"), text("defgh"), text("ijk")]}, None)
+    show_result("s", "t", {"content": [text("abc"), text("defgh"), text("ijk")]}, None, Masker)
     out, err = capsys.readouterr()
     assert out == "abc\nde\n"
     assert err == "note: 6 more characters; for all of it leave out --max-chars\n"
 
-    show_result("s", "t", {"content": [text("abcde")]}, None)
+    show_result("s", "t", {"content": [text("abcde")]}, None, Masker)
     assert capsys.readouterr() == ("abcde\n", "")
 
-    show_result("s", "t", {"content": [], "structuredContent": {"a": 1}}, None)
+    show_result("s", "t", {"content": [], "structuredContent": {"a": 1}}, None, Masker)
     out, err = capsys.readouterr()
     assert out == '{\n  "\n'
     assert err.startswith("note: 8 more characters; ")
 
-    show_result("s", "t", {"content": [text("a reason\nof two lines")], "isError": True}, None)
+    show_result("s", "t", {"content": [text("a reason\nof two lines")], "isError": True}, None, Masker)
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[:2]) == (
         "",

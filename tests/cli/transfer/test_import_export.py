@@ -424,7 +424,7 @@ class TestExport:
     )
     def test_a_dry_run_says_what_a_diff_without_secrets_cannot(self, gaia: Gaia, command: tuple[str, ...]) -> None:
         """Ours: where only a secret differs, both sides look the same."""
-        put(gaia, ".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\nargs = []\nenv = { T = "other" }\n')
+        put(gaia, ".codex/config.toml", '[mcp_servers.a]\ncommand = "x"\nargs = []\nenv = { T = "hunter33hunter33" }\n')
         gaia.write({"a": {"command": "x", "args": [], "env": {"T": SECRET}}})
 
         ran = gaia(*command, "--dry-run", "--force")

@@ -202,5 +202,5 @@ def test_it_knows_nothing_of_processes() -> None:
     """Ours: a transport that starts none has no exit status and no log."""
     talk = opened()
 
-    assert (talk.exit_status, talk.stderr_tail(), talk.secrets(), talk.close(0.1)) == (None, "", [], None)
+    assert (talk.exit_status, talk.stderr_tail(), talk.masker().secrets, talk.close(0.1)) == (None, "", [], None)
     assert not talk.is_connected()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
+from gaia_mcp.redaction.masker import Masker
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
@@ -53,7 +54,7 @@ class Talk(ChannelTransport):
         self.channels: list[MemoryChannel] = []
 
     def new_channel(self) -> MemoryChannel:
-        channel = MemoryChannel(self.name, lambda record: self.deliver(channel, record), self.given)
+        channel = MemoryChannel(self.name, lambda record: self.deliver(channel, record), Masker(self.given))
         self.channels.append(channel)
         return channel
 

@@ -74,4 +74,4 @@ def test_a_deadline_that_was_cancelled_did_not_run_out() -> None:
 
 def test_a_channel_has_been_given_no_secrets_unless_it_says_so() -> None:
     """Ours."""
-    assert CustomChannel("own", Least()).secrets() == []
+    assert CustomChannel("own", Least()).masker().secrets == []

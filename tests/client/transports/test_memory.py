@@ -9,6 +9,7 @@ from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, NotConnectedError
 from gaia_mcp.protocol.connection import Outgoing
+from gaia_mcp.redaction.masker import Masker
 from tests.client.transports.talk import Heard
 
 PING = Outgoing({"jsonrpc": "2.0", "method": "ping"})
@@ -18,7 +19,7 @@ RECORD = b'{"jsonrpc":"2.0","method":"ping"}\n'
 def test_records_pass_in_both_directions() -> None:
     """Ours: the same bytes as on a pipe."""
     sent: list[bytes] = []
-    channel, heard = MemoryChannel("s", sent.append, ["hunter22"]), Heard()
+    channel, heard = MemoryChannel("s", sent.append, Masker(["hunter22"])), Heard()
     with pytest.raises(NotConnectedError):
         channel.arrive(RECORD)
     assert not channel.is_running()
@@ -28,7 +29,12 @@ def test_records_pass_in_both_directions() -> None:
     channel.send_soon(PING)
     channel.arrive(b"x")
 
-    assert (sent, heard.records, channel.secrets(), channel.is_running()) == ([RECORD] * 2, [b"x"], ["hunter22"], True)
+    assert (sent, heard.records, channel.masker().secrets, channel.is_running()) == (
+        [RECORD] * 2,
+        [b"x"],
+        ["hunter22"],
+        True,
+    )
     assert isinstance(channel.why_lost("x"), NotConnectedError)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.client.transports.base import Channel, Receiver, T, encoded, time_ran_out
@@ -20,26 +20,27 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
 
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.redaction.masker import Masker
 
 # After its output has ended a server is given this long to end too, so that its exit status is known.
 EXIT_STATUS_SECONDS = 0.5
 
 
 class StdioChannel(Channel):
-    """`child`, which is started by `start`. `secrets` returns what it was given and nothing may repeat."""
+    """`child`, which is started by `start`. `masker` masks what it was given and nothing may repeat."""
 
     def __init__(
         self,
         name: str,
         child: Child,
-        secrets: Callable[[], Sequence[str]] = list,
+        masker: Callable[[], Masker] | None = None,
         *,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(name)
         self.child = child
         self.stopped: Stopped | None = None
-        self._secrets = secrets
+        self._new_masker = masker
         self._max_record_bytes = max_record_bytes
         self._receiver: Receiver | None = None
         self._outbox = Outbox(child.write)
@@ -107,14 +108,14 @@ class StdioChannel(Channel):
             reader.join(IMPATIENT_GRACE_SECONDS)
         self.stopped = stopped
 
-    def secrets(self) -> list[str]:
-        return list(self._secrets())
+    def masker(self) -> Masker:
+        return self._new_masker() if self._new_masker is not None else super().masker()
 
     def noise(self) -> str:
         """How the log of a server ends that does not respond."""
         from gaia_mcp.client.transports.stdio.last_words import last_words
 
-        said = last_words(self.child.stderr_tail(self.secrets()))
+        said = last_words(self.child.stderr_tail(self.masker()))
         return f"its log ends: {said}" if said else ""
 
     def why_lost(self, stage: str, noise: str = "", closed: str = "closed its output") -> MCPError:
@@ -128,7 +129,7 @@ class StdioChannel(Channel):
                 return NotConnectedError(self.name)
             returncode = self.child.wait(EXIT_STATUS_SECONDS)
             self.child.settle_stderr(EXIT_STATUS_SECONDS)
-            tail = self.child.stderr_tail(self.secrets())
+            tail = self.child.stderr_tail(self.masker())
         return ServerExitedError(
             self.name, _before(stage), returncode, tail, last_words=last_words(tail), noise=noise, closed=closed
         )

@@ -37,6 +37,7 @@ from gaia_mcp.errors import NotConnectedError, SpawnError
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.redaction.masker import Masker
 
 
 # Servers flush their logs when their input ends, and node takes a while to leave; the SDKs wait as long.
@@ -235,9 +236,9 @@ class Child:
         except subprocess.TimeoutExpired:
             return None
 
-    def stderr_tail(self, secrets: Sequence[str] = ()) -> str:
-        """The end of what it has written to stderr, without `secrets`."""
-        return self._stderr.tail(secrets)
+    def stderr_tail(self, masker: Masker | None = None) -> str:
+        """The end of what it has written to stderr, masked."""
+        return self._stderr.tail(masker)
 
     def settle_stderr(self, seconds: float) -> None:
         """Give the last words up to `seconds` to arrive."""

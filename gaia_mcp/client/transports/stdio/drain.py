@@ -6,8 +6,11 @@ import os
 import select
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import IO
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gaia_mcp.redaction.masker import Masker
 
 # Enough for the last words and a traceback; a flood is dropped from its start.
 KEPT_BYTES = 64 * 1024
@@ -40,17 +43,15 @@ class Drain:
         thread.start()
         self._thread = thread
 
-    def tail(self, secrets: Sequence[str] = ()) -> str:
-        """The end of what has come, in whole lines if it is several, without `secrets`."""
-        # Only now: a server is started before what the start does not need is loaded.
-        from gaia_mcp.safetext import redacted
-
+    def tail(self, masker: Masker | None = None) -> str:
+        """The end of what has come, in whole lines if it is several, masked."""
         with self._lock:
             kept, is_cut = b"".join(self._kept), self._is_cut
-        text = redacted(kept.decode("utf-8", "replace"), list(secrets))
+        text = kept.decode("utf-8", "replace")
+        text = masker.text(text) if masker is not None else text
         if is_cut:
             # It may begin within a letter, and within a secret, the rest of which was not recognised.
-            text = text.lstrip("\ufffd")[max(map(len, secrets), default=0) :]
+            text = text.lstrip("\ufffd")[masker.reach if masker is not None else 0 :]
             text = text.partition("\n")[2] or text
         return text
 

@@ -60,13 +60,18 @@ def secrets_given(
 
     Without `arguments` the command is a whole line.
     """
-    from gaia_mcp.redaction import credentials_in, looks_secret, secrets_in
+    from gaia_mcp.redaction import looks_secret
+    from gaia_mcp.redaction.finding import in_text, in_value
+    from gaia_mcp.redaction.given import credentials_in, secrets_at, secrets_in
 
     found = secrets_in(own, arguments if arguments is not None else command.split())
     for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():
         if name not in INHERITED_POSIX and looks_secret(name):
-            # PWD and SSH_AUTH_SOCK look like secrets, and are places.
-            found += [] if os.path.isabs(value) and os.path.exists(value) else [value]  # noqa: PTH110, PTH117
+            # Some that look like secrets are places, whatever they are called.
+            is_place = os.path.isabs(value) and os.path.exists(value)  # noqa: PTH110, PTH117
+            found += [] if is_place else secrets_at(value, in_value(name, value))
+        elif inherits_all and name not in INHERITED_POSIX:
+            found += secrets_at(value, in_text(value))
         elif "@" in value:
             # Of a proxy the scheme may be left out.
             found += credentials_in(value if "://" in value else f"://{value}" if _is_proxy(name) else "")

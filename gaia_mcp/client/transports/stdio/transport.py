@@ -15,6 +15,7 @@ from gaia_mcp.errors import DeadlineError, ServerExitedError
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.redaction.masker import Masker
 
 
 class StdioTransport(ChannelTransport):
@@ -48,7 +49,7 @@ class StdioTransport(ChannelTransport):
         self.inherits_all = inherits_all
         self._on_stderr = on_stderr
         self._prepared = child
-        self._secrets: list[str] | None = None
+        self._masker: Masker | None = None
         # The newest; what it knows of its process stays to be asked for when it has ended.
         self._channel: StdioChannel | None = None
 
@@ -72,7 +73,7 @@ class StdioTransport(ChannelTransport):
 
     def stderr_tail(self) -> str:
         """The end of what the server has written to stderr, without the secrets it was given; also after its end."""
-        return self._channel.child.stderr_tail(self.secrets()) if self._channel is not None else ""
+        return self._channel.child.stderr_tail(self.masker()) if self._channel is not None else ""
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
         """As `ChannelTransport.open`. If the log of a server that did not start speaks of the network, the `facts` of
@@ -93,11 +94,14 @@ class StdioTransport(ChannelTransport):
         self.disconnect(grace_seconds)
         return channel.stopped if channel is not None else None
 
-    def secrets(self) -> list[str]:
-        """What the server was given and no error or log may repeat."""
-        if self._secrets is None:
-            self._secrets = secrets_given(self.command, self.args, self.env, inherits_all=self.inherits_all)
-        return self._secrets
+    def masker(self) -> Masker:
+        """Masks what the server was given and no error or log may repeat."""
+        if self._masker is None:
+            from gaia_mcp.redaction.masker import Masker
+
+            given = secrets_given(self.command, self.args, self.env, inherits_all=self.inherits_all)
+            self._masker = Masker(given, spared=self.name)
+        return self._masker
 
     def _not_passed_on(self, is_late: bool) -> list[str]:
         from gaia_mcp.client.transports.stdio.network_trouble import fetches_packages, not_passed_on
@@ -119,5 +123,5 @@ class StdioTransport(ChannelTransport):
                 inherits_all=self.inherits_all,
                 on_stderr=self._on_stderr,
             )
-        self._channel = StdioChannel(self.name, child, self.secrets)
+        self._channel = StdioChannel(self.name, child, self.masker)
         return self._channel

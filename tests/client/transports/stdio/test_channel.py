@@ -25,6 +25,7 @@ from gaia_mcp.errors import (
     SpawnError,
 )
 from gaia_mcp.protocol.connection import Outgoing
+from gaia_mcp.redaction.masker import Masker
 from tests.client.transports.stdio.test_child import SlowToStart
 from tests.client.transports.talk import Heard, in_thread
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -50,7 +51,7 @@ def channel(nothing_left: dict[str, str]) -> Iterator[OpenChannel]:
     def start(program: str, kind: type[Child] = Child, **limits: int) -> tuple[StdioChannel, Heard]:
         environment = {**os.environ, **nothing_left}
         child = kind("calc", sys.executable, ["-c", program], environment=environment, cwd=None)
-        channel, heard = StdioChannel("calc", child, lambda: ["hunter22"], **limits), Heard()
+        channel, heard = StdioChannel("calc", child, lambda: Masker(["hunter22"]), **limits), Heard()
         opened.append(channel)
         channel.start(heard, Deadline(20))
         return channel, heard

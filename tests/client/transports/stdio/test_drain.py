@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.client.transports.stdio.drain import KEPT_BYTES, Drain
+from gaia_mcp.redaction.masker import Masker
 from tests.waiting import wait_until
 
 
@@ -123,7 +124,7 @@ def test_the_end_of_a_flood_holds_no_part_of_a_secret(drained: Make, secret: str
     one.drain.settle(20)
 
     assert one.drain._is_cut
-    assert set(one.drain.tail([secret, "x"])) == {"*"}
+    assert set(one.drain.tail(Masker([secret, "x"]))) == {"*"}
 
 
 def test_a_listener_that_fails_is_told_no_more(drained: Make) -> None:
@@ -217,4 +218,4 @@ def test_what_has_not_begun_can_be_ended() -> None:
     drain.settle(0)
     drain.stop(0)
 
-    assert drain.tail(["secret"]) == ""
+    assert drain.tail(Masker(["secret"])) == ""

@@ -102,7 +102,7 @@ def test_what_a_server_must_not_repeat_includes_the_password_of_a_proxy(monkeypa
     monkeypatch.setenv("SSH_AUTH_SOCK", "/run/ssh-agent")
     monkeypatch.setenv("OLDPWD", str(Path.cwd()))
 
-    secrets = secrets_given("server", ["--token", "abcdef"], {"WORD": "configured"})
+    secrets = secrets_given("server", ["--token", "abcdef"], {"A_TOKEN": "configured"})
 
     assert {"configured", "abcdef", "ada:hun%2Fter2", "hun%2Fter2", "hun/ter2", "swordfish"} <= set(secrets)
     assert not {"ghp_of_the_shell", "/run/ssh-agent"} & set(secrets)

@@ -239,7 +239,7 @@ def test_a_write_to_a_server_that_does_not_read_ends_in_a_deadline(start_server:
 
 def test_last_words_are_shown_without_the_secrets_that_were_given(start_server: Started) -> None:
     """Ours: never a secret in an error."""
-    client = start_server("exits_at_once", is_open=False, env={"WORD": "configuration"})
+    client = start_server("exits_at_once", is_open=False, env={"WORD_TOKEN": "configuration"})
 
     with pytest.raises(ServerExitedError) as caught:
         client.open()

@@ -1,0 +1,88 @@
+"""What values tell: which look like a secret whatever they are called, and which do not although they may be one."""
+
+from __future__ import annotations
+
+import re
+
+# The prefixes by which well-known services mark their tokens.
+TOKENS = (
+    r"(?<![A-Za-z0-9])(?:sk[-_]|(?:pk|rk|gsk|gh[oprsu]|github_pat|hf|npm|ntn|r8|shpat|dop_v1|figd|lin_api)_"
+    r"|(?:glpat|xox[abeoprs]|xapp|pplx|tvly)-|pypi-Ag|AKIA|ASIA|AIza|ya29\.|eyJ|SG\.)[-_A-Za-z0-9.]{8,}+"
+)
+# `Basic` takes Base64 alone: in front of another word it is one of a sentence.
+CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
+PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
+PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
+REFERENCE = r"(?i)(?:(?:bearer|basic|token)\s+)?\$\{[a-z_]\w*(?::-)?\}"
+COUNT = r"-?\d{1,7}(?:\.\d+)?|true|false|null"
+
+_RUN = r"[A-Za-z0-9]{16,}+"
+_PATH = r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|~$"
+_IN_A_PATH = r"[\w.,:;@ ~()\\/-]*+"
+_BETWEEN_WORDS = r"[\s,;:/.@=_-]+"
+_HUMPS = r"(?:[a-z]{2,15}|[A-Z][a-z]{2,15})(?:[A-Z][a-z]{2,15}){0,3}"
+# Such as `4o` and `v1`; a password of so many characters cannot be told from a word.
+_SHORT_CHARS = 4
+_WORD_CHARS = 24
+# Of a number that a person reads, such as a date or an id; the numbers of cards and accounts are longer.
+_DIGITS = 10
+
+
+def is_random(run: str) -> bool:
+    """Whether a long run of letters and digits is no word: a key in hexadecimal digits, or in mixed letters."""
+    digits = sum(map(str.isdigit, run))
+    if digits < 3 or digits == len(run):
+        return False
+    is_mixed = run.lower() != run and run.upper() != run
+    return is_mixed or (len(run) >= 32 and bool(re.fullmatch(r"[0-9a-fA-F]+|[a-z0-9]+|[A-Z0-9]+", run)))
+
+
+def random_runs(text: str) -> list[tuple[int, int]]:
+    """Where in a text the long runs of letters and digits stand that are no words."""
+    found = (match.span() for match in re.finditer(_RUN, text) if is_random(match[0]))
+    # What follows these is the digest of an image, or a commit.
+    return [
+        (begin, end)
+        for begin, end in found
+        if text[begin - 1 : begin] not in ("@", ":") or not _is_digest(text[begin:end])
+    ]
+
+
+def _is_digest(run: str) -> bool:
+    return len(run) in (40, 64) and bool(re.fullmatch("[0-9a-f]+", run))
+
+
+def is_reference(value: str) -> bool:
+    """Whether it refers to a variable, without a default, which could be a secret."""
+    return bool(re.fullmatch(REFERENCE, value))
+
+
+def is_count(value: str) -> bool:
+    """Whether it is a number of few digits, or a JSON word."""
+    return bool(re.fullmatch(COUNT, value))
+
+
+def is_path(value: str) -> bool:
+    """Whether it is the path of a file or folder, or several, as far as one can tell without looking."""
+    return bool(re.match(_PATH, value) and re.fullmatch(_IN_A_PATH, value)) and not random_runs(value)
+
+
+def is_ordinary(value: str) -> bool:
+    """Whether it is made of words and numbers, or is a path: nothing that a person would take for a secret."""
+    if is_path(value):
+        return True
+    return all(map(_is_word, filter(None, re.split(_BETWEEN_WORDS, value))))
+
+
+def is_choice(value: str) -> bool:
+    """Whether it is one of those words or paths, such as the name of a desktop."""
+    return not re.search(r"[\s\"'{}\[\]]", value) and is_ordinary(value)
+
+
+def _is_word(part: str) -> bool:
+    if part.isdigit():
+        return len(part) <= _DIGITS
+    if len(part) <= _SHORT_CHARS:
+        return True
+    is_in_one_case = part.islower() or part.isupper() or part.istitle()
+    return part.isalpha() and ((is_in_one_case and len(part) <= _WORD_CHARS) or bool(re.fullmatch(_HUMPS, part)))

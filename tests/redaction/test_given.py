@@ -1,0 +1,71 @@
+"""What a server was given, and must not be seen to repeat."""
+
+from __future__ import annotations
+
+import json
+
+from gaia_mcp.redaction.given import credentials_in, secrets_in
+
+
+def test_the_values_of_its_own_variables_are_secrets_unless_they_are_ordinary() -> None:
+    """Ours: a variable of an unknown name may hold a secret; a word, a path and a number are none."""
+    assert secrets_in({"A": "q7Lm2x", "B_TOKEN": "word"}, []) == ["q7Lm2x", "word"]
+    ordinary = {
+        "A": "one",
+        "ROOT": "/dir/sub",
+        "N": "20241231",
+        "URL": "http://host:3000/a",
+        "M": "gpt-4o",
+        "E": "",
+    }
+    assert secrets_in(ordinary, []) == []
+
+
+def test_what_follows_a_scheme_is_a_secret_by_itself() -> None:
+    """Ours: the server may print it without the word before."""
+    assert secrets_in({"HDR": "Bearer hunter22"}, []) == ["hunter22"]
+
+
+def test_arguments_hide_what_they_hide_in_a_list_too() -> None:
+    """Ours: one rule for what a secret looks like."""
+    arguments = ["run", "--api-key", "hunter22", "--token=swordfish", "https://ada:pass@host/", "--port", "80"]
+
+    assert secrets_in({}, arguments) == ["hunter22", "swordfish", "ada:pass", "pass"]
+
+
+def test_the_credentials_of_a_url_are_found_in_every_form_that_a_log_may_show() -> None:
+    """Ours: together, the password alone, and as it was before it was put into a URL."""
+    urls = "https://ada:hun%2Fter2@proxy:3128 http://sesame@index http://plain/a@b"
+
+    assert credentials_in(urls) == ["ada:hun%2Fter2", "sesame", "hun%2Fter2", "hun/ter2"]
+    assert credentials_in("http://ada:swordfish@proxy") == ["ada:swordfish", "swordfish"]
+
+
+def test_of_several_secrets_in_one_argument_each_is_found() -> None:
+    """Ours: none hides another."""
+    found = secrets_in(
+        {}, ["Server=db;Password=PWaaaa1111;ApiKey=KEYbbbb2222", "https://u:PASS1234@h/x?token=TOKEN9876"]
+    )
+
+    assert found == ["PWaaaa1111", "KEYbbbb2222", "u:PASS1234", "TOKEN9876", "PASS1234"]
+    assert "PW1234" in secrets_in({}, ["Password=PW1234;ApiKey=KEY5678"])
+
+
+def test_a_secret_in_a_secret_is_one_too() -> None:
+    """Ours: the password of Basic authentication, a member of a document, a value without its escapes."""
+    basic = "amFuZTpCc2M0NDE3bW5idg=="
+    assert {f"Basic {basic}", basic, "Bsc4417mnbv"} <= {*secrets_in({"AUTHORIZATION": f"Basic {basic}"}, [])}
+    document = json.dumps({"user": "jane", "password": 'pa"ss word1', "retries": 3})
+    assert secrets_in({"CONFIG": document}, []) == ['pa\\"ss word1', 'pa"ss word1']
+    assert "hunter22" in secrets_in({"COOKIE": "theme=dark; sid=hunter22"}, [])
+    assert "deep1234" in secrets_in({"CREDENTIALS": '{"a": [{"b": "deep1234"}]}'}, [])
+    assert secrets_in({"TOKENS": "[" * 5000}, []) == ["[" * 5000]
+    assert "hunter2/2" in secrets_in({"API_KEY": "hunter2%2F2"}, [])
+
+
+def test_no_secret_is_what_only_stands_beside_one() -> None:
+    """Ours: the user and the host of a URL help to find what is wrong."""
+    found = secrets_in({"DATABASE": "postgres://app:Pw%40rd77@db.example:5432/main"}, ["--auth", "Bearer ${TOKEN}"])
+
+    assert found == ["app:Pw%40rd77", "app:Pw@rd77", "Pw%40rd77", "Pw@rd77"]
+    assert secrets_in({"LOGIN": "machine h.example login jane password Ntr77tt88"}, []) == ["Ntr77tt88"]

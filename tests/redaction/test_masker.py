@@ -1,0 +1,122 @@
+"""Secrets that are known, in text that is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.redaction.masker import LINE_BYTES, MAX_DEPTH, MaskedLines, Masker
+from gaia_mcp.safetext import MASK
+
+TOKEN = "hunter22-hunter22"
+
+
+def test_a_secret_is_masked_wherever_it_stands_in_a_value() -> None:
+    """Ours: never a secret in an error or a log."""
+    value = {"why": [f"no such token: {TOKEN}", 1, None, True], TOKEN: {"deep": TOKEN}, "other": 1.5}
+
+    assert Masker([TOKEN]).value(value) == {
+        "why": ["no such token: ****", 1, None, True], "****": {"deep": "****"}, "other": 1.5,
+    }  # fmt: skip
+    assert Masker([TOKEN]).value(TOKEN) == "****"
+
+
+def test_a_value_is_left_alone_where_there_are_no_secrets() -> None:
+    """Ours."""
+    value = {"a": [TOKEN]}
+
+    assert Masker().value(value) is value
+
+
+def test_what_is_nested_too_deeply_is_masked_as_a_whole() -> None:
+    """Ours: a server's data must not end in an error of ours."""
+    value: Any = TOKEN
+    for _ in range(50_000):
+        value = [value]
+
+    masked = Masker([TOKEN]).value(value)
+
+    for _ in range(MAX_DEPTH):
+        (masked,) = masked
+    assert masked == "****"
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "masked"),
+    [
+        (f"token {TOKEN} refused", "token **** refused"),
+        ("token hunter22-hun", "token ****"),
+        ("token hunt", "token ****"),
+        # Too little to tell anything.
+        ("token hun", "token hun"),
+        ("hunt for a token", "hunt for a token"),
+        ("", ""),
+    ],
+)
+def test_a_secret_that_was_cut_off_is_masked_too(excerpt: str, masked: str) -> None:
+    """Ours: of a long line only the beginning is kept, and a secret may lie across its end."""
+    assert Masker(["unrelated", TOKEN]).excerpt(excerpt) == masked
+
+
+def test_of_two_secrets_the_one_that_shows_more_is_masked() -> None:
+    """Ours."""
+    assert Masker(["1234-5678", "abcd1234-5678"]).excerpt("is abcd1234") == "is ****"
+    assert Masker().excerpt("nothing given") == "nothing given"
+
+
+class TestText:
+    """Secrets that are known, in text that is not."""
+
+    def test_known_secrets_are_replaced_wherever_they_stand(self) -> None:
+        """Ours: a server that prints its own token."""
+        assert Masker(["hunter2"]).text("a hunter2 b hunter2c") == f"a {MASK} b {MASK}c"
+
+    def test_the_longest_goes_first(self) -> None:
+        """Ours: half a secret must not be left over."""
+        assert Masker(["hunter2", "hunter2hunter2"]).text("hunter2hunter2") == MASK
+
+    def test_very_short_values_stay(self) -> None:
+        """Ours: `1` is the value of many variables."""
+        assert Masker(["12345", "1", ""]).text("12345 1") == "12345 1"
+        assert Masker(["123456"]).text("123456") == MASK
+
+
+class TestLines:
+    """Bytes that come in pieces, without secrets."""
+
+    @pytest.mark.parametrize("size", [1, 2, 7, 1000])
+    def test_a_secret_is_found_however_the_pieces_cut_it(self, size: int) -> None:
+        """Ours: a server may write letter by letter; and a key of several lines is logged line by line."""
+        data = "key hunter2222!\ngrüß\nof two: first-line\nof two: second-line\nlast hunter2222".encode() + b"\xff"
+        lines = MaskedLines(lambda: Masker(["hunter2222", "first-line\nsecond-line\nx"]))
+
+        found = [lines.feed(data[at : at + size]) for at in range(0, len(data), size)]
+
+        assert all(one.endswith(b"\n") for one in found if one)
+        assert b"".join(found).decode() == "key ****!\ngrüß\nof two: ****\nof two: ****\n"
+        assert lines.rest() == b"last ****\xff"
+        assert lines.rest() == b""
+
+    @pytest.mark.parametrize("shift", range(5))
+    @pytest.mark.parametrize("secrets", [[], ["hunter2222"]])
+    def test_a_line_without_an_end_comes_in_pieces_that_cut_neither_letters_nor_secrets(
+        self, shift: int, secrets: list[str]
+    ) -> None:
+        """Ours: neither kept in memory for ever, nor spoilt."""
+        text = "x" * shift + "grüß🙂" * LINE_BYTES + "hunter2222" * 10 + "y" * LINE_BYTES
+        data = text.encode()
+        lines = MaskedLines(lambda: Masker(secrets))
+
+        found = [lines.feed(data[at : at + 999]) for at in range(0, len(data), 999)]
+        found.append(lines.rest())
+
+        assert "".join(one.decode() for one in found) == (text.replace("hunter2222", MASK) if secrets else text)
+        assert max(map(len, found)) < 2 * LINE_BYTES
+
+    def test_what_is_no_text_comes_too(self) -> None:
+        """Ours: there is no beginning of a letter to be found in it."""
+        lines = MaskedLines(Masker)
+        data = b"\x80" * (LINE_BYTES + 1)
+
+        assert lines.feed(data) + lines.rest() == data
