@@ -16,7 +16,8 @@ from gaia_mcp.hosts.problems import TextProblemError, with_pairs
 MAX_DEPTH = 200
 
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# A line ends where it does for VS Code: a carriage return alone will do, and what else Unicode has will not.
+_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z]+")
 _WORDS = {"true": True, "false": False, "null": None}

@@ -33,6 +33,10 @@ ENTRY = {"command": "uvx", "args": ["a"]}
         ("[true, false, null, -1.5e3, 0, {}, [],]", [True, False, None, -1500.0, 0, {}, []]),
         ('/**/{"\\u00e9\\n": "\\ud83d\\ude00",}', {"é\n": "😀"}),
         ('"x" // y', "x"),
+        # Where a line ends for VS Code, and where it does not.
+        ('{"a": 1 // b\r, "c": 2}', {"a": 1, "c": 2}),
+        ('{"a": 1, // b\r\n"c": 2, // d\n\r}', {"a": 1, "c": 2}),
+        ('{"a": 1 // b\u2028, "c": 2\u2029\x85\x0b\x0c\n}', {"a": 1}),
     ],
 )
 def test_comments_and_trailing_commas_are_read_over(text: str, value: Any) -> None:
@@ -158,6 +162,19 @@ def test_every_form_of_an_object_takes_a_member(old: str, new: str | None) -> No
         assert with_member(old, ("s", "b"), 1) == new
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('{\n  "s": {\n    "a": 1 // b\r  }\n}', '{\n  "s": {\n    "a": 1,\n    "b": 1 // b\r  }\n}'),
+        ('{"s": {"a": 1 // b\r, "c": 2 // d\r}}', '{"s": {"a": 1 // b\r, "c": 2, "b": 1 // d\r}}'),
+        ('{"s": {"b": 2 // b\r, "c": 2}}', '{"s": {"b": 1 // b\r, "c": 2}}'),
+    ],
+)
+def test_a_comment_that_a_carriage_return_ends_swallows_nothing(old: str, new: str) -> None:
+    """Ours: what VS Code reads behind it is not overlooked, or a comma would be missing."""
+    assert with_member(old, ("s", "b"), 1) == new
+
+
 @steady
 @given(before=OBJECTS, servers=OBJECTS, after=OBJECTS, name=st.text(), value=VALUES, data=st.data())
 def test_whatever_surrounds_it_survives(
@@ -165,7 +182,7 @@ def test_whatever_surrounds_it_survives(
 ) -> None:
     """Ours: what was before and behind the one member is there again, byte for byte."""
     indent = data.draw(st.sampled_from([None, 1, 2, 4, "\t"]))
-    newline = data.draw(st.sampled_from(["\n", "\r\n"]))
+    newline = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
     document = {**before, "s": servers, **{key: held for key, held in after.items() if key != "s"}}
     text = json.dumps(document, indent=indent, ensure_ascii=False).replace("\n", newline)
     comment = f"// c {newline}"
