@@ -97,8 +97,12 @@ def resolved(schema: Any, root: Any) -> dict[str, Any]:
     return {}
 
 
+# What a text may be that a person knows how to write, instead of `string`.
+FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid")
+
+
 def type_in_words(schema: Any, root: Any) -> str:
-    """A schema's type in a few words: `string`, `integer | null`, `"a" | "b"`, `array of string`.
+    """A schema's type in a few words: `string`, `date`, `integer | null`, `"a" | "b"`, `array of string`.
 
     `any` for a type that is nested too deeply or repeats itself.
     """
@@ -112,6 +116,8 @@ def _in_words(schema: Any, root: Any, allowance: Iterator[int]) -> str:
     if choices := choices_of(schema):
         return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
     kinds = types_of(schema)
+    if schema.get("format") in FORMATS:
+        kinds = [schema["format"] if kind == "string" else kind for kind in kinds]
     if kinds == ["array"]:
         inner = _in_words(schema.get("items"), root, allowance)
         return f"array of {inner}" if inner != "any" else "array"
@@ -121,6 +127,21 @@ def _in_words(schema: Any, root: Any, allowance: Iterator[int]) -> str:
         if isinstance(parts := schema.get(union), list) and parts:
             return " | ".join(dict.fromkeys(_in_words(part, root, allowance) for part in parts[:MAX_PARTS]))
     return "object" if "properties" in schema else "any"
+
+
+def members_in_words(schema: Any, root: Any) -> str:
+    """The members of an object, or of the objects in a list: `{name: string, [n: integer]}`; empty if none is known."""
+    parts = parts_of(schema, root)
+    inner = [part for outer in parts if "items" in outer for part in parts_of(outer["items"], root)]
+    for before, found in (("", parts), ("array of ", inner)):
+        for part in found:
+            members, required = part.get("properties"), part.get("required")
+            if isinstance(members, dict) and members:
+                shown = {key: f"{key}: {type_in_words(member, root)}" for key, member in members.items()}
+                needed = [key for key in members if isinstance(required, list) and key in required]
+                texts = [shown[key] for key in needed] + [f"[{shown[key]}]" for key in members if key not in needed]
+                return f"{before}{{{', '.join(texts)}}}"
+    return ""
 
 
 # Of a signature without room for all, the longest that a parameter may be.

@@ -12,6 +12,7 @@ from gaia_mcp.toolspec.schema import (
     choices_of,
     default_of,
     description_of,
+    members_in_words,
     parts_of,
     properties_of,
     required_of,
@@ -137,6 +138,12 @@ def test_a_schema_without_properties_has_none(schema: Any) -> None:
         (True, "any"),
         (None, "any"),
         ({"type": 5}, "any"),
+        ({"type": "string", "format": "date"}, "date"),
+        ({"type": ["string", "null"], "format": "uri"}, "uri | null"),
+        ({"type": "array", "items": {"type": "string", "format": "email"}}, "array of email"),
+        ({"type": "integer", "format": "date"}, "integer"),
+        ({"type": "string", "format": "our-own"}, "string"),
+        ({"type": "string", "format": ["date"]}, "string"),
         ({"$ref": "#/$defs/P"}, "boolean"),
     ],
 )
@@ -270,3 +277,23 @@ def test_the_first_default_and_description_count() -> None:
     outer = {**union, "default": False, "description": "outer"}
     assert (default_of(outer, outer), description_of(outer, outer)) == (False, "outer")
     assert (default_of({"description": 5}, {}), description_of({"description": 5}, {})) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"properties": {"n": {"type": "integer"}, "a": {}}, "required": ["a"]}, "{a: any, [n: integer]}"),
+        ({"items": {"$ref": "#/$defs/P"}}, "array of {[x: date]}"),
+        ({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/P"}]}, "{[x: date]}"),
+        ({"items": {"items": {"$ref": "#/$defs/P"}}}, ""),
+        ({"$ref": "#/$defs/endless"}, ""),
+        ({"properties": {}, "required": 5}, ""),
+        ({"type": "string"}, ""),
+        (True, ""),
+    ],
+)
+def test_the_members_of_an_object_are_said_in_a_few_words(schema: Any, words: str) -> None:
+    """Ours: of one level, since that is where a mistake usually is."""
+    point = {"properties": {"x": {"type": "string", "format": "date"}}}
+    endless = {"items": {"$ref": "#/$defs/endless"}}
+    assert members_in_words(schema, {"$defs": {"P": point, "endless": endless}}) == words

@@ -5,6 +5,7 @@ sent. It fits three lines of a terminal; `--json` has all of it, with the schema
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.safetext import cut, cut_middle
 from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in
-from gaia_mcp.toolspec.schema import signature
+from gaia_mcp.toolspec.schema import members_in_words, properties_of, signature
 from gaia_mcp.toolspec.validation import ExternalReferenceError
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
+    from gaia_mcp.toolspec.validation import ValidationError
 
 # The error and its hint together, as a usual terminal breaks them.
 LINES, LINE_CHARS = 3, 100
@@ -51,7 +53,8 @@ def check_arguments(
     problems_shown = [cut_middle(problem, PROBLEM_CHARS) for problem in problems]
     whole = f"error: {ArgumentsError(server, tool, [*problems_shown, *given]).message}"
     # The signature has as many lines as the problems leave.
-    hint = _signature_hint(server, tool, schema, 1 if len(whole) > LINE_CHARS else LINES - 1)
+    lines = 1 if len(whole) > LINE_CHARS else LINES - 1
+    hint = _members_hint(found, schema, lines) or _signature_hint(server, tool, schema, lines)
     left = LINES - max(1, -(-len(f"hint: {hint}") // LINE_CHARS))
     excess = len(whole) - max(1, left) * LINE_CHARS
     shown = _without(problems_shown, excess)
@@ -62,6 +65,17 @@ def check_arguments(
 
 def _schema_hint(server: str) -> str:
     return f"see the schema with: {to_type('tools', server, more='--schema')}"
+
+
+def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> str:
+    """What the argument takes that the problems are inside of, in so many lines; empty if they are not in one, or it
+    does not fit.
+    """
+    keys = {re.split(r"[.\[]", problem.where)[0] for problem in found if re.search(r"[.\[]", problem.where)}
+    if len(keys) != 1 or (described := properties_of(schema).get(key := keys.pop())) is None:
+        return ""
+    hint = f"it takes {key}: {members_in_words(described, schema)}"
+    return hint if hint.endswith("}") and len(hint) <= lines * LINE_CHARS - len("hint: ") else ""
 
 
 def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:

@@ -622,3 +622,40 @@ def test_max_chars_and_json_exclude_each_other(demo: Gaia) -> None:
     assert demo("read", "demo", "demo://logo", "--max-chars", "3", "-o", "logo.png").stdout == "logo.png\n"
     ran = demo("call", "demo", "greet", "name=Ada", "--max-chars", "5", "--json")
     assert (ran.code, ran.errors[1]) == (2, "hint: leave out one of the two")
+
+
+def test_a_mistake_inside_of_an_argument_shows_what_that_takes(gaia: Gaia) -> None:
+    """Ours: its place, and the members there; `array of object` would lead to the help page."""
+    item = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "n": {"type": "integer"}},
+        "required": ["name"],
+    }
+    many = {**item, "properties": {**item["properties"], **{f"another_member_{n}": {} for n in range(20)}}}
+    tools = [
+        {
+            "name": name,
+            "description": name,
+            "inputSchema": {"type": "object", "properties": {"items": {"type": "array", "items": of}}},
+        }
+        for name, of in (("take", item), ("take_many", many))
+    ]
+    (gaia.cwd / "agent.py").write_text(
+        f"class Agent:\n    def get_mcp_tool_definitions(self): return {tools!r}\n"
+        "    def execute_mcp_tool(self, name, arguments): return {}\n"
+    )
+    gaia.write({"s": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "agent.py:Agent"]}})
+
+    wrong = gaia("call", "s", "take", 'items:=[{"n": "x"}]')
+    too_long = gaia("call", "s", "take_many", 'items:=[{"n": 1}]')
+    outside = gaia("call", "s", "take", "items:=5")
+
+    assert (wrong.code, wrong.errors) == (
+        7,
+        [
+            "error: tool 'take' of 's': items[0]: 'name' is missing; items[0].n: \"x\" is not of type \"integer\"",
+            "hint: it takes items: array of {name: string, [n: integer]}",
+        ],
+    )
+    assert too_long.errors[1] == "hint: it takes take_many([items: array of object])"
+    assert outside.errors[1] == "hint: it takes take([items: array of object])"
