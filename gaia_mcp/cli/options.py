@@ -185,6 +185,10 @@ class Invocation(NamedTuple):
     def using(self, entry: ServerEntry) -> ServerEntry:
         """The entry, which the command is about to use."""
         Typed.uses(entry)
+        if self.debug:
+            from gaia_mcp.cli.entries.held_back import remark_on_held_back
+
+            remark_on_held_back(entry)
         if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():
             remark(f"{entry.name!r} is a configured server, and it is used; the file is ./{entry.name}")
         return entry

@@ -158,3 +158,19 @@ def test_an_invalid_inherit_names_the_member(gaia: Gaia) -> None:
     gaia.use("good-handshake", inherit="yes")
 
     assert "'inherit' must be true or false" in gaia("tools", "good-handshake").stderr
+
+
+def test_debugging_names_all_that_is_not_passed_on(gaia: Gaia) -> None:
+    """Ours: by their names alone; a server often lacks one of them."""
+    variables = {"MY_SETTING": "swordfish", "GIVEN": "1"}
+    gaia.use("good-handshake", env={"GIVEN": "${GIVEN}"})
+
+    shown = gaia("tools", "good-handshake", "--debug", **variables)
+    quiet = gaia("tools", "good-handshake", **variables)
+    added = gaia("add", "x", "--debug", "--", *command("good-handshake"), **variables)
+    everything = gaia("add", "y", "--debug", "--inherit-env", "--", *command("good-handshake"), **variables)
+
+    assert "note: not passed on to 'good-handshake': MY_SETTING" in shown.stderr
+    assert "note: not passed on to 'x': GIVEN, MY_SETTING" in added.stderr
+    assert "not passed on" not in quiet.stderr + everything.stderr
+    assert "swordfish" not in shown.stderr + added.stderr

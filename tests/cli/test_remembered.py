@@ -34,6 +34,15 @@ def test_prompts_and_resources_are_remembered(gaia: Gaia, cache: Path) -> None:
     assert "file:///{path}" in (cache / "resources" / "offers.json").read_text()
 
 
+def test_a_server_that_is_added_is_known_in_whole(gaia: Gaia, cache: Path) -> None:
+    """Ours: the first TAB offers its prompts and resources. A list that fails is no reason not to save it."""
+    assert gaia("add", "demo", "--", "gaia", "mcp", "serve", "demo").code == 0
+
+    assert {path.parent.name for path in cache.glob("*/demo.json")} >= {"tools", "prompts", "resources"}
+    refuses = entry_of("refuses-reads", "-1", "no")
+    assert gaia("add", "refuses", "--", refuses["command"], *refuses["args"]).code == 0
+
+
 def test_a_prompt_that_is_used_is_remembered_with_the_others(gaia: Gaia, cache: Path) -> None:
     """Ours: they are looked at in any case."""
     gaia.write({"offers": entry_of("offers", "2026-07-28")})

@@ -31,6 +31,7 @@ _VALUED = ("--args", "--cwd", "--env", "--max-chars", "--output-dir")
 _DEMO = ["gaia", "mcp", "serve", "demo"]
 # What a person writes in the place of each placeholder. `NAME` of a command that needs a server is one of the story's.
 FILLS: dict[str, list[str]] = {
+    "ARG...": ["--version"],
     "COMMAND": _DEMO,
     "DIR": ["."],
     "DIR/": ["out/"],

@@ -6,14 +6,17 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gaia_mcp.cli.entries.held_back import remark_on_held_back
 from gaia_mcp.cli.entries.naming import suggested_name
-from gaia_mcp.cli.launchers import LAUNCHERS
+from gaia_mcp.cli.launchers import LAUNCHERS, needs_arguments
 from gaia_mcp.cli.lines import Typed, again, to_type
-from gaia_mcp.cli.screen.output import counted, remark, report
+from gaia_mcp.cli.screen.output import Form, counted, remark, report
 from gaia_mcp.cli.screen.session_view import SessionView
-from gaia_mcp.errors import DeadlineError, MCPError, ServerExitedError, SpawnError
+from gaia_mcp.config.command import Command
+from gaia_mcp.errors import DeadlineError, EntryError, MCPError, ServerExitedError, SpawnError
 from gaia_mcp.hosts.masking import plain_secrets
 from gaia_mcp.hosts.placeholders import placeholders
 from gaia_mcp.names import did_you_mean, typeable
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.events import Peer
+    from gaia_mcp.session.session import Session
 
 # A URL as people remember it, without its scheme.
 _ADDRESS = r"(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?|localhost(?::\d+)?(?:/.*)?"
@@ -48,12 +52,18 @@ def tried(entry: ServerEntry, deadline: Deadline | None) -> Tried:
     """Connect to a server once. Raises as `connected` does."""
     with SessionView(f"starting {entry.name}") as view, connected(entry, view, deadline=deadline) as session:
         peer = session.peer
-        found = session.tools()
-    return _presented(peer, len(found))
+        found = _tools(session)
+    return _presented(peer, found)
 
 
 def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline: Deadline | None) -> list[Tried]:
-    """Connect to each of the new servers once. Raises the last error, once the others are reported."""
+    """Connect to each of the new servers once. Raises the last error, once the others are reported, and `EntryError`
+    for a command that cannot be a whole one.
+    """
+    for entry in entries:
+        _check_complete(entry)
+        if Form.debug:
+            remark_on_held_back(entry)
     if len(entries) == 1:
         try:
             return [tried(entries[0], deadline)]
@@ -62,7 +72,7 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
             raise
     Typed.has_several = True
     with SessionView(f"starting {len(entries)} servers") as view:
-        results = ask_all(entries, lambda session: len(session.tools()), view, deadline)
+        results = ask_all(entries, _tools, view, deadline)
     problems = []
     for server, result in zip(servers, results, strict=True):
         if result.error is not None:
@@ -74,6 +84,26 @@ def tried_all(servers: Sequence[Given], entries: Sequence[ServerEntry], deadline
         remark("nothing was saved: servers that are pasted together are saved all or none")
         raise problems[-1]
     return [_presented(result.peer, result.value) for result in results]
+
+
+def _check_complete(entry: ServerEntry) -> None:
+    # A launcher alone would wait for a person to type until the time is up.
+    target = entry.target
+    if isinstance(target, Command) and not target.args and needs_arguments(target.command):
+        start = to_type("add", entry.name, more=f"-- {typeable(target.command)} ARG...")
+        whole = f"give what it is to run: {start}"
+        raise EntryError(entry.name, f"its command {target.command!r} alone starts no server", hint=whole)
+
+
+def _tools(session: Session) -> int:
+    """How many tools a server has. What else it offers is asked for too, so that a TAB knows it from now on."""
+    found = session.tools()
+    for kind, ask in (("prompts", session.prompts), ("resources", session.resources_and_templates)):
+        if kind in session.capabilities:
+            # It works without, and says so where it is asked for by name.
+            with suppress(MCPError):
+                ask()
+    return len(found)
 
 
 def _presented(peer: Peer | None, tools: int) -> Tried:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.cli.conftest import SERVERS, entry_of
 
 if TYPE_CHECKING:
@@ -295,3 +297,20 @@ def test_an_option_does_not_hide_what_is_wrong_with_the_json(gaia: Gaia) -> None
     for entry in ({"command": "x", "env": 5}, {"command": "x", "timeout": -1}):
         ran = gaia("add", "x", "--no-check", "--json", json.dumps(entry), "--env", "A=1", "--request-timeout", "5")
         assert ran.code == 3
+
+
+@pytest.mark.parametrize("command", ["npx", "/usr/bin/python3", "docker"])
+def test_a_launcher_alone_is_not_waited_for(gaia: Gaia, command: str) -> None:
+    """Ours: without arguments it reads what a person would type, until the time is up."""
+    refused = gaia("add", "x", "--", command)
+
+    assert (refused.code, refused.errors) == (
+        3,
+        [
+            f"error: server 'x': its command '{command}' alone starts no server",
+            f"hint: give what it is to run: gaia mcp add x -- {command} ARG...",
+        ],
+    )
+    assert gaia("add", json.dumps({"x": {"command": command}})).errors == refused.errors
+    assert not gaia.config.exists()
+    assert gaia("add", "x", "--no-check", "--", command).code == 0

@@ -1,0 +1,26 @@
+"""With `--debug`, the names of the variables of the shell that a server is not given: most are of no use to it, but one
+that it lacks is often among them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.config.command import Command
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
+
+
+def remark_on_held_back(entry: ServerEntry) -> None:
+    """Remark which variables are not passed on to the server of `entry`, if it is a command that inherits only some."""
+    from gaia_mcp.client.transports.stdio.environment import child_environment
+
+    target = entry.target
+    if not isinstance(target, Command) or target.inherit:
+        return
+    given = child_environment(dict.fromkeys(target.env, ""), os.environ)
+    if names := sorted(name for name in os.environ if name not in given):
+        remark(f"not passed on to {entry.name!r}: {', '.join(names)}")
