@@ -7,11 +7,16 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import host_names, server_names
+from gaia_mcp.cli.lines import again, how_to_add
 from gaia_mcp.cli.options import CONFIG, JSON, Invocation
 from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="The servers.", autocompletion=server_names)]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME...]", help="The servers.", autocompletion=server_names, show_default=False),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Export every server that is enabled.")]
 ToOption = Annotated[
     str | None,
     typer.Option(
@@ -41,7 +46,8 @@ COMMON = (CONFIG, JSON)
 
 def export(
     invocation: Invocation,
-    names: Names,
+    names: Names = None,
+    everything: AllOption = False,
     to: ToOption = None,
     as_host: AsOption = None,
     project: ProjectOption = False,
@@ -57,13 +63,19 @@ def export(
 
     Example: gaia mcp export time --to cursor
     """
+    from gaia_mcp.cli.screen.inventory import enabled_names
     from gaia_mcp.cli.transfer.export_plan import export_entries
     from gaia_mcp.cli.transfer.export_report import print_export
     from gaia_mcp.cli.transfer.host_entry import home_alone, whatever_is_set
     from gaia_mcp.cli.transfer.host_files import host_or_file, known_host
     from gaia_mcp.cli.transfer.snippets import print_entries
+    from gaia_mcp.errors import ConfigError
     from gaia_mcp.hosts.places import chosen_place
 
+    if names and everything:
+        raise UsageError("--all and the name of a server exclude each other", hint="give one of the two")
+    if not names and not everything:
+        raise UsageError("which server?", hint=f"name one, or {again('export all of them', '--all')}")
     if (to is None) is (as_host is None):
         raise UsageError("either --to or --as", hint="write --to HOST for its file, or --as HOST to see the entry")
     if as_host is not None and (dry_run or force):
@@ -71,7 +83,10 @@ def export(
     if to is not None and show_secrets:
         raise UsageError("--show-secrets is for --as", hint="leave it out: a file is always written with its secrets")
     store = invocation.open_store()
-    entries = {name: store.entry(name).raw for name in dict.fromkeys(names)}
+    chosen = enabled_names(store) if everything else names or []
+    if not chosen:
+        raise ConfigError(f"no server to export in {store.path}", hint=how_to_add())
+    entries = {name: store.entry(name).raw for name in dict.fromkeys(chosen)}
     variables = whatever_is_set if expand else home_alone
     if as_host is not None:
         print_entries(known_host(as_host), entries, variables, show_secrets=show_secrets)

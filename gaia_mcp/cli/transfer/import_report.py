@@ -112,9 +112,10 @@ def conflict_error(step: Step) -> MCPError:
     one = step.sources[0]
     against = shown(step.against) if step.against is not None else "?"
     again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")
+    how = ", with the same input" if one.place.scope == "stdin" else " with"
     return ConfigError(
         f"{step.name!r} of {_where(one.place)} is not the one of {against}: it differs in {', '.join(step.differs)}",
-        hint=f"take that of {_title(one.place)} with: {again}",
+        hint=f"take that of {_title(one.place)}{how}: {again}",
     )
 
 

@@ -372,6 +372,23 @@ class TestExport:
         assert gaia("export", "a", "--to", "zed").stdout.split() == ["same", "a"]
         assert gaia("import", "zed", "--server", "a").stdout.split()[:2] == ["same", "a"]
 
+    def test_all_that_are_enabled_are_exported_together(self, gaia: Gaia) -> None:
+        """Ours: as they are imported, locked and tested; without a name none is."""
+        gaia.write(
+            {"a": {"command": "/bin/a"}, "b": {"command": "/bin/b"}, "off": {"command": "/bin/c", "disabled": True}}
+        )
+
+        unnamed = gaia("export", "--to", "cursor")
+        both = gaia("export", "a", "--all", "--to", "cursor")
+        ran = gaia("export", "--all", "--to", "cursor")
+
+        line = "gaia mcp export --to cursor --all"
+        assert (unnamed.code, unnamed.errors[1]) == (2, f"hint: name one, or export all of them with: {line}")
+        assert both.code == 2
+        assert (ran.code, ran.stdout) == (0, "exported 'a', 'b' to ~/.cursor/mcp.json\n")
+        gaia.write({})
+        assert gaia("export", "--all", "--to", "cursor").code == 3
+
     def test_a_program_is_named_by_its_path_where_there_is_no_shell(self, gaia: Gaia) -> None:
         """Ours: desktop programs have not the shell's PATH; what has, gets the name."""
         gaia.write({"a": {"command": "gaia mcp serve demo"}, "b": {"command": "surely-not-installed", "args": []}})
