@@ -24,3 +24,11 @@ class ServerCommand(TyperCommand):
             # Typer does not tell which arguments were after them.
             ctx.meta[AFTER_DASHES] = parse_line(["mcp", self.name or "", *args]).after
         return super().parse_args(ctx, args)
+
+
+class ArgumentsCommand(ServerCommand):
+    """One that takes arguments of an item of the server: an option that is not ours is a word among the others, since
+    it may be one of these.
+    """
+
+    ignore_unknown_options = True

@@ -8,14 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_utf8, check_words, option_unknown
+from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_utf8, check_words, option_unknown, read_given
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ServerUnknownError
 from gaia_mcp.filebytes import read_rest, read_typed
 from gaia_mcp.paths import home_expanded
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_assignment, read_object
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, Assignment, read_object
+from gaia_mcp.toolspec.option_words import split_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,14 +55,6 @@ def planned(store: ConfigStore, typed: ServerWords, args: str | None, *, debug: 
     return Plan(entry, tool, given, base_arguments(args), args is not None and args.startswith(("@", "-")))
 
 
-def assignment(word: str) -> Assignment:
-    """The argument that `word` is. Raises `UsageError`."""
-    try:
-        return read_assignment(word)
-    except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
-
-
 def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] | None = None) -> dict[str, Any]:
     """The arguments in the types of a tool's schema, over `base`; files are read. Raises `UsageError`."""
     from gaia_mcp.toolspec.arguments import typed_arguments
@@ -70,6 +63,15 @@ def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] |
         return typed_arguments(assignments, schema, read_file, base)
     except ArgumentSyntaxError as problem:
         raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+
+
+def text_arguments(words: Sequence[str]) -> dict[str, Any]:
+    """The arguments of a prompt or a template, whose keys are not known yet. Raises `UsageError`."""
+    for word, option, value in split_arguments(words, None):
+        if option and value is None:
+            raise UsageError(f"{word} needs a value", hint=f"write {word}=VALUE")
+    given = read_given(words)
+    return typed(given.assignments, {}, given.base)
 
 
 def _split(store: ConfigStore, typed: ServerWords, *, debug: bool) -> tuple[ServerEntry, str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.cli.calls.plan import assignment, typed
+from gaia_mcp.cli.calls.plan import text_arguments
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 
@@ -12,11 +12,11 @@ def filled_uri(server: str, uri: str, words: list[str]) -> str:
 
     Raises `UsageError` for a variable that is missing, or that the template does not have.
     """
-    if not words and "{" not in uri:
+    given = text_arguments(words)
+    if not given and "{" not in uri:
         return uri
     from uritemplate import URITemplate
 
-    given = typed([assignment(word) for word in words], {})
     try:
         template = URITemplate(uri)
         filled: str = template.expand(given)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, is_text, read_json
 from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
@@ -28,6 +28,12 @@ def check_utf8(words: Iterable[str]) -> None:
         if not is_text(word):
             shown = os.fsencode(word).decode("utf-8", "backslashreplace")
             raise UsageError(f"'{shown}' is not UTF-8", hint="type it in UTF-8, or encode it, for instance with base64")
+
+
+def check_no_option(word: str) -> None:
+    """Raises `UsageError` for an option where a name is expected."""
+    if word.startswith("-"):
+        raise option_unknown(word)
 
 
 def read_given(words: Sequence[str]) -> Given:
@@ -67,17 +73,18 @@ def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Giv
 
 
 def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:
-    """The error about an option that is not one of `call`, and not an argument of `tool` where that is known."""
+    """The error about an option that is not one of the command, and not an argument of `tool` where that is known."""
     from gaia_mcp.cli.grammar.table import PROGRAM
     from gaia_mcp.names import near_misses
     from gaia_mcp.toolspec.schema import properties_of
 
-    ours = [name for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names]
+    command = Typed.command or "call"
+    ours = [name for each in PROGRAM.commands["mcp"].commands[command].options for name in each.names]
     # The dashes, which all have, would make every name similar.
     close = near_misses(option.lstrip("-"), [name.lstrip("-") for name in [*properties_of(schema), *ours]])
     meant = f"did you mean {' or '.join(repr(f'{DASHES}{name}') for name in close)}?" if close else ""
     if not tool:
-        return UsageError(f"no such option: {option}", hint=meant or f"see: {to_type('call', more='--help')}")
+        return UsageError(f"no such option: {option}", hint=meant or f"see: {to_type(command, more='--help')}")
     problem = f"no such option: {option}, and tool {tool!r} of {server!r} has no such argument"
     return UsageError(problem, hint=meant or _how_to_see(server, tool))
 

@@ -8,7 +8,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
-from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, LockFileOption
 from gaia_mcp.cli.screen.output import choose_form, fail
 from gaia_mcp.cli.status import ExitStatus
@@ -49,12 +49,8 @@ ReadOnlyOption = Annotated[
 ]
 
 
-class CallCommand(ServerCommand):
-    """`call SERVER TOOL --help` is about that tool, as far as it is known. An option that is not ours is a word among
-    the others, since it may be an argument of the tool.
-    """
-
-    ignore_unknown_options = True
+class CallCommand(ArgumentsCommand):
+    """`call SERVER TOOL --help` is about that tool, as far as it is known."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A help page is written before Typer has understood any of them.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
-from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
@@ -16,7 +16,7 @@ Words = Annotated[
     typer.Argument(metavar="[ARG...]", help="key=value or key=@FILE.", show_default=False, autocompletion=prompt_words),
 ]
 
-SETTINGS = {"cls": ServerCommand}
+SETTINGS = {"cls": ArgumentsCommand}
 
 COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
@@ -30,22 +30,24 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     Example: gaia mcp prompt demo introduce name=Ada
     """
     from gaia_mcp.cli.calls.elicitation import asker
-    from gaia_mcp.cli.calls.plan import assignment, typed
+    from gaia_mcp.cli.calls.plan import text_arguments
     from gaia_mcp.cli.calls.prompt_arguments import check_arguments
-    from gaia_mcp.cli.calls.words import check_utf8
+    from gaia_mcp.cli.calls.words import check_no_option, check_utf8
     from gaia_mcp.cli.screen.render import show_messages
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.cli.status import UsageError
     from gaia_mcp.session.session import connected
 
+    check_no_option(name)
     destination = invocation.destination()
     entry, (prompt, *given) = invocation.server(name, prompt, *(words or []))
-    name = entry.name
+    check_no_option(prompt)
     check_utf8((prompt, *given))
-    arguments = typed([assignment(word) for word in given], {})
+    arguments = text_arguments(given)
     for key, value in arguments.items():
         if not isinstance(value, str):
             raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
+    name = entry.name
     with (
         SessionView(f"starting {name}") as view,
         connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
-from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
 
 Uri = Annotated[
@@ -26,7 +26,7 @@ Words = Annotated[
     ),
 ]
 
-SETTINGS = {"cls": ServerCommand}
+SETTINGS = {"cls": ArgumentsCommand}
 
 COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
@@ -42,13 +42,15 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     from gaia_mcp.cli.calls.elicitation import asker
     from gaia_mcp.cli.calls.reading import read_resource
     from gaia_mcp.cli.calls.templates import filled_uri
-    from gaia_mcp.cli.calls.words import check_utf8
+    from gaia_mcp.cli.calls.words import check_no_option, check_utf8
     from gaia_mcp.cli.screen.render import show_contents
     from gaia_mcp.cli.screen.session_view import SessionView
     from gaia_mcp.session.session import connected
 
+    check_no_option(name)
     destination = invocation.destination()
     entry, (uri, *given) = invocation.server(name, uri, *(words or []))
+    check_no_option(uri)
     check_utf8((uri, *given))
     name, wanted = entry.name, filled_uri(entry.name, uri, given)
     with (

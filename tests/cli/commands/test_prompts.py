@@ -135,3 +135,23 @@ def test_a_server_that_offers_no_prompts_has_none_of_that_name(gaia: Gaia) -> No
 
     assert ran.code == 7
     assert "no prompt 'y'" in ran.errors[0]
+
+
+def test_arguments_of_a_prompt_are_typed_as_those_of_a_tool(demo: Gaia) -> None:
+    """Ours: like options, or as JSON; an option that is not ours is the name of one."""
+    told = "Introduce Ada in two sentences, in French.\n"
+    for words in (
+        ("--name", "Ada", "--language=French"),
+        ('{"name": "Ada"}', "language=French"),
+        ("name=Ada", "--language", "French", "--quiet"),
+    ):
+        assert demo("prompt", "demo", "introduce", *words).stdout == told, words
+    assert demo("prompt", "introduce", "--name", "Ada", "language=French", "--", "gmcp", "serve", "demo").stdout == told
+
+    unknown = demo("prompt", "demo", "introduce", "--nme", "Ada")
+    assert (unknown.code, "there is no 'nme', did you mean 'name'?" in unknown.errors[0]) == (7, True)
+    missing = demo("prompt", "demo", "introduce", "--name")
+    assert (missing.code, missing.errors) == (2, ["error: --name needs a value", "hint: write --name=VALUE"])
+    for words in (("demo", "--zzz"), ("--zzz", "demo", "introduce"), ("demo", "introduce", "-z")):
+        refused = demo("prompt", *words)
+        assert (refused.code, refused.errors[0].startswith("error: no such option: -")) == (2, True), words

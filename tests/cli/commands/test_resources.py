@@ -188,3 +188,14 @@ def test_a_server_that_offers_no_resources_says_so(gaia: Gaia) -> None:
 
     assert (ran.code, ran.errors[0]) == (7, "error: server 'good-handshake' has no resource 'x://y'")
     assert "it has no resources" in ran.errors[1]
+
+
+def test_values_of_a_template_are_typed_as_arguments_of_a_tool(demo: Gaia) -> None:
+    """Ours: like options too."""
+    whole = demo("read", "demo", "demo://about").stdout
+    for words in (("what=about",), ("--what", "about"), ("--what=about",), ('{"what": "about"}',)):
+        assert demo("read", "demo", "demo://{what}", *words).stdout == whole, words
+
+    refused = demo("read", "demo", "--zzz")
+    assert (refused.code, refused.errors[0]) == (2, "error: no such option: --zzz")
+    assert demo("read", "demo", "demo://about", "--what", "x").code == 2
