@@ -122,9 +122,9 @@ def test_help_and_aliases_lead_to_the_command() -> None:
 
 def test_an_unfinished_line_is_parsed_as_far_as_it_goes() -> None:
     """Ours: what is wrong is passed over, and an option waits for its value."""
-    line = parse_line(["mcp", "prompt", "--nonsense", "demo", "--json=yes", "greet", "--config"])
+    line = parse_line(["mcp", "watch", "--nonsense", "demo", "--json=yes", "a:1", "--config"])
 
-    assert line.values == {"name": "demo", "as_json": True, "prompt": "greet"}
+    assert line.values == {"name": "demo", "as_json": True, "uris": ["a:1"]}
     assert line.awaited is not None
     assert line.awaited.names == ["--config"]
     assert not line.is_valid
@@ -133,7 +133,9 @@ def test_an_unfinished_line_is_parsed_as_far_as_it_goes() -> None:
 
 
 def test_an_option_that_a_call_does_not_have_is_one_of_its_words() -> None:
-    """Ours: it may be an argument of the tool."""
+    """Ours: it may be an argument of the tool, of the prompt or of the template."""
+    line = parse_line(["mcp", "prompt", "demo", "greet", "--name", "Ada"])
+    assert line.values == {"name": "demo", "prompt": "greet", "words": ["--name", "Ada"]}
     line = parse_line(["mcp", "call", "demo", "greet", "--name", "Ada", "--json", "--x=1", "-1"])
 
     assert line.values == {"target": "demo", "words": ["greet", "--name", "Ada", "--x=1", "-1"], "as_json": True}
