@@ -164,6 +164,12 @@ def _folder(error: SpawnError) -> str:
     return f"name an existing one: {to_type('edit', error.server, more='--cwd DIR')}"
 
 
+def _agent_failed(error: AgentError) -> str:
+    if "--debug" in Typed.words:
+        return f"mend it, and check again: {to_type('serve', error.target, more='--check')}"
+    return "see the traceback with --debug"
+
+
 def _python() -> str:
     """The usual interpreter as it is called here."""
     from shutil import which
@@ -227,7 +233,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
 # By the `case` of an error.
 CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg NAME=VALUE",
-    "agent-failed": lambda _: "see the traceback with --debug",
+    "agent-failed": _agent_failed,
     "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {how_to_begin()}",
     "agent-missing": lambda e: (
         f"if it is a server by itself, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"

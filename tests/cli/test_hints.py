@@ -176,6 +176,14 @@ def test_each_error_has_one_thing_to_type(error: MCPError, hint: str) -> None:
     assert hint_for(error) == hint
 
 
+def test_a_traceback_that_is_shown_is_not_advised_again() -> None:
+    """Ours."""
+    Typed.words = ["mcp", "tools", "./a.py", "--debug"]
+
+    error = AgentError("./a.py", "cannot be imported", case="agent-failed")
+    assert hint_for(error) == "mend it, and check again: gaia mcp serve ./a.py --check"
+
+
 def test_the_table_has_no_error_that_is_not_tested() -> None:
     """Ours; and no case that the library does not raise."""
     library = [path.read_text() for path in Path(gaia_mcp.__file__).parent.rglob("*.py")]
