@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -99,9 +102,32 @@ def drawn() -> list[tuple[str, str, str]]:
 
 def test_the_drawing_at_the_top_shows_every_error() -> None:
     """Ours: one tree, drawn in its docstring."""
-    defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, MCPError)}
+    branches = [import_module(f"gaia_mcp.errors.{path.stem}") for path in Path(errors.__path__[0]).glob("[!_]*.py")]
+    defined = {
+        name
+        for branch in branches
+        for name, value in vars(branch).items()
+        if isinstance(value, type) and issubclass(value, MCPError)
+    }
     assert {name for name, _, _ in drawn()} == defined
     assert {type(error).__name__ for error in EVERY} == defined
+    assert {*defined, "outcome_unknown"} == set(errors.__all__)
+
+
+@pytest.mark.story
+def test_a_branch_is_loaded_with_its_first_use() -> None:
+    """Ours: what a TAB needs of the errors is a part of them."""
+    code = "import sys; from gaia_mcp.errors import EntryError; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = {name for name in ran.stdout.split() if name.startswith("gaia_mcp.errors.")}
+    assert loaded == {"gaia_mcp.errors.root", "gaia_mcp.errors.configuration"}
+
+
+def test_there_is_no_error_but_those() -> None:
+    """Ours: as any module says it."""
+    with pytest.raises(AttributeError, match="no attribute 'OtherError'"):
+        errors.OtherError  # noqa: B018
 
 
 @pytest.mark.parametrize(("name", "parent", "builtin"), drawn())

@@ -1,6 +1,6 @@
 """The engine of a client: one server, reconnected when it has gone, one deadline for each request and its retries.
 
-Raises what is in `errors.py`. `MCPClient`, built on it, adds what GAIA's documents promise.
+Raises what is in `gaia_mcp.errors`. `MCPClient`, built on it, adds what GAIA's documents promise.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class MCPClient(FeaturesClient):
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
 
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
-    rest raise what is in `errors.py`.
+    rest raise what is in `gaia_mcp.errors`.
     """
 
     def __repr__(self) -> str:

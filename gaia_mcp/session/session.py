@@ -42,7 +42,7 @@ class Session:
     `elicit` answers the server's questions to a person, which are declined without it; `on_log` is called with its log
     messages. `prestarted` is used as the server's process if it was started for this very entry.
 
-    Every request raises what is in `errors.py`: `ConnectError`, `DeadlineError`, `ProtocolError`, among these
+    Every request raises what is in `gaia_mcp.errors`: `ConnectError`, `DeadlineError`, `ProtocolError`, among these
     `PeerError` for what the server refuses, and `NotOfferedError` where it does not declare the capability. A request
     connects again if the server has gone since the one before it. May be used from several threads.
 

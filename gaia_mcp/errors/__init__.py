@@ -1,0 +1,175 @@
+"""Every error of the package, in one tree.
+
+    MCPError                        the root: a message, a hint, a kind
+    ├── ConfigError                 the configuration cannot be used
+    │   ├── ConfigFileError         a file that cannot be read, parsed or written
+    │   ├── ServerUnknownError      no server of that name
+    │   ├── ServerExistsError       the name is taken                             (ValueError)
+    │   ├── EntryError              an invalid entry                              (ValueError)
+    │   ├── VariableUnsetError      `${NAME}` is not set and has no default
+    │   └── AgentError              an agent that cannot be loaded
+    ├── ConnectError                no connection to the server                   (RuntimeError)
+    │   ├── SpawnError              its command could not be started
+    │   ├── ConnectionLostError     the connection ended while it was in use
+    │   │   └── ServerExitedError   the server ended, or closed its output or input
+    │   └── NotConnectedError       used before connect() or after disconnect()
+    ├── DeadlineError               time ran out                                  (TimeoutError)
+    ├── CancelledError              the request was cancelled
+    ├── OutcomeUnknownError         a tool was called, no result arrived, and it may have run
+    │   ├── CallLostError           the server ended meanwhile                    (ServerExitedError)
+    │   ├── CallLateError           time ran out meanwhile                        (DeadlineError)
+    │   ├── CallCancelledError      the call was cancelled                        (CancelledError)
+    │   └── CallGarbledError        its response is invalid                       (RemoteProtocolError)
+    ├── ProtocolError               the protocol was broken
+    │   ├── LocalProtocolError      by us
+    │   ├── RemoteProtocolError     by the peer
+    │   ├── VersionError            no protocol version in common
+    │   ├── NotOfferedError         the peer does not declare this capability
+    │   └── PeerError               the peer answered with a JSON-RPC error
+    ├── ToolError                   the call does not fit the tool
+    │   ├── ToolUnknownError        no tool of that name
+    │   ├── OfferUnknownError       no prompt of that name, no resource of that URI
+    │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
+    └── RefusedError                not allowed by the caller's own rules
+        ├── ContractError           a server's tools are not as they were locked, or were never locked
+        ├── ReadOnlyError           a tool that its server does not mark as read-only
+        └── ToolExcludedError       a tool that the entry of its server excludes
+
+An error carries plain values, and its message names them. It knows no command line: `cli/hints.py` knows what to type
+next. A tool that ran and reported a failure is a result, not an exception.
+
+Each branch is a module, which is loaded with the first use of one of its names: all are imported from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.errors.root import MCPError
+
+if TYPE_CHECKING:
+    from gaia_mcp.errors.configuration import (
+        AgentError,
+        ConfigError,
+        ConfigFileError,
+        EntryError,
+        ServerExistsError,
+        ServerUnknownError,
+        VariableUnsetError,
+    )
+    from gaia_mcp.errors.connection import (
+        CancelledError,
+        ConnectError,
+        ConnectionLostError,
+        DeadlineError,
+        NotConnectedError,
+        ServerExitedError,
+        SpawnError,
+    )
+    from gaia_mcp.errors.protocol import (
+        CallCancelledError,
+        CallGarbledError,
+        CallLateError,
+        CallLostError,
+        LocalProtocolError,
+        NotOfferedError,
+        OutcomeUnknownError,
+        PeerError,
+        ProtocolError,
+        RemoteProtocolError,
+        VersionError,
+        outcome_unknown,
+    )
+    from gaia_mcp.errors.tools import (
+        ArgumentsError,
+        ContractError,
+        OfferUnknownError,
+        ReadOnlyError,
+        RefusedError,
+        ToolError,
+        ToolExcludedError,
+        ToolUnknownError,
+    )
+
+__all__ = [
+    "AgentError",
+    "ArgumentsError",
+    "CallCancelledError",
+    "CallGarbledError",
+    "CallLateError",
+    "CallLostError",
+    "CancelledError",
+    "ConfigError",
+    "ConfigFileError",
+    "ConnectError",
+    "ConnectionLostError",
+    "ContractError",
+    "DeadlineError",
+    "EntryError",
+    "LocalProtocolError",
+    "MCPError",
+    "NotConnectedError",
+    "NotOfferedError",
+    "OfferUnknownError",
+    "OutcomeUnknownError",
+    "PeerError",
+    "ProtocolError",
+    "ReadOnlyError",
+    "RefusedError",
+    "RemoteProtocolError",
+    "ServerExistsError",
+    "ServerExitedError",
+    "ServerUnknownError",
+    "SpawnError",
+    "ToolError",
+    "ToolExcludedError",
+    "ToolUnknownError",
+    "VariableUnsetError",
+    "VersionError",
+    "outcome_unknown",
+]
+
+_HOMES = {
+    "ConfigError": "configuration",
+    "ConfigFileError": "configuration",
+    "ServerUnknownError": "configuration",
+    "ServerExistsError": "configuration",
+    "EntryError": "configuration",
+    "VariableUnsetError": "configuration",
+    "AgentError": "configuration",
+    "ConnectError": "connection",
+    "SpawnError": "connection",
+    "ConnectionLostError": "connection",
+    "ServerExitedError": "connection",
+    "NotConnectedError": "connection",
+    "DeadlineError": "connection",
+    "CancelledError": "connection",
+    "ProtocolError": "protocol",
+    "LocalProtocolError": "protocol",
+    "RemoteProtocolError": "protocol",
+    "VersionError": "protocol",
+    "NotOfferedError": "protocol",
+    "PeerError": "protocol",
+    "OutcomeUnknownError": "protocol",
+    "CallLostError": "protocol",
+    "CallLateError": "protocol",
+    "CallCancelledError": "protocol",
+    "CallGarbledError": "protocol",
+    "outcome_unknown": "protocol",
+    "ToolError": "tools",
+    "ToolUnknownError": "tools",
+    "OfferUnknownError": "tools",
+    "ArgumentsError": "tools",
+    "RefusedError": "tools",
+    "ContractError": "tools",
+    "ReadOnlyError": "tools",
+    "ToolExcludedError": "tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

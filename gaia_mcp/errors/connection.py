@@ -1,0 +1,92 @@
+"""No connection to the server, or no response of it in time."""
+
+from __future__ import annotations
+
+from gaia_mcp.errors.root import MCPError
+
+
+class ConnectError(MCPError, RuntimeError, kind="connect"):
+    """No connection to the server."""
+
+
+class SpawnError(ConnectError, kind="spawn"):
+    """The server's command could not be started. `program` is the path of what was to be run, where one was found."""
+
+    def __init__(
+        self, server: str, command: str, reason: str, *, hint: str = "", program: str = "", case: str = ""
+    ) -> None:
+        problem = f"server {server!r} could not be started: {command!r} {reason}"
+        super().__init__(problem, hint=hint, server=server, case=case)
+        self.command = command
+        self.reason = reason
+        self.program = program
+
+
+class ConnectionLostError(ConnectError, kind="connection-lost"):
+    """The connection ended while it was in use."""
+
+
+class ServerExitedError(ConnectionLostError, kind="exited"):
+    """The server ended, or closed its output or its input, while it was in use.
+
+    `returncode` is as in `subprocess` (negative for a signal), None if it still runs: then `closed` tells what it did.
+    `stderr_tail` is the end of what it wrote to stderr, `stage` what we were waiting for. `noise` tells what it wrote
+    to stdout instead of a response, and is reported if it wrote nothing to stderr.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        stage: str,
+        returncode: int | None,
+        stderr_tail: str = "",
+        *,
+        last_words: str = "",
+        noise: str = "",
+        closed: str = "closed its output",
+    ) -> None:
+        how = closed if returncode is None else _ended(returncode)
+        said = f"its last words: {last_words}" if last_words else noise or "it wrote nothing to stderr"
+        super().__init__(f"server {server!r} {how} {stage}; {said}", server=server)
+        self.returncode = returncode
+        self.stderr_tail = stderr_tail
+        self.last_words = last_words
+        self.closed = closed
+        self.stage = stage
+
+
+class NotConnectedError(ConnectError, kind="not-connected"):
+    """Used before `connect()` or after `disconnect()`."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"Not connected to MCP server {server!r}", hint="call connect() first", server=server)
+
+
+class DeadlineError(MCPError, TimeoutError, kind="timeout"):
+    """Time ran out. `stage` is what we were waiting for, `seconds` the time that was allowed."""
+
+    def __init__(self, server: str, stage: str, seconds: float, *, noise: str = "", case: str = "") -> None:
+        more = f"; {noise}" if noise else ""
+        message = f"server {server!r} did not answer {stage} within {seconds:g} s{more}"
+        super().__init__(message, server=server, case=case)
+        self.stage = stage
+        self.seconds = seconds
+
+
+class CancelledError(MCPError, kind="cancelled"):
+    """Another thread called `cancel()` on the deadline of a request. The server was told; what it did stays done."""
+
+    def __init__(self, server: str, stage: str) -> None:
+        super().__init__(f"{stage} was cancelled before server {server!r} answered", server=server)
+        self.stage = stage
+
+
+def _ended(returncode: int) -> str:
+    if returncode >= 0:
+        return f"exited with status {returncode}"
+    import signal
+
+    try:
+        return f"was ended by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was ended by signal {-returncode}"

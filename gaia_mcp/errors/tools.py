@@ -1,0 +1,79 @@
+"""The call does not fit the tool, or the caller's own rules do not allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gaia_mcp.errors.root import MCPError
+
+
+class ToolError(MCPError, kind="tool"):
+    """The call does not fit the tool."""
+
+
+class ToolUnknownError(ToolError, kind="tool-unknown"):
+    """The server has no tool of that name."""
+
+    def __init__(self, server: str, tool: str, *, suggestion: str = "") -> None:
+        super().__init__(f"server {server!r} has no tool {tool!r}", hint=suggestion, server=server)
+        self.tool = tool
+
+
+class OfferUnknownError(ToolError, kind="offer-unknown"):
+    """The server has no prompt of that name, or no resource of that URI; `offer` is "prompt" or "resource"."""
+
+    def __init__(self, server: str, offer: str, name: str, *, reason: str = "", suggestion: str = "") -> None:
+        more = f": {reason}" if reason else ""
+        super().__init__(f"server {server!r} has no {offer} {name!r}{more}", hint=suggestion, server=server)
+        self.offer = offer
+        self.name = name
+
+
+class ArgumentsError(ToolError, ValueError, kind="arguments"):
+    """Arguments that do not fit the schema of a tool or prompt, or that JSON cannot express. Nothing was sent."""
+
+    def __init__(self, server: str, tool: str, problems: Sequence[str], *, hint: str = "", offer: str = "tool") -> None:
+        super().__init__(f"{offer} {tool!r} of {server!r}: {'; '.join(problems)}", hint=hint, server=server)
+        self.tool = tool
+        self.offer = offer
+        self.problems = tuple(problems)
+
+
+class RefusedError(MCPError, kind="refused"):
+    """Not allowed by the caller's own rules."""
+
+
+class ContractError(RefusedError, kind="contract"):
+    """A server's tools are not as they were locked, or were never locked; `facts["changes"]` lists the differences."""
+
+    def __init__(self, server: str, problem: str, changes: Sequence[dict[str, Any]] = (), *, hint: str) -> None:
+        super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
+        self.facts = {"changes": list(changes)} if changes else {}
+
+
+class ReadOnlyError(RefusedError, kind="read-only"):
+    """Only tools that are marked as read-only may be called, and this one is not; or it is, as `is_marked` tells, and
+    has the name of one that changes something. Nothing was sent.
+    """
+
+    def __init__(self, server: str, tool: str, *, is_marked: bool = False) -> None:
+        why = "does not say that it only reads"
+        if is_marked:
+            why = "is marked as read-only, and has the name of one that changes something"
+        super().__init__(f"tool {tool!r} of {server!r} {why}", server=server)
+        self.tool = tool
+
+
+class ToolExcludedError(RefusedError, kind="tool-excluded"):
+    """The entry of the server excludes this tool. Nothing was sent.
+
+    `member` is the member that does so, "includeTools" or "excludeTools", and `patterns` are what it holds.
+    """
+
+    def __init__(self, server: str, tool: str, member: str, patterns: Sequence[str]) -> None:
+        how = "is excluded by" if member == "excludeTools" else "is not among"
+        super().__init__(f"tool {tool!r} of {server!r} {how} the {member!r} of its entry", server=server)
+        self.tool = tool
+        self.member = member
+        self.patterns = tuple(patterns)
