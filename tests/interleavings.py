@@ -39,6 +39,8 @@ class Task:
         self.is_daemon = is_daemon
         self.is_done = False
         self.ready: Callable[[], object] | None = None
+        # It lets time pass: it goes on when no other can.
+        self.sleeps = False
         self.turn = threading.Lock()
         self.turn.acquire()
         self.thread: threading.Thread | None = None
@@ -66,14 +68,14 @@ class Run:
         task.thread.start()
         return task
 
-    def step(self, ready: Callable[[], object] | None = None) -> None:
-        """Another thread may go on here; this one does when it is `ready`."""
+    def step(self, ready: Callable[[], object] | None = None, *, sleeps: bool = False) -> None:
+        """Another thread may go on here; this one does when it is `ready`, or, if it `sleeps`, after all others."""
         if self._is_over:
             raise _OverError
         me = self.current
         if me is None:
             return  # The scenario is being prepared.
-        me.ready = ready
+        me.ready, me.sleeps = ready, sleeps
         self._hand_over(me)
 
     def finish(self) -> None:
@@ -109,6 +111,7 @@ class Run:
         # The one whose turn it is first, then the others in a circle.
         others = self.tasks[start + 1 :] + self.tasks[: max(0, start)]
         options = [task for task in ([me] if me is not None else []) + others if self._can_go_on(task)]
+        options.sort(key=lambda task: task.sleeps)
         self._steps += 1
         if not options or self._steps > MAX_STEPS:
             asleep = [task.name for task in self.tasks if not task.is_done and not task.is_daemon]
@@ -199,7 +202,7 @@ class Threads:
         return self.run.current
 
     def sleep(self, _: float) -> None:
-        self.run.step()
+        self.run.step(sleeps=True)
 
     def monotonic(self) -> float:
         return 0.0

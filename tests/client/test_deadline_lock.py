@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
+import pytest
+
+from gaia_mcp.client import deadline_lock as module
 from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.deadline import Deadline
 from tests.client.transports.talk import in_thread
+from tests.interleavings import explore
 from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.interleavings import Run, Threads
 
 
 def endless() -> Deadline:
@@ -61,3 +71,73 @@ def test_a_cancelled_deadline_ends_the_wait_at_once() -> None:
     assert outcomes == [False]
     release.set()
     holder.join(5)
+
+
+class Pressed:
+    """The condition of a lock, with a Ctrl-C when it is left for the first time, or entered for the second."""
+
+    def __init__(self, real: threading.Condition, when: str) -> None:
+        self._real = real
+        self._when = when
+        self._entered = self._left = 0
+
+    def __enter__(self) -> None:
+        self._entered += 1
+        if (self._when, self._entered) == ("about to let go", 2):
+            raise KeyboardInterrupt
+        self._real.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._real.__exit__(None, None, None)
+        self._left += 1
+        if (self._when, self._left) == ("just taken", 1):
+            raise KeyboardInterrupt
+
+    def notify_all(self) -> None:
+        self._real.notify_all()
+
+
+@pytest.mark.parametrize("when", ["just taken", "about to let go"])
+def test_an_interruption_leaves_nothing_held(when: str) -> None:
+    """Ours: other threads could not use the client again."""
+    lock = DeadlineLock()
+    lock._free = Pressed(lock._free, when)  # type: ignore[assignment]
+
+    with pytest.raises(KeyboardInterrupt):
+        try_it(lock, endless())
+
+    thread, outcomes = in_thread(lambda: try_it(lock, Deadline(0)))
+    thread.join(5)
+    assert outcomes == [True]
+
+
+def test_in_every_order_one_thread_holds_it_and_each_has_it_or_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: no wait has to end by itself."""
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        monkeypatch.setattr(module, "threading", threads)
+        lock, cancelled = DeadlineLock(), Deadline(3600)
+        inside: list[str] = []
+        outcomes: dict[str, bool] = {}
+
+        def use(name: str, deadline: Deadline) -> None:
+            with lock.held(deadline) as is_held, lock.held(deadline) as is_held_again:
+                assert is_held == is_held_again
+                outcomes[name] = is_held
+                if is_held:
+                    inside.append(name)
+                    assert inside == [name]
+                    run.step()
+                    inside.clear()
+
+        for name, deadline in (("a", Deadline(3600)), ("b", Deadline(3600)), ("c", cancelled)):
+            run.spawn(lambda name=name, deadline=deadline: use(name, deadline), name)  # type: ignore[misc]
+        run.spawn(cancelled.cancel, "cancel")
+
+        def check() -> None:
+            assert (outcomes["a"], outcomes["b"]) == (True, True)
+            assert len(outcomes) == 3
+
+        return check
+
+    assert explore(scenario, detours=2) > 500

@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp import toolcall
+from gaia_mcp.server import calls
 from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.server.stdio import leader_follower, loading, reading
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession
 from gaia_mcp.toolcall import CallCancelledError, current_call
+from tests.interleavings import explore
 from tests.server.talk import DISCOVER, Session, call, cancel, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.interleavings import Run, Threads
+    from tests.server.talk import Wire
 
     Open = Callable[..., Session]
 
@@ -614,3 +621,71 @@ def test_rubbish_is_answered_and_passed_over(talk: Session) -> None:
     assert talk.next()["error"]["code"] == -32700
     assert talk.next()["error"]["code"] == -32600
     assert talk.result(call(1, "quick"))
+
+
+class Waiting:
+    """An agent of which one tool waits for another, and one for being cancelled."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._released = threads.Event()
+
+    def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
+        return [{"name": name} for name in ("quick", "slow", "release", "patient")]
+
+    def execute_mcp_tool(self, name: str, arguments: dict[str, Any]) -> str:
+        if name == "slow":
+            self._released.wait()
+        elif name == "release":
+            self._released.set()
+        elif name == "patient":
+            current_call().wait(PATIENCE_SECONDS)
+        return name
+
+
+ORDERS: dict[str, tuple[list[list[Wire]], set[int]]] = {
+    "one after another": ([[call(1, "quick")], [call(2, "quick")], [call(3, "quick")]], {1, 2, 3}),
+    "a call that lasts": ([[call(1, "slow")], [call(2, "release")]], {1, 2}),
+    "calls that come together": ([[call(1, "slow"), call(2, "slow"), call(3, "release")]], {1, 2, 3}),
+    "a cancellation": ([[call(1, "patient")], [cancel(1)], [call(2, "quick")]], {2}),
+    "more calls than threads": (
+        [[call(1, "quick")], [call(2, "slow"), call(3, "quick")], [call(4, "quick")], [call(5, "release")]],
+        {1, 2, 3, 4, 5},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_in_every_order_each_request_is_answered_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: whichever thread leads, is deposed or follows; and the end is noticed. No wait has to end by itself."""
+    sent, expected = ORDERS[name]
+
+    def scenario(run: Run, threads: Threads) -> Callable[[], None]:
+        for module in (reading, leader_follower, loading, calls, toolcall):
+            monkeypatch.setattr(module, "threading", threads)
+        monkeypatch.setattr(toolcall, "_creating", threads.Lock())
+        monkeypatch.setattr(leader_follower, "time", threads)
+        monkeypatch.setattr(reading, "MAX_CALLS", 3)
+        answers: list[Wire] = []
+        incoming = threads.SimpleQueue()
+        provider = LoadingProvider("name", 60)
+        server = StdioSession(incoming.get, lambda line: answers.append(json.loads(line)), provider)
+        provider.load(AgentProvider(Waiting(threads)))
+
+        def ask() -> None:
+            for messages in sent:
+                incoming.put(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+            run.step(lambda: len(answers) == len(expected))
+            incoming.put(b"")
+            server.wait()
+            server.finish(60)
+
+        server.start()
+        run.spawn(ask, "client")
+
+        def check() -> None:
+            assert sorted(answer["id"] for answer in answers) == sorted(expected)
+
+        return check
+
+    # With two detours they hold as well; that takes a minute.
+    assert explore(scenario, detours=1) > 40
