@@ -124,6 +124,7 @@ def test_there_is_a_watcher_while_there_is_something_to_watch(watcher: Watcher) 
 
     assert pid is not None
     assert watcher.pid == pid == os.getsid(pid)
+    wait_until(lambda: b"gaia-mcp-watcher" in Path(f"/proc/{pid}/cmdline").read_bytes()[:40])  # Where `ps` shows it.
     environment = Path(f"/proc/{pid}/environ")
     wait_until(lambda: b"PWD" not in environment.read_bytes() and environment.read_bytes().startswith(b"PATH="))
     watcher.release("a")
