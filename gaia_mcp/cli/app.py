@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import guarded, refused
 from gaia_mcp.cli.lines import Typed, command_after, to_type
-from gaia_mcp.cli.screen.output import Form, fail, print_line, to_stderr
+from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_internals import (
     CommandLineError,
@@ -217,6 +217,7 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
         # A reader such as `head`, which does not read a help page to its end, is no error.
         status = ExitStatus.DONE if is_closed_pipe(ended) else ended.code
     except OSError as error:  # of Typer's own writing: a help text
+        error.filename = error.filename or STDOUT
         status = fail(refused(error))
     return int(status or 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import sys
 from functools import wraps
@@ -12,8 +13,9 @@ import typer
 
 from gaia_mcp.cli.lines import Typed
 from gaia_mcp.cli.options import AFTER_DASHES, Invocation, tell_how_to_keep, with_implied
-from gaia_mcp.cli.screen.output import Form, choose_form, fail, to_stderr
+from gaia_mcp.cli.screen.output import STDOUT, Form, choose_form, fail, to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.shortage import shortage_in
 from gaia_mcp.cli.signals import Terminated, listen_to_signals
 from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.cli.typer_internals import CommandLineError
@@ -70,6 +72,8 @@ def guarded(
         except OSError as error:
             raise typer.Exit(fail(refused(error))) from None
         except Exception as error:
+            if (shortage := shortage_in(error)) is not None:
+                raise typer.Exit(fail(MCPError(shortage.message, hint=shortage.hint))) from None
             if Form.debug:
                 raise
             # A bug of ours is reported in two lines rather than a page.
@@ -85,6 +89,11 @@ def guarded(
 
 def refused(error: OSError) -> MCPError:
     """An error of the operating system in its own words, such as a full disk behind stdout."""
+    if (shortage := shortage_in(error)) is not None:
+        return MCPError(shortage.message, hint=shortage.hint)
+    if error.filename == STDOUT:
+        reason = "it is closed" if error.errno == errno.EBADF else error.strerror
+        return MCPError(f"{STDOUT} cannot be written: {reason}", hint="write the answer elsewhere: > FILE")
     if not error.filename and not _has_folder():
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
+from gaia_mcp.cli.shortage import shortage_told
 from gaia_mcp.errors import (
     AgentError,
     ArgumentsError,
@@ -177,6 +178,11 @@ def _python() -> str:
     return next((name for name in ("python", "python3") if which(name)), shlex.quote(sys.executable))
 
 
+def _not_runnable(error: SpawnError) -> str:
+    shortage = shortage_told(error.reason)
+    return shortage.hint if shortage is not None else f"try it by hand: {error.program}"
+
+
 def _shell(error: EntryError) -> str:
     # A command line that was typed has no name.
     command = "add" if Typed.command == "add" else "edit"
@@ -250,7 +256,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
     "not-mcp": lambda _: "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     "not-on-path": _install,
-    "not-runnable": lambda e: f"try it by hand: {e.program}",
+    "not-runnable": _not_runnable,
     "read-only-file": lambda e: f"allow writing first: chmod u+w {e.path}",
     "recording-busy": lambda _: "wait for its end, or choose another file with --to FILE",
     "recording-file": lambda _: "choose another file with --to FILE",

@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+
+from gaia_mcp.cli.shortage import last_words, shortage_in
 
 if TYPE_CHECKING:
     from gaia_mcp.session.prestart import Prestarted
@@ -29,24 +31,62 @@ def main() -> None:
         sys.stdin.reconfigure(errors="surrogateescape")
     words = sys.argv[1:]
     if words[:1] == ["complete"]:
+        _complete(words[1:])
+    try:
+        _run_to_its_end(words)
+    except Exception as error:  # noqa: BLE001 (whatever the commands had no means left to report)
+        last_words(error)
+        os._exit(1)
+
+
+def _complete(words: list[str]) -> NoReturn:
+    try:
         from gaia_mcp.cli.completion.answering import answer
 
-        os._exit(answer(words[1:]))
+        answer(words)
+    finally:
+        os._exit(0)  # Whatever went wrong: the line that is being typed stays as it is.
+
+
+def _run_to_its_end(words: list[str]) -> None:
     from gaia_mcp.cli.signals import Terminated, listen_to_signals
 
+    dead: list[BaseException] = []
     try:
         listen_to_signals()
+        _watch_threads(dead)
         status = _run(words)
     except KeyboardInterrupt:
         status = 130
     except Terminated as terminated:
         status = 128 + terminated.number
+    status = 1 if dead else status
     try:
         _leave(status)
     except KeyboardInterrupt:
         os._exit(130)
     except Terminated as terminated:
         os._exit(128 + terminated.number)
+
+
+def _watch_threads(dead: list[BaseException]) -> None:
+    """End the program, as SIGTERM does, when a thread dies of a shortage: others would wait for what it was to do. Its
+    error is reported, and added to `dead`.
+    """
+    import signal
+    import threading
+
+    from gaia_mcp.cli.signals import send_to_main
+
+    def report(death: threading.ExceptHookArgs) -> None:
+        if death.exc_value is None or shortage_in(death.exc_value) is None:
+            threading.__excepthook__(death)
+        elif not dead:
+            dead.append(death.exc_value)
+            last_words(death.exc_value)
+            send_to_main(signal.SIGTERM)
+
+    threading.excepthook = report
 
 
 def _run(words: list[str]) -> int:
@@ -76,8 +116,11 @@ def _leave(status: int) -> None:
 
 
 def _open_what_was_closed() -> None:
-    """What our caller has closed reads and writes nothing from now on; else the next pipe would take its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """What our caller has closed has nothing to read from now on, and takes no answer, but takes remarks; else the next
+    pipe would take its number.
+    """
+    # A stdout that can only be read: what is written to it fails, as it would if it were closed.
+    for name, mode, flags in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             # In this order each gets its own number, the lowest that is free.
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open from now on)
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8"))

@@ -109,10 +109,11 @@ class _Listener:
             time.sleep(NOTICED_SECONDS)
             # Another handler may be set by now, and every handled signal arrives here.
             if self._noticed < came - NOTICED_SECONDS and signal.getsignal(number) == self.end:
-                _send_to_main(number)
+                send_to_main(number)
 
 
-def _send_to_main(number: int) -> None:
+def send_to_main(number: int) -> None:
+    """Send a signal to the main thread, which wakes it up."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:

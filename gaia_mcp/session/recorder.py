@@ -48,16 +48,21 @@ class Recording:
         # Held to add a message.
         self._lock = threading.Lock()
         self._began = time.monotonic()
+        is_new = not os.path.lexists(path)
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as cause:
             raise ConfigFileError(path, f"cannot be written: {cause.strerror}", case="recording-file") from cause
         try:
             self._size = self._whole_lines()
-        except BaseException:
+            self._append(header_line(server, datetime.now(UTC).isoformat(timespec="seconds")))
+        except BaseException as cause:
             os.close(self._file)
+            if is_new:
+                path.unlink(missing_ok=True)
+            if isinstance(cause, OSError):
+                raise ConfigFileError(path, f"cannot be written: {cause.strerror}", case="recording-file") from cause
             raise
-        self._write(header_line(server, datetime.now(UTC).isoformat(timespec="seconds")))
 
     def said(self, sender: str, record: bytes) -> None:
         """Add a message. What goes wrong is in `problem`; the conversation goes on."""
@@ -110,15 +115,22 @@ class Recording:
     def _write(self, line: bytes) -> None:
         if self.problem:
             return
+        try:
+            self._append(line)
+        except OSError as problem:
+            self.fail(str(problem.strerror))
+
+    def _append(self, line: bytes) -> None:
+        """Add a whole line, or nothing. Raises `OSError`."""
         left = memoryview(line)
         try:
             while left:
                 left = left[os.write(self._file, left) :]
             self._size += len(line)
-        except OSError as problem:
+        except OSError:
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
-            self.fail(str(problem.strerror))
+            raise
 
 
 class Relay:

@@ -175,8 +175,8 @@ class RunLog:
             self._size += len(written)
             if self._size > KEPT_BYTES:
                 self._shorten(path)
-        except (OSError, MCPError):
-            self._is_over = True  # A full disk, or a folder of another user: the server runs on.
+        except (ImportError, MCPError, MemoryError, OSError):
+            self._is_over = True  # A full disk, no memory, or a folder of another user: the server runs on.
 
     def _append(self, data: bytes) -> Path:
         path = self._path or self._begin()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
+from gaia_mcp.cli.status import ExitStatus
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.stdio.descriptors import GuardedPipes
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A file of `gaia mcp record`.", show_default=False)]
 
@@ -26,6 +31,7 @@ def replay(file: FileArgument) -> None:
     Example: gaia mcp replay time.jsonl
     """
     from contextlib import suppress
+    from threading import Thread
 
     from gaia_mcp.errors import ConfigFileError, MCPError
     from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
@@ -48,6 +54,7 @@ def replay(file: FileArgument) -> None:
         remark(f"replaying {transcripts[-1].server} to the MCP client on standard input; Ctrl-C ends it")
 
     pipes, player, lines = GuardedPipes(), Player(transcripts), LineBuffer()
+    Thread(target=_end_if_abandoned, args=(pipes,), daemon=True).start()
     with suppress(BrokenPipeError):  # The client has gone.
         pipes.write(b"".join(player.prologue()))
         while data := pipes.read():
@@ -57,3 +64,10 @@ def replay(file: FileArgument) -> None:
                 raise MCPError(f"the client wrote {problem}", hint="nothing in the recording is as long") from problem
             for record in records:
                 pipes.write(b"".join(player.receive(record)))
+
+
+def _end_if_abandoned(pipes: GuardedPipes) -> None:
+    from gaia_mcp.server.stdio.process import TAKING_SECONDS
+
+    if pipes.await_abandonment(TAKING_SECONDS):
+        os._exit(ExitStatus.DONE)

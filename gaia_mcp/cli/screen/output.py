@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PIECE_CHARS = 1 << 20
 # An error is one line, however long a server's message is.
 ERROR_CHARS = 2000
+# What an error of writing the answer is about, as the `filename` of an `OSError`.
+STDOUT = "standard output"
 
 
 class Form:
@@ -153,7 +155,7 @@ def _to_stdout() -> Iterator[None]:
     except BrokenPipeError:
         drop_stdout()
     except OSError as error:
-        error.filename = "standard output"  # The report of the error names it.
+        error.filename = STDOUT
         raise
 
 

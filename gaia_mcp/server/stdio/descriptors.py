@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 
 # As much as a pipe holds. A larger buffer would be mapped and unmapped by the kernel for every message.
 READ_BYTES = 64 * 1024
@@ -20,6 +21,9 @@ class GuardedPipes:
             # What an agent prints now goes to a log. Flushed after each line, it is not lost when the agent is killed,
             # and stays in order with what it writes to stderr.
             sys.stdout.reconfigure(line_buffering=True)
+        # How many pieces have been written, and whether one more is being written.
+        self._written = 0
+        self._is_writing = False
         self._input = os.dup(0)
         self._output = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -41,12 +45,34 @@ class GuardedPipes:
                 return b""
 
     def write(self, data: bytes) -> None:
-        """Write all of `data`. Raises `BrokenPipeError` when the client has gone."""
+        """Write all of `data`. Raises `BrokenPipeError` when the client has gone, `OSError` if it cannot be written."""
         view = memoryview(data)
+        self._is_writing = True
         while view:
             try:
-                view = view[os.write(self._output, view) :]
+                view = view[os.write(self._output, view[:READ_BYTES]) :]
+                self._written += 1
             except BlockingIOError:
                 import select
 
                 select.select([], [self._output], [])
+        self._is_writing = False
+
+    def await_abandonment(self, seconds: float) -> bool:
+        """Wait until the client has closed our input and, after that, takes nothing of what is being written for
+        `seconds`. Most never do. False where that cannot be known: for a device, and on Windows.
+        """
+        import select
+
+        closed = getattr(select, "POLLHUP", 0) | getattr(select, "POLLRDHUP", 0)  # of a pipe, and of half a socket
+        if not closed:
+            return False
+        poller = select.poll()
+        poller.register(self._input, closed)
+        ((_, event),) = poller.poll()
+        is_stuck = False
+        while event & closed and not is_stuck:
+            seen = self._written
+            time.sleep(seconds)
+            is_stuck = self._is_writing and self._written == seen
+        return is_stuck

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # After the end of input, calls that still run may finish; clients wait about two seconds before they use force.
 FINISH_SECONDS = 1.0
+# A client that has closed our input may still read slowly, perhaps through a pager. One that takes nothing has gone.
+TAKING_SECONDS = 10.0
 # An agent may save something, or remove its temporary files.
 EXIT_SECONDS = 1.0
 
@@ -31,9 +33,11 @@ class StdioServer:
     """
 
     def __init__(self, name: str, max_calls: int = MAX_CALLS, on_full: Callable[[int], None] = note_full) -> None:
-        pipes = GuardedPipes()
+        self._pipes = GuardedPipes()
         self._provider = LoadingProvider(name)
-        self._session = StdioSession(pipes.read, pipes.write, self._provider, max_calls=max_calls, on_full=on_full)
+        self._session = StdioSession(
+            self._pipes.read, self._pipes.write, self._provider, max_calls=max_calls, on_full=on_full
+        )
         self._closer = threading.Thread(target=self._close, name="close", daemon=True)
 
     def allow(self, max_calls: int) -> None:
@@ -41,14 +45,24 @@ class StdioServer:
         self._session.max_calls = max_calls
 
     def run(self, load: Callable[[], Provider]) -> None:
-        """Serve until the client closes our input. An exception of `load` ends it too, and is raised."""
+        """Serve until the client closes our input. An exception of `load` ends it too, and is raised.
+
+        Raises `OSError` if our output cannot be written, although the client may be there.
+        """
         self._session.start()
         self._closer.start()
+        threading.Thread(target=self._give_up, name="give up", daemon=True).start()
         try:
             self._provider.load(load())
             self._closer.join()
         finally:
             _run_exit_functions()
+        if (problem := self._session.problem) is not None:
+            raise OSError(problem.errno, problem.strerror, "standard output") from problem
+
+    def _give_up(self) -> None:
+        if self._pipes.await_abandonment(TAKING_SECONDS):
+            self._session.give_up()
 
     def _close(self) -> None:
         self._session.wait()

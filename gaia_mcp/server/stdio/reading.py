@@ -58,7 +58,10 @@ class StdioSession:
         self._provider = provider
         self._calls = Calls(ServerConnection(provider.describe()), provider, self._send)
         self._ended = threading.Event()
+        self._closed = threading.Event()
         self._client_has_gone = False
+        # Why nothing can be written, although the client may be there.
+        self.problem: OSError | None = None
         # Held by the thread that reads; the lines are its alone.
         self._leadership = Leadership(self._need_follower)
         self._lines = LineBuffer(max_line_bytes)
@@ -80,9 +83,22 @@ class StdioSession:
         self._ended.wait()
 
     def finish(self, seconds: float) -> None:
-        """After the end: let the calls that run end, for up to `seconds`, then cancel them."""
+        """After the end: let the calls that run end, for up to `seconds`, then cancel them. Waits until all of it
+        is sent, or the session is given up.
+        """
         self._calls.wait_until_idle(seconds)
+        threading.Thread(target=self._close, name="last messages", daemon=True).start()
+        self._closed.wait()
+
+    def give_up(self) -> None:
+        """End although a message is being written: the client does not read it."""
+        self._client_has_gone = True
+        self._ended.set()
+        self._closed.set()
+
+    def _close(self) -> None:
         self._calls.close()
+        self._closed.set()
 
     # Threads.
 
@@ -174,6 +190,8 @@ class StdioSession:
             return
         try:
             self._write(encode_outgoing(outgoing.message))
-        except OSError:
+        except OSError as problem:
+            if not isinstance(problem, ConnectionError):
+                self.problem = problem
             self._client_has_gone = True
             self._ended.set()

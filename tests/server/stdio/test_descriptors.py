@@ -150,3 +150,74 @@ def test_a_reset_is_an_end_like_any_other() -> None:
         assert pipes.read() == b""
         with pytest.raises(BrokenPipeError):
             pipes.write(b"message\n")
+
+
+@contextmanager
+def piped() -> Iterator[tuple[GuardedPipes, int, int]]:
+    """Guarded pipes, and the client's ends: the one it writes to, and the one it reads from."""
+    kept = [os.dup(number) for number in range(2)]
+    (reading, to_server), (from_server, writing) = os.pipe(), os.pipe()
+    try:
+        for number, new in enumerate((reading, writing)):
+            os.dup2(new, number)
+            os.close(new)
+        pipes = GuardedPipes()
+    finally:
+        for number, old in enumerate(kept):
+            os.dup2(old, number)
+            os.close(old)
+    yield pipes, to_server, from_server
+    os.close(pipes._input)
+    os.close(pipes._output)
+
+
+def test_a_client_that_has_closed_our_input_and_takes_nothing_is_noticed() -> None:
+    """Ours: of a pipe, and of a socket, of which one half is closed. Until then it is waited for."""
+    with piped() as (pipes, to_server, from_server):
+        found: list[bool] = []
+        watching = threading.Thread(target=lambda: found.append(pipes.await_abandonment(0.01)))
+        writing = threading.Thread(target=pipes.write, args=(b"x" * MUCH,))
+        for thread in (watching, writing):
+            thread.start()
+        watching.join(0.05)
+        assert watching.is_alive()
+
+        os.close(to_server)
+        watching.join(PATIENCE_SECONDS)
+        assert found == [True]
+
+        with os.fdopen(from_server, "rb", buffering=0) as client:
+            left = MUCH
+            while left:
+                left -= len(client.read(left))
+        writing.join(PATIENCE_SECONDS)
+        assert not writing.is_alive()
+
+
+def test_a_client_that_is_not_written_to_is_not_given_up() -> None:
+    """Ours: a call may last. It has closed half of a socket."""
+    with guarded() as (pipes, client, _):
+        client.shutdown(socket.SHUT_WR)
+        watching = threading.Thread(target=pipes.await_abandonment, args=(0.01,), daemon=True)
+        watching.start()
+        watching.join(0.05)
+        assert watching.is_alive()
+
+        writing = threading.Thread(target=pipes.write, args=(b"x" * MUCH,))
+        writing.start()
+        watching.join(PATIENCE_SECONDS)
+        assert not watching.is_alive()
+        left = MUCH
+        while left:
+            left -= len(client.recv(left))
+        writing.join(PATIENCE_SECONDS)
+
+
+def test_a_device_cannot_be_asked_whether_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: nor anything on a system that cannot poll."""
+    import select
+
+    with guarded() as (pipes, _, _):
+        monkeypatch.delattr(select, "POLLHUP")
+        monkeypatch.delattr(select, "POLLRDHUP")
+        assert not pipes.await_abandonment(0.01)

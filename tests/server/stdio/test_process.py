@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +16,6 @@ from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Start = Callable[..., Process]
 
@@ -325,3 +327,40 @@ def test_children_of_an_agent_inherit_none_of_the_protocols_descriptors(start_pr
         wait_until(lambda: not any(thread.is_alive() for thread in talk._threads))
     finally:
         os.kill(child, 9)
+
+
+@pytest.mark.story
+def test_a_client_that_closes_our_input_and_reads_no_more_ends_the_process() -> None:
+    """Ours: whether a call or an answer of ours is stuck, and however much it had sent before."""
+    for messages in ([call(number, "greet", {"name": "x" * 4000}) for number in range(100)],
+                     [plain(number, "ping") for number in range(5000)]):  # fmt: skip
+        server = subprocess.Popen([sys.executable, str(SERVE), "demo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert server.stdin is not None
+        assert server.stdout is not None
+        sent = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+        os.set_blocking(server.stdin.fileno(), False)
+        end = time.monotonic() + 5
+        while sent and time.monotonic() < end:
+            try:
+                sent = sent[os.write(server.stdin.fileno(), sent) :]
+            except BlockingIOError:
+                end = min(end, time.monotonic() + 1)
+        server.stdin.close()
+        try:
+            assert server.wait(30) == 0
+        finally:
+            server.kill()
+            server.stdout.close()
+
+
+@pytest.mark.story
+def test_an_output_that_cannot_be_written_is_an_error() -> None:
+    """Ours: a full disk is not a client that has gone."""
+    with Path("/dev/full").open("wb") as full:
+        server = subprocess.Popen(
+            [sys.executable, str(SERVE), "demo"], stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE
+        )
+        _, stderr = server.communicate(json.dumps(DISCOVER).encode() + b"\n", timeout=30)
+
+    assert server.returncode == 1
+    assert b"OSError: [Errno 28] No space left on device: 'standard output'" in stderr

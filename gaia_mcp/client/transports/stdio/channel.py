@@ -145,6 +145,11 @@ class StdioChannel(Channel):
         except MCPError as error:
             failure.append(error)
             return
+        except (OSError, RuntimeError, MemoryError) as cause:
+            # This process has no more descriptors, threads or memory.
+            reason = getattr(cause, "strerror", None) or str(cause) or "out of memory"
+            failure.append(ConnectError(f"{self.name!r} could not be started: {reason}", server=self.name))
+            return
         finally:
             started.set()
         reading.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -331,3 +332,20 @@ def test_the_end_of_its_log_is_known_of_a_server_that_does_not_respond(channel: 
     wait_until(talk.noise)
 
     assert talk.noise() == "its log ends: loading ****"
+
+
+def test_a_child_for_which_there_are_no_descriptors_is_an_error(channel: OpenChannel) -> None:
+    """Ours: at whichever step, and at once; the program that was started by then is ended."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    refused = 0
+    for spare in range(1, 20):
+        with open(os.devnull, "rb") as lowest:  # noqa: PTH123
+            free = lowest.fileno()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, before[1]))
+        try:
+            channel(ECHO)
+        except ConnectError as error:
+            refused += "Too many open files" in error.message
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert refused > 3

@@ -1,0 +1,150 @@
+"""No room, no memory, no descriptors, no reader: two lines and an exit code, and nothing half done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.cli.shortage import FILES, MEMORY, THREADS, shortage_in, shortage_told
+from tests.cli.conftest import Ran, entry_of
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+SECONDS = 30
+ANSWERS = [
+    "mcp list",
+    "mcp list --json",
+    "mcp show demo",
+    "mcp tools demo",
+    "mcp call demo greet name=Ada",
+    "mcp call demo greet name=Ada --json",
+    "mcp call demo picture -o -",
+    "mcp test-client demo",
+    "mcp add x --no-check -- true",
+    "mcp guide",
+    "mcp completion bash",
+    "mcp serve demo --check",
+    "mcp --help",
+    "mcp call --help",
+    "--version",
+]
+
+
+def shell(gaia: Gaia, line: str) -> Ran:
+    """Run a line of a shell; nothing that it prints is a traceback."""
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, cwd=gaia.cwd, env=gaia.environ, timeout=SECONDS, check=False
+    )
+    ran = Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
+    assert "Traceback" not in ran.stderr, ran.stderr
+    assert "bug of ours" not in ran.stderr, ran.stderr
+    return ran
+
+
+def assert_two_lines(ran: Ran, *codes: int) -> None:
+    assert ran.code in codes, ran
+    assert [line.partition(" ")[0] for line in ran.errors[-2:]] == ["error:", "hint:"], ran
+
+
+@pytest.mark.parametrize("line", ANSWERS)
+@pytest.mark.parametrize(("where", "why"), [(">&-", "it is closed"), ("> /dev/full", "No space left on device")])
+def test_an_answer_that_cannot_be_written_is_an_error(demo: Gaia, line: str, where: str, why: str) -> None:
+    """Ours: as `ls` and `cat` have it. A reader that goes, as `head` does, is none."""
+    ran = shell(demo, f"gaia {line} {where}")
+
+    assert_two_lines(ran, 1)
+    assert ran.errors[-2] == f"error: standard output cannot be written: {why}"
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+def test_what_else_is_closed_is_not_missed(demo: Gaia, closed: str) -> None:
+    """Ours: cron and daemons close more than they need."""
+    ran = shell(demo, f"gaia mcp call demo greet name=Ada {closed}")
+
+    assert (ran.stdout, ran.code) == ("Hello, Ada!\n", 0)
+
+
+def test_a_tab_says_nothing_whatever_is_closed_or_full(demo: Gaia) -> None:
+    """Ours: an error has no place in a line that is being typed."""
+    for where in (">&-", "> /dev/full", "2>&- >&- <&-"):
+        ran = shell(demo, f"gaia complete fish -- mcp call '' {where}")
+        assert (ran.stdout, ran.stderr, ran.code) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    "line", ["list", "tools demo", "call demo greet name=Ada", "test-client demo", "serve demo --check"]
+)
+def test_running_out_of_descriptors_is_reported(demo: Gaia, line: str) -> None:
+    """Ours: at whichever step; below five, Python itself cannot begin."""
+    for limit in (5, 6, 7, 8, 10, 12, 14, 17):
+        ran = shell(demo, f"ulimit -n {limit}; gaia mcp {line}")
+        if ran.code:
+            assert_two_lines(ran, 1, 3, 4)
+            assert "Too many open files" in ran.stderr or "ulimit -n" in ran.stderr, ran
+
+
+def test_servers_that_find_no_descriptors_do_not_keep_the_others(gaia: Gaia) -> None:
+    """Ours: each is reported at once, not when its time has run out."""
+    gaia.write({f"s{number}": entry_of("good_stateless") for number in range(16)})
+    for limit in (30, 40, 50):
+        ran = shell(gaia, f"ulimit -n {limit}; gaia mcp list --check --timeout 100")
+        assert_two_lines(ran, 4)
+
+
+def test_running_out_of_memory_is_reported(demo: Gaia) -> None:
+    """Ours: it is no bug of ours that a file is larger than what is left."""
+    with (demo.cwd / "large").open("wb") as file:
+        file.truncate(250 << 20)
+
+    ran = shell(demo, f"ulimit -v {300 << 10}; gaia mcp call demo greet name=@large")
+
+    assert_two_lines(ran, 1)
+    assert ran.errors[-2] == "error: out of memory"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "before"),
+    [
+        ("test-client demo --junit OUT", 1, None),
+        ("test-client demo --junit OUT", 1, "a report"),
+        ("call demo picture -o OUT", 1, None),
+        ("call demo picture -o OUT", 1, "a picture"),
+        ("call demo picture -o ./", 1, None),
+        ("init OUT.py", 3, None),
+        ("init OUT.py --force", 3, "an agent"),
+        ("lock demo --lock-file OUT", 3, None),
+        ("record demo --to OUT < /dev/null", 3, None),
+        ("record demo --to OUT < /dev/null", 3, ""),
+        ("add x --no-check --config OUT -- true", 3, None),
+        ("add x --no-check --config OUT -- true", 3, '{"mcpServers": {}}'),
+    ],
+)
+def test_a_full_disk_leaves_everything_as_it_was(demo: Gaia, line: str, code: int, before: str | None) -> None:
+    """Ours: each file is written whole or not at all. No file may become longer than nothing here."""
+    name = "OUT.py" if "OUT.py" in line else "OUT"
+    if before is not None:
+        (demo.cwd / name).write_text(before)
+
+    ran = shell(demo, f"ulimit -f 0; gaia mcp {line}")
+
+    assert_two_lines(ran, code)
+    assert "File too large" in ran.errors[-2]
+    assert {path.name: path.read_text() for path in demo.cwd.iterdir()} == ({} if before is None else {name: before})
+
+
+def test_what_an_error_is_about_is_known_by_its_kind_and_its_text() -> None:
+    """Ours: an extension module and a thread give only a text, and one error may have led to another."""
+    assert shortage_in(MemoryError()) is MEMORY
+    assert shortage_in(OSError(24, os.strerror(24))) is FILES
+    assert shortage_in(ImportError("x.so: failed to map segment from shared object")) is MEMORY
+    assert shortage_in(RuntimeError("can't start new thread")) is THREADS
+    assert shortage_in(OSError(2, "x")) is None
+    assert shortage_in(ValueError("Too many open files")) is None
+    assert shortage_told("cannot be run: Too many open files") is FILES
+    error = KeyError("x")
+    error.__context__ = MemoryError()
+    assert shortage_in(error) is MEMORY
