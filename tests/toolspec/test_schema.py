@@ -52,6 +52,7 @@ class TestResolved:
             ("#/anyOf/2", None),
             ("#/anyOf/-1", None),
             ("#/anyOf/x", None),
+            ("#/anyOf/\u0661", None),
             ("#/$defs/none", None),
             ("#/type", None),
             ("#anchor", None),
