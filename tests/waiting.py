@@ -45,9 +45,9 @@ def deadline_until(true: Callable[[], Any], *, passes: float = ENOUGH_SECONDS) -
     return Deadline(ENOUGH_SECONDS, clock=lambda: time.monotonic() + (passes if true() else 0.0))
 
 
-def wait_until(true: Callable[[], Any]) -> None:
-    """Wait for something to be true, for at most five seconds."""
-    end = time.monotonic() + PATIENCE_SECONDS
+def wait_until(true: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> None:
+    """Wait for something to be true, for at most five seconds, or for `seconds` where it takes some by itself."""
+    end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it never became true"
         threading.Event().wait(0.005)

@@ -60,7 +60,7 @@ def test_a_killed_command_leaves_no_server(gaia: Gaia, server: str, seen: str) -
     notes = use(gaia, server)
     began = time.monotonic()
     process = gaia.popen("call", "x", "echo")
-    wait_until(noted(notes, seen))
+    wait_until(noted(notes, seen), ENOUGH_SECONDS)
     took = time.monotonic() - began
     kill(process)
     seed = random.randrange(1 << 32)
@@ -72,7 +72,7 @@ def test_a_killed_command_leaves_no_server(gaia: Gaia, server: str, seen: str) -
         except subprocess.TimeoutExpired:
             kill(process)
 
-    wait_until(nothing_runs)
+    wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
 @pytest.mark.parametrize("command", [("test-client", "--all"), ("tools",), ("list", "--check")])
@@ -81,11 +81,11 @@ def test_a_killed_command_leaves_none_of_many_servers(gaia: Gaia, command: tuple
     notes = gaia.cwd / "notes"
     gaia.write({f"s{number}": entry_of("stubborn", env={"NOTES": str(notes)}) for number in range(6)})
     process = gaia.popen(*command)
-    wait_until(noted(notes, "server/discover", 6))
+    wait_until(noted(notes, "server/discover", 6), ENOUGH_SECONDS)
 
     kill(process)
 
-    wait_until(nothing_runs)
+    wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
 def test_a_killed_command_leaves_nothing_of_a_server_that_is_a_client(gaia: Gaia) -> None:
@@ -97,13 +97,13 @@ def test_a_killed_command_leaves_nothing_of_a_server_that_is_a_client(gaia: Gaia
                     "env": {"HOME": str(gaia.home)}},
     })  # fmt: skip
     process = gaia.popen("call", "between", "echo")
-    wait_until(noted(notes, "server/discover"))
+    wait_until(noted(notes, "server/discover"), ENOUGH_SECONDS)
     (between,) = [pid for pid, words in descendants().items() if "mcp record" in words]
 
     kill(process)
     os.kill(between, signal.SIGKILL)
 
-    wait_until(nothing_runs)
+    wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
 def test_a_command_whose_terminal_is_closed_leaves_no_server(gaia: Gaia) -> None:
@@ -113,19 +113,19 @@ def test_a_command_whose_terminal_is_closed_leaves_no_server(gaia: Gaia) -> None
     if pid == 0:
         os.chdir(gaia.cwd)
         os.execve(BIN / "gaia", ["gaia", "mcp", "call", "x", "echo"], {"TERM": "xterm", **gaia.environ})
-    wait_until(noted(notes, "tools/call"))
+    wait_until(noted(notes, "tools/call"), ENOUGH_SECONDS)
 
     os.close(terminal)
 
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
-    wait_until(nothing_runs)
+    wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
 def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
     """Ours: SIGSTOP is not the end; SIGKILL is that of a stopped one too."""
     process = demo.popen("call", "demo", "countdown", "steps=2", "seconds=0.5")
-    wait_until(lambda: any("serve demo" in words for words in descendants().values()))
+    wait_until(lambda: any("serve demo" in words for words in descendants().values()), ENOUGH_SECONDS)
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED)
     # Longer than the watcher waits after our death.
@@ -136,17 +136,17 @@ def test_a_stopped_command_goes_on_and_its_server_with_it(demo: Gaia) -> None:
 
     notes = use(demo, "busy-with-others")
     process = demo.popen("call", "x", "echo")
-    wait_until(noted(notes, "tools/call"))
+    wait_until(noted(notes, "tools/call"), ENOUGH_SECONDS)
     process.send_signal(signal.SIGSTOP)
     kill(process)
-    wait_until(nothing_runs)
+    wait_until(nothing_runs, ENOUGH_SECONDS)
 
 
 def test_a_server_killed_in_a_call_leaves_nothing_of_its_own(gaia: Gaia) -> None:
     """Ours: out of memory, say. The command says so, and ends what the server has started."""
     notes = use(gaia, "busy-with-others")
     process = gaia.popen("call", "x", "echo")
-    wait_until(noted(notes, "tools/call"))
+    wait_until(noted(notes, "tools/call"), ENOUGH_SECONDS)
     server = int(next(line for line in notes.read_text().splitlines() if line.startswith("pid ")).split()[1])
 
     os.kill(server, signal.SIGKILL)

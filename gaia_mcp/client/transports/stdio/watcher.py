@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 SHELL = "/bin/sh"
 # A line lists the groups that there are from now on; after the last line we are dead. A server that is being started
-# holds the pipe open until its program is loaded, and has its environment a moment later; five steps are enough for a
-# busy processor.
-# A step takes a tenth of a second. Servers get half of the time that they have at an ordinary end: a user who starts
+# holds the pipe open until its program is loaded, and has its environment a moment later; three steps are enough for
+# a busy processor.
+# A step takes a fifth of a second. Servers get half of the time that they have at an ordinary end: a user who starts
 # the command again should not meet the old ones. The number of a group that has gone is not used again, since it may be
 # given to another. SIGKILL is sent a few times, for what is being forked meanwhile; a group may answer for ever where
 # its dead are not reaped.
@@ -36,8 +36,8 @@ _SCRIPT = r"""# gaia-mcp-watcher: ends the MCP servers of a client that was kill
 trap '' HUP INT QUIT TERM
 while read -r line; do groups=$line; done
 step=0
-while [ $step -lt 24 ]; do
-  sleep 0.1 || sleep 1 || step=20
+while [ $step -lt 12 ]; do
+  sleep 0.2 || sleep 1 || step=10
   step=$((step + 1)) left= still=
   for group in $groups; do
     if kill -s 0 -- "-$group"; then still="$still $group" left="$left -$group"; fi
@@ -46,9 +46,9 @@ while [ $step -lt 24 ]; do
   for file in $(grep -ls -e "$1" /proc/[0-9]*/environ); do
     pid=${file#/proc/} left="$left ${pid%/environ}"
   done
-  [ "$left" ] || [ $step -lt 5 ] || exit 0
-  if [ $step -eq 10 ]; then kill -s TERM -- $left; fi
-  if [ $step -ge 20 ]; then kill -s KILL -- $left; fi
+  [ "$left" ] || [ $step -lt 3 ] || exit 0
+  if [ $step -eq 5 ]; then kill -s TERM -- $left; fi
+  if [ $step -ge 10 ]; then kill -s KILL -- $left; fi
 done
 """
 

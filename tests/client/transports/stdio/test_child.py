@@ -19,6 +19,7 @@ from gaia_mcp.client.transports.stdio.marks import VARIABLE
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import NotConnectedError, SpawnError
 from gaia_mcp.redaction.masker import Masker
+from tests.processes import living_with
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, wait_until
 
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.buffer.flush()"
@@ -534,6 +535,7 @@ def test_a_child_ends_with_a_parent_that_was_killed(nothing_left: dict[str, str]
     done = subprocess.run(words, capture_output=True, timeout=20, check=False)
 
     assert (done.returncode, done.stderr) == (-signal.SIGKILL, b"")
+    wait_until(lambda: not living_with(nothing_left["MARK"]), ENOUGH_SECONDS)
 
 
 def test_no_watcher_stays_for_a_child_that_has_ended(child: MakeChild) -> None:
