@@ -46,9 +46,8 @@ class StdioChannel(Channel):
         self._outbox = Outbox(child.write)
         self._reader: threading.Thread | None = None
         self._reading: LeaderFollower | None = None
-        # How the process ended, once that is known; the reason for every error from then on.
-        self._exit: ServerExitedError | None = None
-        self._has_ended = False
+        # Why nothing more will be read, once that is so. How the process ended is the reason for every error then.
+        self._reason: MCPError | None = None
 
     def start(self, receiver: Receiver, deadline: Deadline) -> None:
         self._receiver = receiver
@@ -78,7 +77,7 @@ class StdioChannel(Channel):
             raise error from None
         except BaseException:
             # Ctrl-C, and a part of the message may be out: nothing that follows could be understood.
-            self._end(ConnectError(f"interrupted while writing to {self.name!r}", server=self.name))
+            self._end(self._interrupted("writing to"))
             raise
 
     def send_soon(self, outgoing: Outgoing) -> None:
@@ -121,8 +120,8 @@ class StdioChannel(Channel):
     def why_lost(self, stage: str, noise: str = "", closed: str = "closed its output") -> MCPError:
         from gaia_mcp.client.transports.stdio.last_words import last_words
 
-        known = self._exit
-        if known is not None:
+        known = self._reason
+        if isinstance(known, ServerExitedError):
             returncode, tail, closed = known.returncode, known.stderr_tail, known.closed
         else:
             if self.child.is_closing:
@@ -158,7 +157,7 @@ class StdioChannel(Channel):
         lines = LineBuffer(self._max_record_bytes)
 
         def take(data: bytes) -> None:
-            if self._has_ended:
+            if self._reason is not None:
                 return  # Unreadable from here on; it is only drained, so that it can end.
             try:
                 for record in lines.feed(data):
@@ -170,13 +169,17 @@ class StdioChannel(Channel):
             except RemoteProtocolError as error:
                 self._end(error)
 
-        def end() -> None:
+        def end(is_cut: bool) -> None:
             self.child.close_stdout()
-            if not self._has_ended:
+            if is_cut:
+                self._end(self._reason or self._interrupted("reading from"))
+                return
+            if self._reason is None:
                 for record in lines.finish():
                     if not _is_cut_off(record):
                         receiver.receive(record)
-            self._end(self.why_lost("before it was asked to"))
+            # Also if there was a reason already: a Ctrl-C may have kept it from the callers.
+            self._end(self._reason or self.why_lost("before it was asked to"))
 
         return LeaderFollower(self.child.stdout, self.child.read, take, end)
 
@@ -205,13 +208,17 @@ class StdioChannel(Channel):
         return error
 
     def _end(self, error: MCPError) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self._exit = error if isinstance(error, ServerExitedError) else None
+        self._reason = self._reason or error
         if self._receiver is not None:
             self._receiver.channel_ended(error)
         # A caller that reads may not be the one that has met the end.
         self.wake()
+
+    def _interrupted(self, action: str) -> ServerExitedError:
+        """The error for all callers where one was interrupted; a tool that another one has called may have run."""
+        tail = self.child.stderr_tail(self.masker())
+        closed = f"was disconnected because {action} it was interrupted"
+        return ServerExitedError(self.name, "before it was asked to", None, tail, closed=closed)
 
 
 def _is_cut_off(record: bytes) -> bool:

@@ -48,11 +48,11 @@ class LeaderFollower:
 
     `descriptor` is what `read` reads. `take` and `end` are never called by two threads at once. `take` puts what
     concerns a caller into its queue, and so does `end` for every caller that waits. `end` is called once, by the thread
-    that calls `run`: a Ctrl-C cannot interrupt it.
+    that calls `run`: a Ctrl-C cannot interrupt it. It is told whether a part of what was read may have been lost.
     """
 
     def __init__(
-        self, descriptor: int, read: Callable[[], bytes], take: Callable[[bytes], None], end: Callable[[], None]
+        self, descriptor: int, read: Callable[[], bytes], take: Callable[[bytes], None], end: Callable[[bool], None]
     ) -> None:
         self._descriptor = descriptor
         self._read = read
@@ -64,6 +64,7 @@ class LeaderFollower:
         self._bell = threading.Lock()
         self._bell.acquire()
         self._left = 0.0
+        self._is_cut = False
         can_poll = hasattr(select, "poll")
         self._readers = Readers("thread" if can_poll else "thread-only")
         self._woken, self._wake = os.pipe() if can_poll else (-1, -1)
@@ -88,7 +89,7 @@ class LeaderFollower:
                     self._read_once()
         finally:
             try:
-                self._end()
+                self._end(self._is_cut)
             finally:
                 # No caller reads any more, so nothing polls what is closed here.
                 with self._gate:
@@ -224,6 +225,7 @@ class LeaderFollower:
                 self._apply(after, "ended")
         except BaseException:
             # Also a Ctrl-C between reading and taking: what follows could not be understood.
+            self._is_cut = True
             self._apply(after, "ended")
             raise
 

@@ -260,8 +260,31 @@ def test_a_message_that_was_cut_by_ctrl_c_ends_the_channel(channel: OpenChannel)
         talk.send(PING, Deadline(5), "tools/list")
 
     (ended,) = heard.ends
-    assert type(ended) is ConnectError
-    assert "interrupted" in ended.message
+    assert isinstance(ended, ServerExitedError)
+    assert "because writing to it was interrupted" in ended.message
+
+
+def test_a_reading_that_ctrl_c_cut_short_ends_the_channel_for_the_others(channel: OpenChannel) -> None:
+    """Ours: at once, and with the reason, although the server runs on; a tool that another thread has called may have
+    run.
+    """
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    talk, heard = channel(ECHO)
+    heard.on_record = interrupt
+    caller, outcomes = in_thread(lambda: talk.wait(SimpleQueue(), 1, Deadline(5)))
+    wait_until(lambda: talk._reading is not None and talk._reading._readers.state == "led")
+
+    talk.send(PING, Deadline(5), "ping")
+    caller.join(5)
+    wait_until(lambda: not talk._reader or not talk._reader.is_alive())
+
+    assert isinstance(outcomes[0], KeyboardInterrupt)
+    for error in (*heard.ends, talk.why_lost("tools/call 't'")):
+        assert isinstance(error, ServerExitedError)
+        assert "because reading from it was interrupted" in error.message
 
 
 @pytest.mark.parametrize(

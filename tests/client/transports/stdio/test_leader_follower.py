@@ -35,6 +35,7 @@ class Read:
         self.source, self.sink = os.pipe()
         self.taken: list[tuple[bytes, str]] = []
         self.ended_in: list[str] = []
+        self.is_cut = False
         self.fails: BaseException | None = None
         self.queues: dict[bytes, SimpleQueue[bytes | None]] = {}
         self.readers = LeaderFollower(self.source, self._read, self._take, self._end)
@@ -52,8 +53,9 @@ class Read:
             if word in self.queues:
                 self.queues[word].put(word)
 
-    def _end(self) -> None:
+    def _end(self, is_cut: bool) -> None:
         self.ended_in.append(threading.current_thread().name)
+        self.is_cut = is_cut
         for queue in self.queues.values():
             queue.put(LOST)
 
@@ -214,6 +216,7 @@ def test_the_end_reaches_every_caller(pipe: Read, leads: bool) -> None:
 
     assert [outcomes for _, outcomes in callers] == [[LOST]] * len(callers)
     assert pipe.wait(b"late", Deadline(0)) is None
+    assert not pipe.is_cut
 
 
 def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
@@ -229,7 +232,7 @@ def test_a_reading_that_is_interrupted_is_the_end(pipe: Read) -> None:
 
     assert isinstance(outcomes[0], KeyboardInterrupt)
     assert pipe.queue(b"a").get_nowait() == LOST
-    assert pipe.raised == []
+    assert (pipe.raised, pipe.is_cut) == ([], True)
 
 
 def test_an_interrupted_caller_lets_the_next_one_read(pipe: Read, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -584,7 +587,7 @@ class Stage:
                 self.queues[word].put(word)
         self.takes -= 1
 
-    def _end(self) -> None:
+    def _end(self, is_cut: bool) -> None:
         self._take(b"")
         assert not self.is_over, "the end is told twice"
         self.is_over = True
