@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 # Characters that no encoding changes.
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
@@ -29,9 +30,9 @@ _EDGE, _PADDING = "[A-Za-z0-9+/_-]?", r"(?:=|%3[Dd]){0,2}"
 class Form:
     """One form of a secret. `core` stands in every text that it stands in; it may be empty."""
 
-    def __init__(self, core: str, pattern: str) -> None:
+    def __init__(self, core: str, write: Callable[[], str]) -> None:
         self.core = core if len(core) >= CORE_CHARS else ""
-        self._pattern = pattern
+        self._write = write
         self._compiled: re.Pattern[str] | None = None
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
@@ -39,7 +40,7 @@ class Form:
         if self.core not in text:
             return
         if self._compiled is None:
-            self._compiled = re.compile(self._pattern)
+            self._compiled = re.compile(self._write())
         for found in self._compiled.finditer(text):
             yield found.span()
 
@@ -47,9 +48,9 @@ class Form:
 def forms_of(secret: str) -> Iterator[Form]:
     """Every form of a secret."""
     if len(secret) > MAX_CHARS:
-        yield Form(secret, re.escape(secret))
+        yield Form(secret, lambda: re.escape(secret))
         return
-    yield Form(_core(secret), disguised(secret))
+    yield Form(_core(secret), lambda: disguised(secret))
     yield from _in_base64(secret.encode("utf-8", "surrogatepass"))
 
 
@@ -85,7 +86,7 @@ def _disguised_character(character: str) -> str:
     entities = [rf"#0*{code}", rf"#[xX]0*{_hexadecimal(f'{code:x}')}"]
     if (name := _ENTITIES.get(character)) is not None:
         entities.append(name)
-    forms.append(f"&(?:amp;)*(?:{'|'.join(entities)});")
+    forms.append(rf"\\{{0,{_BACKSLASHES}}}&(?:amp;)*(?:{'|'.join(entities)});")
     units = character.encode("utf-16-be", "surrogatepass").hex()
     backslashes = rf"\\{{1,{_BACKSLASHES}}}"
     forms.append("".join(rf"{backslashes}u{_hexadecimal(units[at : at + 4])}" for at in range(0, len(units), 4)))
@@ -117,11 +118,14 @@ def _in_base64(data: bytes) -> Iterator[Form]:
         inner = encoded[begin:end]
         if len(inner) < CORE_CHARS:
             continue
-        pattern = "".join(_of_base64(part) for part in re.findall(r"[A-Za-z0-9]+|.", inner))
-        yield Form(
-            max(re.findall("[A-Za-z0-9]+", inner), key=len, default=""),
-            f"{_EDGE if before else ''}{pattern}{_EDGE}{_PADDING}",
-        )
+        core = max(re.findall("[A-Za-z0-9]+", inner), key=len, default="")
+        yield Form(core, partial(_disguised_base64, inner, is_within=before > 0))
+
+
+def _disguised_base64(inner: str, *, is_within: bool) -> str:
+    """A pattern for Base64 in either alphabet, escaped or encoded. `is_within`: other bytes may stand before it."""
+    pattern = "".join(_of_base64(part) for part in re.findall(r"[A-Za-z0-9]+|.", inner))
+    return f"{_EDGE if is_within else ''}{pattern}{_EDGE}{_PADDING}"
 
 
 def _of_base64(part: str) -> str:

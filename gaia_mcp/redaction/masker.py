@@ -25,6 +25,8 @@ LINE_BYTES = 64 * 1024
 CHARACTER_BYTES = 4
 # What a tool, a prompt or a resource is called by, and what its arguments may be: without these it is of no use.
 _ADDRESSES = frozenset(("name", "uri", "uriTemplate", "mimeType", "type", "format", "enum", "const", "pattern", "$ref"))
+# Of JSON, around its words.
+_PUNCTUATION = str.maketrans(dict.fromkeys('"{}[]', " "))
 
 
 class Masker:
@@ -155,8 +157,9 @@ def _with_lines(secret: str) -> Iterator[str]:
     yield secret
     if "\n" in secret or "\r" in secret:
         is_document = secret.startswith(("{", "["))
-        lines = (line.strip() for line in secret.splitlines())
-        yield from (line for line in lines if not line.startswith("-----") and not (is_document and is_ordinary(line)))
+        for line in map(str.strip, secret.splitlines()):
+            if not line.startswith("-----") and not (is_document and is_ordinary(line.translate(_PUNCTUATION))):
+                yield line
 
 
 class MaskedLines:

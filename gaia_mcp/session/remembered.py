@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 class Remembered:
     """The lists of one server: "tools", "prompts" and "resources". A list stays until a newer one is known, also after
-    the server has announced that it has changed: most of it is still true.
+    the server has announced that it has changed: most of it is still true. Each item is `masked` before it is written.
     """
 
-    def __init__(self, cache: ServerCache) -> None:
+    def __init__(self, cache: ServerCache, masked: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
         self._cache = cache
+        self._masked = masked
         # The kinds of lists that have changed since they were asked for.
         self._changed: set[str] = set()
         # Whether the tools were remembered, or asked for.
@@ -28,7 +29,7 @@ class Remembered:
 
     def keep(self, kind: str, items: Sequence[Any]) -> None:
         """Remember the items of a list in place of those that were known."""
-        self._cache.keep_seen([item for item in items if isinstance(item, dict)], kind)
+        self._cache.keep_seen([self._masked(item) for item in items if isinstance(item, dict)], kind)
 
     def keep_new(self, tools: Sequence[Any]) -> None:
         """Remember the tools unless some are remembered already."""

@@ -77,7 +77,7 @@ class Session:
             child=ahead.child if ahead is not None else None,
         )
         self._on_change: Callable[[Change], None] | None = None
-        self._remembered = Remembered(cache)
+        self._remembered = Remembered(cache, lambda item: self.masker().definition(item))
 
     def __repr__(self) -> str:
         return f"<Session with {self.entry.name!r}>"
@@ -247,7 +247,7 @@ class Session:
         changed since: some servers make up their tools only when they know their client.
         """
         if self._client.all_seen is not None:
-            self._remembered.keep_new(self._masked(self._client.all_seen))
+            self._remembered.keep_new(self._client.all_seen)
         if self._remembered.lacks_tools:
             with suppress(MCPError):
                 self._tools(Deadline(SETTLE_SECONDS))
@@ -269,7 +269,7 @@ class Session:
                 raise
         self.problems = list(self._client.tool_problems)
         # Also what the entry excludes: it may be changed, and the cache is read through its filter.
-        self._remembered.keep("tools", self._masked([tool.definition for tool in listed]))
+        self._remembered.keep("tools", [tool.definition for tool in listed])
         return found
 
     def _masked(self, definitions: Sequence[Any]) -> list[Any]:

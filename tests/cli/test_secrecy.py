@@ -156,6 +156,10 @@ class Ways:
         gaia = self.gaia
         yield "error", self.run("call", "s", "refuse", "--timeout", "20")
         yield "--json", self.run("call", "s", "refuse", "--json")
+        yield (
+            "arguments",
+            self.run("call", "s", "refuse", "other=1") + self.run("call", "s", "refuse", "other=1", "--json"),
+        )
         yield "failed tool", self.run("call", "s", "fail")
         yield "last words", self.run("call", "s", "die")
         yield "stray line", self.run("call", "s", "stray")

@@ -120,3 +120,58 @@ class TestLines:
         data = b"\x80" * (LINE_BYTES + 1)
 
         assert lines.feed(data) + lines.rest() == data
+
+
+def test_the_name_of_the_server_is_not_masked() -> None:
+    """Ours: an error names it."""
+    assert Masker(["grafana", TOKEN], spared="Grafana").text(f"grafana has {TOKEN}") == f"grafana has {MASK}"
+
+
+def test_of_two_secrets_that_overlap_nothing_is_left() -> None:
+    """Ours: nor is anything left of one whose end another begins with."""
+    assert Masker(["abcdef1", "def1ghi"]).text("xabcdef1ghiy") == f"x{MASK}y"
+
+
+def test_a_number_may_be_a_secret() -> None:
+    """Ours: a PIN stands in JSON without quotation marks."""
+    assert Masker(["271828"]).value({"pin": 271828, "n": 27182, "is": True}) == {"pin": MASK, "n": 27182, "is": True}
+
+
+def test_a_definition_keeps_what_it_is_called_by() -> None:
+    """Ours: a tool can be called, whatever secret its name is."""
+    tool = {
+        "name": TOKEN,
+        "description": f"uses {TOKEN}",
+        "inputSchema": {"properties": {"name": {"enum": [TOKEN], "default": TOKEN}, TOKEN: {}}},
+    }
+
+    assert Masker([TOKEN]).definition(tool) == {
+        "name": TOKEN,
+        "description": f"uses {MASK}",
+        "inputSchema": {"properties": {"name": {"enum": [TOKEN], "default": MASK}, TOKEN: {}}},
+    }
+    other = {"name": "x"}
+    assert Masker([TOKEN]).definition(other) is other
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("begins with q7Lm2xPw9R…", f"begins with {MASK}…"),
+        ("begins with q7Lm2xPw9R", f"begins with {MASK}"),
+        # As one shortens a key to tell which it is; and the beginning of another word.
+        ("is q7Lm2...", "is q7Lm2..."),
+        ("is q7Lm2xPw9Rother", "is q7Lm2xPw9Rother"),
+    ],
+)
+def test_more_than_half_of_a_secret_is_masked_where_it_is_cut_off(text: str, shown: str) -> None:
+    """Ours: many a logger cuts its lines."""
+    assert Masker(["q7Lm2xPw9Rt4Zk"]).text(text) == shown
+
+
+def test_of_a_document_the_ordinary_lines_stay() -> None:
+    """Ours: its secret parts are secrets by themselves."""
+    document = '{\n  "type": "service_account",\n  "private_key": "q7Lm2xPw9Rt4"\n}'
+
+    assert Masker([document]).text('"type": "service_account",') == '"type": "service_account",'
+    assert Masker([document]).text(f"is {document}") == f"is {MASK}"
