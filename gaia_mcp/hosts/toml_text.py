@@ -13,12 +13,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from gaia_mcp.hosts.problems import TextProblemError
 
-_HEADER = re.compile(r"^[ \t]*\[.*\][ \t]*(?:#.*)?\r?$", re.MULTILINE)
+# A string, of which the long ones may end in quotes of their own, a comment, blanks, the end of a line, a bracket, or
+# other text. Every character of a document begins one of them, so that a text is read in one pass.
+_TOKEN = re.compile(
+    r'''(?P<content>"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|\'{3}(?:[^\']|\'(?!\'\'))*\'{3,5}'''
+    r"""|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|[^\s"\'#\[\]]+)"""
+    r"|(?P<bracket>[\[\]])|(?P<end>\n)|#[^\n]*|[^\S\n]+|.",
+    re.DOTALL,
+)
 _POSITION = re.compile(r"\s*\((?:at line (\d+), column (\d+)|at end of document)\)$")
 
 
@@ -34,6 +40,8 @@ def parse(text: str) -> dict[str, Any]:
         raise TextProblemError(problem, line=int(where[1]), column=int(where[2])) from cause
     except RecursionError as cause:
         raise TextProblemError("is nested too deeply") from cause
+    except ValueError as cause:  # A number with more digits than Python reads.
+        raise TextProblemError(f"not TOML: {cause}") from cause
 
 
 def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
@@ -57,42 +65,58 @@ def with_table(text: str, path: tuple[str, ...], value: dict[str, Any]) -> str:
     return text[:start] + lines + (newline if text[start:end].endswith("\n") else "") + text[end:]
 
 
+class _Table(NamedTuple):
+    """A table as it is written: its header, the keys of that, and the end of its last line that is not a comment."""
+
+    start: int
+    keys: tuple[str, ...]
+    end: int
+
+
 def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Where the tables at and below `path` stand, each from its header to its last line."""
-    headers = [*_headers(text), (len(text), ())]
-    for (start, keys), (following, _) in pairwise(headers):
+    """Where the tables at and below `path` stand, each from its header to its last line. Blank lines and comments above
+    the next table belong to that one.
+    """
+    for start, keys, end in _tables(text):
         if keys[: len(path)] == path:
-            yield start, _last_line_end(text, start, following)
+            yield start, end
 
 
-def _last_line_end(text: str, start: int, end: int) -> int:
-    """Where the content of a table ends: blank lines and comments above the next table belong to that one."""
-    while end > start:
-        line = max(start, text.rfind("\n", start, end - 1) + 1)
-        if (words := text[line:end].strip()) and not words.startswith("#"):
-            break
-        end = line
-    return end
-
-
-def _headers(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    begun = 0
-    for match in _HEADER.finditer(text):
-        try:
-            # Between two headers stands a document of its own, unless the second is only text in a string or a list.
-            tomllib.loads(text[begun : match.start()])
-            table: Any = tomllib.loads(match.group().strip())
-        except (tomllib.TOMLDecodeError, RecursionError):
+def _tables(text: str) -> Iterator[_Table]:
+    depth = line = content = 0
+    header: tuple[int, int] | None = None  # Where it begins, and where its last bracket is closed.
+    is_bare = True  # Nothing but blanks stands before this on the line.
+    for token in _TOKEN.finditer(text):
+        if token["end"] is not None:
+            line, is_bare = (token.end(), True) if depth == 0 else (line, is_bare)
             continue
-        begun = match.start()
-        keys: list[str] = []
-        while table:
-            if isinstance(table, list):
-                table = table[0]
-                continue
-            key, table = next(iter(table.items()))
-            keys.append(key)
-        yield begun, tuple(keys)
+        if token["bracket"] is not None:
+            if token[0] == "[" and depth == 0 and is_bare:
+                if header is not None:
+                    yield _table(text, header, content)
+                header = (line, -1)
+            depth += 1 if token[0] == "[" else -1
+            if header is not None and header[1] < 0 and depth == 0:
+                header = (header[0], token.end())
+        elif token["content"] is None:
+            continue
+        is_bare = False
+        content = token.end()
+    if header is not None:
+        yield _table(text, header, content)
+
+
+def _table(text: str, header: tuple[int, int], content: int) -> _Table:
+    table: Any = tomllib.loads(text[slice(*header)].strip())
+    keys: list[str] = []
+    while table:
+        if isinstance(table, list):
+            table = table[0]
+            continue
+        key, table = next(iter(table.items()))
+        keys.append(key)
+    end = text.find("\n", content)
+    return _Table(header[0], tuple(keys), len(text) if end < 0 else end + 1)
 
 
 def _merged(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

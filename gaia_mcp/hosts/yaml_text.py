@@ -18,13 +18,17 @@ from gaia_mcp.hosts.problems import TextProblemError
 _PLAIN = re.compile(r"[A-Za-z_/@.][\w./@+-]*(?: [A-Za-z][\w./@+-]*)*", re.ASCII)
 _NOT_PLAIN = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|@.*|\.+|[.\d_]+(?:e\d*)?)", re.IGNORECASE)
 
+# A few lines with aliases within aliases can stand for more than any memory holds. Where they are used to write
+# something once, it is a few lines as well.
+MAX_EXPANDED_CHARS = 1_000_000
+
 
 def parse(text: str) -> Any:
     """The document, None if there is none. Raises `TextProblemError`."""
     from ruamel.yaml import YAML
 
     if "*" in text:
-        _composed(text)  # Only an alias can make a circle, and comparing a circular value would not end.
+        _composed(text)  # Only an alias can make a circle, or a value that is much larger than its text.
     return _guarded(YAML(typ="safe", pure=True).load, text)
 
 
@@ -71,7 +75,9 @@ def with_item(text: str, root: str, name: str, value: dict[str, Any], *, listed:
 
 
 def _composed(text: str) -> Any:
-    """The document as nodes that know their places, None if there is none. No node holds itself."""
+    """The document as nodes that know their places, None if there is none. No node holds itself, and with all aliases
+    replaced by what they stand for it has `MAX_EXPANDED_CHARS` more than it has now at the most.
+    """
     from ruamel.yaml import YAML
 
     document = _guarded(YAML(typ="rt", pure=True).compose, text)
@@ -81,6 +87,10 @@ def _composed(text: str) -> Any:
             f"the anchor {circle.anchor!r} refers to itself: it cannot be read, and the rest cannot be changed alone"
         )
         raise TextProblemError(problem, at=circle.start_mark.index)
+    sizes: dict[int, int] = {}
+    if _expanded(document, sizes) > len(text) + MAX_EXPANDED_CHARS:
+        problem = f"has aliases within aliases, which stand for more than {MAX_EXPANDED_CHARS} characters"
+        raise TextProblemError(problem, at=0)
     return document
 
 
@@ -99,6 +109,18 @@ def _circle(node: Any, above: frozenset[int], known: set[int]) -> Any:
     return None
 
 
+def _expanded(node: Any, sizes: dict[int, int]) -> int:
+    """The characters of a node, with its aliases replaced; one for each that is not a scalar. `sizes` are those known
+    already, by the identity of the nodes.
+    """
+    if node is None or node.id == "scalar":
+        return 1 + len(node.value) if node is not None else 0
+    if id(node) not in sizes:
+        parts = itertools.chain.from_iterable(node.value) if node.id == "mapping" else node.value
+        sizes[id(node)] = 1 + sum(_expanded(part, sizes) for part in parts)
+    return sizes[id(node)]
+
+
 def _guarded(read: Any, text: str) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -112,6 +134,8 @@ def _guarded(read: Any, text: str) -> Any:
         raise TextProblemError(f"not YAML: {str(cause).splitlines()[0]}") from cause
     except RecursionError as cause:
         raise TextProblemError("is nested too deeply") from cause
+    except ValueError as cause:  # A date that does not exist, a number with more digits than Python reads.
+        raise TextProblemError(f"not YAML: {cause}") from cause
 
 
 def _name_of(item: Any) -> str | None:

@@ -70,6 +70,45 @@ def test_line_ends_are_those_of_the_file() -> None:
     )
 
 
+@pytest.mark.parametrize("last", ["# b", "#", " #b\n\n# c", ""])
+@pytest.mark.parametrize("quotes", ["'''", '"""'])
+def test_the_end_of_a_long_string_is_no_comment(last: str, quotes: str) -> None:
+    """Ours: a line of it may look like one, as it may look like a table."""
+    kept = "[s.b]\nx = 2\n"
+    old = f"[s.a]\ny = {quotes}\n{last}{quotes} # mine\n\n# about b\n{kept}"
+
+    assert with_table(old, ("s", "a"), {"n": 1}) == f"[s.a]\nn = 1\n\n# about b\n{kept}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x = """\n[s.a]\n""""" # "\n',
+        "x = '''\n[s.a]\n'''''\n",
+        'x = "\\"\\\\" # [s.a]\n',
+        "x = 'C:\\' # '\n",
+        'x = [ # ]\n  "]",\n  [\n[1]],\n]\n',
+        'x = """\\"""\n[s.a]\n"""\n',
+        "x = { 'a' = [1], \"b\" = { c = '''\n[s.a]\n''' } }\n",
+        "x = 1979-05-27T07:32:00Z\n'q.r' . \"[s.a]\" = +1_0.0e-1\n",
+    ],
+)
+def test_what_looks_like_a_table_in_a_value_is_none(text: str) -> None:
+    """TOML 1.0: strings of four kinds, which may end in quotes of their own, lists over several lines, comments."""
+    old = text + '[ s . "a" ] # m\ny = 1\n[[s.c]]\nz = 1\n'
+
+    new = with_table(old, ("s", "a"), {"n": 1})
+
+    assert new == text + "[s.a]\nn = 1\n[[s.c]]\nz = 1\n"
+    assert tomllib.loads(new) == {**tomllib.loads(old), "s": {"a": {"n": 1}, "c": [{"z": 1}]}}
+
+
+def test_a_number_that_python_does_not_read_is_a_problem_of_the_text() -> None:
+    """Ours: not an exception of the reader."""
+    with pytest.raises(TextProblemError, match="not TOML"):
+        parse(f"a = {'9' * 5000}\n")
+
+
 def test_parts_that_stand_apart_become_one_and_what_is_between_stays() -> None:
     """Ours."""
     old = "[s.a]\nx = 1\n[other]\ny = 2\n\n[s.a.env]\nz = 3"

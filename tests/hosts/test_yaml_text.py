@@ -172,6 +172,43 @@ def test_an_anchor_that_is_used_several_times_does_no_harm() -> None:
     assert parse(new) == {**parse(old), "s": {"a": {"a": 1, "b": 2}, "b": {"c": 1}}}
 
 
+def nine_each(anchors: int) -> str:
+    """Anchors, each of which stands for nine times the one before."""
+    lines = [f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 9)}]" for number in range(1, anchors)]
+    return "\n".join(["a0: &a0 [x, x, x, x, x, x, x, x, x]", *lines, "s:", "  one:", "    cmd: x", ""])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nine_each(13),
+        "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 13)),
+        f"a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 20)}]\n",
+    ],
+    ids=["lists", "merged", "a long text"],
+)
+def test_aliases_that_stand_for_more_than_memory_holds_are_refused(text: str) -> None:
+    """Ours: 694 bytes took ten minutes, in which no signal was handled and the file was locked."""
+    for act in (lambda: parse(text), lambda: with_item(text, "s", "b", {"c": 1}, listed=False)):
+        with pytest.raises(TextProblemError, match="stand for more than 1000000 characters"):
+            act()
+
+
+def test_aliases_as_people_use_them_are_expanded() -> None:
+    """Ours: the limit is far beyond what is written by hand."""
+    old = nine_each(5)
+    new = with_item(old, "s", "b", {"c": 1}, listed=False)
+
+    assert parse(new) == {**parse(old), "s": {"one": {"cmd": "x"}, "b": {"c": 1}}}
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "2001-99-99", "1_" * 5000])
+def test_a_value_that_python_does_not_have_is_a_problem_of_the_text(value: str) -> None:
+    """Ours: not an exception of the reader."""
+    with pytest.raises(TextProblemError, match="not YAML"):
+        parse(f"a: {value}\n")
+
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=12)
 NAMES = TEXTS.filter(bool)
 # What JSON, in which the old items are written here, and YAML escape alike.
