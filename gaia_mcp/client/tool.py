@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from gaia_mcp.toolspec.schema import (
     types_of,
 )
 
+# Of the members of a union so many choices are compared with each other.
+MAX_CHOICES = 300
 # What JSON calls the types of Python.
 _TYPES = {
     str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object", type(None): "null",
@@ -60,7 +63,7 @@ class MCPTool:
         A parameter's `type` is one word, or a list of several; `enum` and `items` are there where the schema has them.
         Tolerates every schema.
         """
-        required = required_of(self.input_schema)
+        required = dict.fromkeys(required_of(self.input_schema))
         # Some schemas require what they do not describe.
         described = {**properties_of(self.input_schema)}
         described.update((name, {}) for name in required if name not in described)
@@ -110,7 +113,7 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
     if not all(found):
         return []
     merged: list[Any] = []
-    for choice in (choice for choices in found for choice in choices):
+    for choice in itertools.islice((choice for choices in found for choice in choices), MAX_CHOICES):
         if not any(is_same(choice, other) for other in merged):
             merged.append(choice)
     return merged

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from gaia_mcp.errors import VariableUnsetError
 
-# Compiled at the first reference: most entries have none, and their servers start sooner without it.
-_REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
+# Compiled at the first reference: most entries have none, and their servers start sooner without it. A default is
+# bounded, so that one that is never closed is not looked for to the end of the text.
+_REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\}"
 
 
 def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) -> str:

@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     r"|(?P<bracket>[\[\]])|(?P<end>\n)|#[^\n]*|[^\S\n]+|.",
     re.DOTALL,
 )
-_POSITION = re.compile(r"\s*\((?:at line (\d+), column (\d+)|at end of document)\)$")
+_POSITION = re.compile(r"(?<!\s)\s*\((?:at line (\d+), column (\d+)|at end of document)\)$")
 
 
 def parse(text: str) -> dict[str, Any]:

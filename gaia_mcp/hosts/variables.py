@@ -11,18 +11,19 @@ from dataclasses import dataclass
 
 Value = Callable[[str, str | None], str | None]
 
+# In braces stand up to a thousand characters: so one that is never closed is not looked for to the end of the text.
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_SHELL = rf"\$\{{(?P<shell>{_NAME})(?::-(?P<default>[^}}]*))?\}}"
+_SHELL = rf"\$\{{(?P<shell>{_NAME})(?::-(?P<default>[^}}]{{0,1000}}))?\}}"
 _BARE = rf"\$(?P<bare>{_NAME})"
 # Text that looks like a reference, but is one in no host's notation.
 _LOOK_ALIKE = re.compile(rf"%{_NAME}%|^\${_NAME}$")
-_EDITOR = rf"\$\{{env:(?P<editor>{_NAME})\}}|\$\{{input:(?P<input>[^}}]+)\}}"
+_EDITOR = rf"\$\{{env:(?P<editor>{_NAME})\}}|\$\{{input:(?P<input>[^}}]{{1,1000}})\}}"
 _VARIABLE = re.compile(_NAME)
 _PLACES = (
-    r"\$\{(?P<place>userHome|pathSeparator|/|workspaceFolder(?:Basename)?(?::[^}]*)?|(?:command|config):[^}]*"
+    r"\$\{(?P<place>userHome|pathSeparator|/|workspaceFolder(?:Basename)?(?::[^}]{0,1000})?|(?:command|config):[^}]{0,1000}"
     r"|cwd|execPath|(?:relativeF|f)ile\w*)\}"
 )
-_BRACES = rf"\{{env:(?P<braces>{_NAME})\}}|\{{(?P<file>file:[^}}]+)\}}"
+_BRACES = rf"\{{env:(?P<braces>{_NAME})\}}|\{{(?P<file>file:[^}}]{{1,1000}})\}}"
 _SECRETS = rf"\$\{{\{{\s*secrets\.(?P<secret>{_NAME})\s*\}}\}}"
 
 

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.safetext import cut, escape
 
-ORDERS, FAR, CONTROL, DIRECTION, HIDDEN = (
+ORDERS, FAR, CONTROL, DIRECTION, HIDDEN, LONG = (
     "tries to instruct a model",
     "pushes text out of sight",
     "contains control characters",
     "changes the direction of text",
     "contains invisible characters",
+    "is too long to be checked to its end",
 )
 # As many empty lines as a screen has, or blanks in a row as no layout has.
 FAR_LINES, FAR_CHARS = 25, 200
@@ -26,8 +27,10 @@ FAR_LINES, FAR_CHARS = 25, 200
 CONTEXT_CHARS, SHOWN_CHARS = 20, 100
 # Definitions are a few levels deep; below this level they are not read.
 MAX_DEPTH = 64
-# No description is longer; reading more would keep a person waiting.
-MAX_TEXT_CHARS = 100_000
+# No description is longer, and no definition; reading more would keep a person waiting.
+MAX_TEXT_CHARS, MAX_DEFINITION_CHARS = 100_000, 300_000
+# Of a key as part of a place.
+KEY_CHARS = 40
 
 _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 _PERSON = r"(?:the |your |any )?(?:user|human|person|customer)s?\b"
@@ -113,10 +116,16 @@ class Suspicion(NamedTuple):
 def suspicions(definition: dict[str, Any]) -> list[Suspicion]:
     """Everything suspicious in a tool's definition, one of a kind for each text."""
     found: list[Suspicion] = []
-    for part in _PARTS:
-        if part in definition:
-            for where, text in _texts(definition[part], part, 0):
-                found += _in_text(where, text[:MAX_TEXT_CHARS])
+    left = MAX_DEFINITION_CHARS
+    texts = (text for part in _PARTS if part in definition for text in _texts(definition[part], part, 0))
+    for where, text in texts:
+        read = text[: min(left, MAX_TEXT_CHARS)]
+        found += _in_text(where, read)
+        left -= len(read)
+        if len(read) < len(text):
+            found.append(Suspicion(where, LONG, f"{len(text)} characters"))
+            if left <= 0:
+                break
     return found
 
 
@@ -168,7 +177,7 @@ def _texts(value: Any, where: str, depth: int) -> Iterator[tuple[str, str]]:
     elif depth < MAX_DEPTH and isinstance(value, dict):
         for key, item in value.items():
             # The key is shown as part of the place, so it is made visible and short.
-            inner = f"{where}.{cut(visible(key), 40)}"
+            inner = f"{where}.{cut(visible(key[: KEY_CHARS + 1]), KEY_CHARS)}"
             yield f"{inner} (a key)", key
             yield from _texts(item, inner, depth + 1)
 

@@ -11,8 +11,9 @@ from typing import Any
 
 # References that lead to references are followed this deep; a schema may refer to itself.
 MAX_REFERENCES = 32
-# So many parts of a union are read; it may contain itself.
-MAX_PARTS = 100
+# So many parts of a union are read; it may contain itself. Together with the references that lead to them they are so
+# many steps: each of many properties may refer to the same union.
+MAX_PARTS, MAX_STEPS = 100, 200
 # The keywords whose schemas apply to the same value.
 UNIONS = ("anyOf", "oneOf", "allOf")
 
@@ -74,8 +75,9 @@ def parts_of(schema: Any, root: Any, unions: tuple[str, ...] = UNIONS) -> list[d
     """`schema` and what it consists of by the keywords `unions`, in the order in which it is written, all resolved."""
     found: list[dict[str, Any]] = []
     waiting = [schema]
+    steps = iter(range(MAX_STEPS))
     while waiting and len(found) < MAX_PARTS:
-        part = resolved(waiting.pop(0), root)
+        part = _resolved(waiting.pop(0), root, steps)
         found.append(part)
         inner = [inner for union in unions if isinstance(part.get(union), list) for inner in part[union]]
         waiting[:0] = inner[:MAX_PARTS]
@@ -84,8 +86,12 @@ def parts_of(schema: Any, root: Any, unions: tuple[str, ...] = UNIONS) -> list[d
 
 def resolved(schema: Any, root: Any) -> dict[str, Any]:
     """`schema` with its local `$ref` followed; an empty schema for what is not an object."""
+    return _resolved(schema, root, iter(range(MAX_STEPS)))
+
+
+def _resolved(schema: Any, root: Any, steps: Iterator[int]) -> dict[str, Any]:
     for _ in range(MAX_REFERENCES):
-        if not isinstance(schema, dict):
+        if not isinstance(schema, dict) or next(steps, None) is None:
             return {}
         reference = schema.get("$ref")
         if not isinstance(reference, str):
@@ -106,26 +112,25 @@ def type_in_words(schema: Any, root: Any) -> str:
 
     `any` for a type that is nested too deeply or repeats itself.
     """
-    return _in_words(schema, root, iter(range(MAX_PARTS)))
+    return _in_words(schema, root, iter(range(MAX_STEPS)))
 
 
-def _in_words(schema: Any, root: Any, allowance: Iterator[int]) -> str:
-    if next(allowance, None) is None:
-        return "any"
-    schema = resolved(schema, root)
+def _in_words(schema: Any, root: Any, steps: Iterator[int]) -> str:
+    schema = _resolved(schema, root, steps)
     if choices := choices_of(schema):
-        return " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+        shown = [json.dumps(choice, ensure_ascii=False) for choice in choices[:MAX_PARTS]]
+        return " | ".join([*shown, "…"] if len(choices) > MAX_PARTS else shown)
     kinds = types_of(schema)
     if schema.get("format") in FORMATS:
         kinds = [schema["format"] if kind == "string" else kind for kind in kinds]
     if kinds == ["array"]:
-        inner = _in_words(schema.get("items"), root, allowance)
+        inner = _in_words(schema.get("items"), root, steps)
         return f"array of {inner}" if inner != "any" else "array"
     if kinds:
         return " | ".join(kinds)
     for union in ("anyOf", "oneOf"):
         if isinstance(parts := schema.get(union), list) and parts:
-            return " | ".join(dict.fromkeys(_in_words(part, root, allowance) for part in parts[:MAX_PARTS]))
+            return " | ".join(dict.fromkeys(_in_words(part, root, steps) for part in parts[:MAX_PARTS]))
     return "object" if "properties" in schema else "any"
 
 
@@ -153,7 +158,7 @@ def signature(name: str, schema: Any, room: int | None = None) -> str:
 
     If that has more than `room` characters, long types are left out, and `…` stands for the last parameters.
     """
-    required = required_of(schema)
+    required = dict.fromkeys(required_of(schema))
     known = properties_of(schema)
     parts = [f"{key}: {type_in_words(known.get(key), schema)}" for key in required]
     for key, described in known.items():

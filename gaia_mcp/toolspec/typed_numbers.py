@@ -4,7 +4,7 @@ import re
 
 # The digits of other scripts, `1_000` and `nan`, which Python reads as well, are text. Compiled when it is used: at a
 # TAB few values are numbers.
-_NUMBER = r"(?P<whole>[+-]?[0-9]+)|[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = r"(?P<whole>[+-]?[0-9]+)|[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 
 
 def number_in(text: str) -> int | float | None:

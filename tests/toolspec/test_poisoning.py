@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gaia_mcp.toolspec.poisoning import (
@@ -9,6 +11,7 @@ from gaia_mcp.toolspec.poisoning import (
     DIRECTION,
     FAR,
     HIDDEN,
+    LONG,
     ORDERS,
     Suspicion,
     folded_name,
@@ -233,3 +236,22 @@ def test_names_that_only_a_close_look_tells_apart_fold_into_one() -> None:
     """Ours."""
     assert folded_name("Read-File") == folded_name("read_file") == folded_name("ｒead.file")
     assert folded_name("read_file") != folded_name("read_files")
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"inputSchema": {"properties": {"\u200b" * 400_000: {}}}},
+        {"inputSchema": {"enum": ["\u200b" + "x" * 50_000] * 10}},
+        {"description": "\u200b" + "x" * 100_000},
+    ],
+    ids=["a key", "many texts", "a text"],
+)
+def test_what_is_too_long_to_be_read_is_suspicious_itself(definition: dict[str, Any]) -> None:
+    """Ours: a person does not wait for it, and does not think that it was read."""
+    found = suspicions(definition)
+
+    assert found[-1].what == LONG
+    assert found[0].what == HIDDEN
+    assert len(found) <= 7
+    assert all(len(one.where) < 300 for one in found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
+    MAX_STEPS,
     choices_of,
     default_of,
     description_of,
@@ -298,3 +301,50 @@ def test_the_members_of_an_object_are_said_in_a_few_words(schema: Any, words: st
     point = {"properties": {"x": {"type": "string", "format": "date"}}}
     endless = {"items": {"$ref": "#/$defs/endless"}}
     assert members_in_words(schema, {"$defs": {"P": point, "endless": endless}}) == words
+
+
+@pytest.mark.parametrize(
+    ("shared", "references"),
+    [
+        ({"anyOf": [{"$ref": "#/$defs/c0"}] * 100}, True),
+        ({"enum": [f"choice {number}" for number in range(1000)]}, True),
+        ({"properties": {f"k{number}": {} for number in range(1000)}}, True),
+        ({"type": "string"}, False),
+    ],
+    ids=["a union of references to references", "many choices", "many properties", "required"],
+)
+def test_what_is_read_of_a_schema_grows_as_its_text_does(shared: dict[str, Any], references: bool) -> None:
+    """Ours: each of many properties may refer to the same large part. A TAB, a list and a search read all of them."""
+    chain: dict[str, Any] = {f"c{level}": {"$ref": f"#/$defs/c{level + 1}"} for level in range(31)}
+
+    def read(properties: int) -> None:
+        each = {"$ref": "#/$defs/u", "x": 1} if references else shared
+        names = [f"p{number}" for number in range(properties)]
+        schema = {
+            "properties": dict.fromkeys(names, each),
+            "required": names,
+            "$defs": {**chain, "c31": {"type": "string"}, "u": shared},
+        }
+        signature("t", schema)
+        for described in properties_of(schema).values():
+            description_of(described, schema)
+            default_of(described, schema)
+
+    # For each property three functions read it, each in so many steps at most, of a few calls each.
+    assert calls_of(read, 40) < 40 * 3 * MAX_STEPS * 60
+
+
+def calls_of(work: Callable[[int], object], size: int) -> int:
+    """The calls of functions that some work makes."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count)
+    try:
+        work(size)
+    finally:
+        sys.setprofile(None)
+    return calls

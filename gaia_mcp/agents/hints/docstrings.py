@@ -12,12 +12,12 @@ _DROPPED = ("returns", "return", "yields", "yield", "raises", "warns")
 _HEADING = re.compile(r"([A-Za-z][A-Za-z ]*):\s*$")
 _UNDERLINE = re.compile(r"-{3,}\s*$")
 # `name: text`, `name (type): text`, `*names: text`.
-_GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
+_GOOGLE = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\)\s*)?:\s*((?!\s).*)$")
 # `name`, `name : type`, `first, second : type`.
 _NUMPY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
 _SPHINX = re.compile(
     r":(param|parameter|arg|argument|key|keyword|type|rtype|returns?|yields?|raises?|except|exception|var|ivar|cvar)"
-    r"(?:\s+([^:]*))?:\s*(.*)$"
+    r"(?:\s+((?!\s)[^:]*))?:\s*((?!\s).*)$"
 )
 
 

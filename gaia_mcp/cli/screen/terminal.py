@@ -81,7 +81,7 @@ def wrapped(line: str, width: int, indent: int = 0) -> list[str]:
     """`line` broken at spaces where it is wider than `width`; what follows is indented by `indent` more than its
     beginning. A word is never broken: it can be copied, however narrow the terminal is.
     """
-    begun, *words = re.findall(r"\s*\S+", line) or [line]
+    begun, *words = re.findall(r"(?<!\s)\s*\S+", line) or [line]
     after = " " * (len(line) - len(line.lstrip()) + indent)
     lines = []
     for word in words:

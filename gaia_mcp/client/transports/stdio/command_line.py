@@ -107,6 +107,6 @@ def command_for_system(program: str, arguments: Sequence[str], system: str = os.
 
 def _for_cmd(word: str) -> str:
     # Backslashes before a quote, and at the end, must be doubled for the program that finally parses the line.
-    escaped = re.sub(r'(\\*)"', r'\1\1\\"', word)
-    escaped = re.sub(r"(\\+)$", r"\1\1", escaped)
+    escaped = re.sub(r'(?<!\\)(\\*)"', r'\1\1\\"', word)
+    escaped = re.sub(r"(?<!\\)(\\+)$", r"\1\1", escaped)
     return re.sub(_CMD_SPECIAL, r"^\1", f'"{escaped}"')

@@ -1,0 +1,142 @@
+"""Regular expressions: none takes quadratic time, or worse, on a text that was made to take long."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import pytest
+
+from gaia_mcp.toolspec.search import score, search_words
+from gaia_mcp.toolspec.tool_filter import is_match
+from tests.expressions import attacks, grows_too_fast
+from tests.test_floors import modules
+
+# What looks at every place of a text.
+EVERYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
+# Expressions that are made while the program runs, and what tests them.
+MADE = {
+    ("storage.left_over", "names"): "a name of ours, escaped, and letters",
+    ("toolspec.poisoning", "pattern.replace(' ', '\\\\s+')"): "in a tuple of the module, which is tested",
+    ("toolspec.search", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
+    ("toolspec.search", "f'(?<![^\\\\W_]){re.escape(text)}(?![^\\\\W_])'"): "words alone, without repetition",
+}
+# Quadratic all the same. An entry goes when its expression is mended: the test tells.
+KNOWN = {
+    "cli.completion.installing": "the person's own start file, for each beginning of ours without an end",
+    "session.served_agent": "the last lines of a server's stderr, which are few",
+    "redaction": "being mended",
+}
+
+
+class Expression(NamedTuple):
+    """A regular expression of the package: where it stands, how it is written, and how it is used."""
+
+    module: str
+    source: str
+    compiled: re.Pattern[Any]
+    used: frozenset[str]
+
+
+@cache
+def expressions() -> tuple[list[Expression], list[tuple[str, str]]]:
+    """Every expression in the source, and those that are not known before the program runs."""
+    found: list[Expression] = []
+    unknown = []
+    for name, tree in modules().items():
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+        scope = vars(import_module(f"gaia_mcp.{name}".rstrip(".")))
+        for held_as, held in scope.items():
+            if isinstance(held, tuple) and held and all(isinstance(one, re.Pattern) for one in held):
+                found += [Expression(name, f"{held_as}: {one.pattern}", one, frozenset({"search"})) for one in held]
+        for node in calls:
+            asked = node.func.attr  # type: ignore[attr-defined]
+            if ast.unparse(node.func) != f"re.{asked}" or asked == "escape":
+                continue
+            source = ast.unparse(node.args[0])
+            try:
+                pattern = eval(source, {"re": re, **scope})
+                compiled = re.compile(pattern, eval(_flags(node, asked), {"re": re, **scope}))
+            except NameError:
+                unknown.append((name, source))
+                continue
+            used = {asked} if asked != "compile" else _uses(calls, compiled, scope)
+            found.append(Expression(name, source, compiled, frozenset(used)))
+    return found, unknown
+
+
+def _flags(node: ast.Call, asked: str) -> str:
+    """The flags of a call, as they are written."""
+    named = [word.value for word in node.keywords if word.arg == "flags"]
+    last = {"compile": 1, "sub": 4, "split": 3}.get(asked, 2)
+    return ast.unparse([*named, *node.args[last : last + 1], ast.Constant(0)][0])
+
+
+def _uses(calls: list[ast.Call], compiled: re.Pattern[Any], scope: dict[str, Any]) -> set[str]:
+    """What a module asks of an expression that has a name there; the most where that is not to be seen."""
+    names = {name for name, held in scope.items() if held is compiled}
+    functions = [call.func for call in calls if isinstance(call.func, ast.Attribute)]
+    return {function.attr for function in functions if ast.unparse(function.value) in names} or {"search"}
+
+
+def slowness(expression: Expression) -> Iterator[str]:
+    """The texts that take an expression much longer than others, each with how much."""
+    compiled, is_bytes = expression.compiled, isinstance(expression.compiled.pattern, bytes)
+    pattern = compiled.pattern.decode("latin-1") if is_bytes else compiled.pattern
+    for attack in attacks(pattern, compiled.flags & ~re.UNICODE if is_bytes else compiled.flags):
+
+        def work(size: int, attack: Any = attack) -> None:
+            text = attack(size).encode("latin-1", "replace") if is_bytes else attack(size)
+            if expression.used & EVERYWHERE:
+                for _ in compiled.finditer(text):
+                    pass
+            elif "fullmatch" in expression.used:
+                compiled.fullmatch(text)
+            else:
+                compiled.match(text)
+
+        if found := grows_too_fast(work):
+            yield f"{attack(40)!r}: {found}"
+
+
+def test_every_expression_is_known() -> None:
+    """Ours: one that is made while the program runs is named here, with what tests it."""
+    assert sorted(expressions()[1]) == sorted(MADE)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [one for one in expressions()[0] if one.module not in KNOWN],
+    ids=lambda one: f"{one.module}-{one.source:.30}",
+)
+def test_no_expression_takes_quadratic_time(expression: Expression) -> None:
+    """Ours: for four times the text, about four times as long. The texts are made of the expression itself."""
+    assert next(slowness(expression), "") == ""
+
+
+@pytest.mark.parametrize("module", KNOWN)
+def test_what_is_known_to_be_slow_still_is(module: str) -> None:
+    """Ours: else its entry is to go."""
+    assert any(next(slowness(one), "") for one in expressions()[0] if one.module == module)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a+)+$", r"\s*:", r"(a|aa)*b", r"x[^}]*\}", r"(?:a?){20}a{20}", r'"(?:\\.|[^"])*"']
+)
+def test_a_slow_expression_is_noticed(pattern: str) -> None:
+    """Ours: a test that cannot fail proves nothing."""
+    assert next(slowness(Expression("", pattern, re.compile(pattern), frozenset({"search"}))))
+
+
+@pytest.mark.parametrize("stars", [1, 5, 40])
+def test_a_glob_is_matched_in_one_pass(stars: int) -> None:
+    """Ours: of a search, and of an entry's tools. The name of a tool is its server's."""
+    glob = "*a" * stars + "*b"
+    (word,) = search_words([glob])
+
+    assert grows_too_fast(lambda size: is_match("a" * size, glob)) == ""
+    assert grows_too_fast(lambda size: score({"name": "a" * size}, [word])) == ""
