@@ -332,7 +332,7 @@ def test_check_lists_what_would_be_served_and_leaves(gaia: Gaia) -> None:
     assert (ran.code, ran.stderr) == (0, "printed at import\n")
     assert ran.stdout.splitlines() == [
         "Notes 1.2: 2 tools, 1 prompt",
-        "  add(text: string, [due: string | null])",
+        "  add(text: string, [due: date | null])",
         "      Add a note.",
         "  get(number: integer)",
         "  prompt plan",
