@@ -106,6 +106,7 @@ READERS = {
     "cli.program os.fdopen": "the null device",
     "cli.program os.open": "the null device",
     "cli.screen.output os.open": "the null device",
+    "client.transports.stdio.marks (processes / 'loadavg').read_bytes": "a file of the kernel",
     "client.transports.stdio.marks open": "a file of the kernel",
     "client.transports.stdio.pipe_holders (folder / 'comm').read_text": "a file of the kernel",
     "client.transports.stdio.process_groups stat.read_bytes": "a file of the kernel",

@@ -17,7 +17,7 @@ from gaia_mcp.client.transports.stdio.command_line import command_for_system, co
 from gaia_mcp.client.transports.stdio.drain import READ_BYTES, Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.input_pipe import InputPipe
-from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from gaia_mcp.client.transports.stdio.marks import VARIABLE, ids_begin_after
 from gaia_mcp.client.transports.stdio.process_exit import (
     exit_descriptor,
     exits_within,
@@ -83,6 +83,7 @@ class Child:
         self._arguments = list(arguments)
         self._environment = dict(environment)
         self._mark = ""
+        self._began = 0.0
         self._cwd = cwd
         self._stderr = Drain(server, on_stderr)
         self._pipes_block = pipes_block
@@ -155,6 +156,7 @@ class Child:
         try:
             program = find_program(self._server, self._command, self._environment, self._cwd)
             self._mark = WATCHER.expect(self)
+            self._began = time.monotonic()
             self._process = subprocess.Popen(
                 command_for_system(program, self._arguments),
                 stdin=subprocess.PIPE,
@@ -279,7 +281,8 @@ class Child:
                 how = "on SIGKILL"
                 self._kill()
             self.close_stdin()
-        if process.returncode is not None and end_others(process.pid, self._mark, grace_seconds):
+        after = ids_begin_after(process.pid, time.monotonic() - self._began)
+        if process.returncode is not None and end_others(process.pid, self._mark, grace_seconds, after):
             self._left_others = True
         held = held_open(process.stdout, process.stderr)
         self._stderr.stop(STDERR_GRACE_SECONDS)

@@ -41,11 +41,11 @@ def signal_group(group: int, *, force: bool, system: str = os.name) -> None:
         os.killpg(group, signal.SIGKILL if force else signal.SIGTERM)
 
 
-def end_others(group: int, mark: str, grace_seconds: float) -> bool:
-    """End what a leader, which has been reaped, started and left behind: its group, and what has its mark. Returns
-    whether there was anything.
+def end_others(group: int, mark: str, grace_seconds: float, after: int = 0) -> bool:
+    """End what a leader, which has been reaped, started and left behind: its group, and what has its mark and an
+    id greater than `after`. Returns whether there was anything.
     """
-    if os.name == "nt" or _have_gone_within(group, mark, min(grace_seconds, FOLLOW_SECONDS)):
+    if os.name == "nt" or _have_gone_within(group, mark, min(grace_seconds, FOLLOW_SECONDS), after):
         return False
     if not _signal_others(group, mark, min(grace_seconds, TERMINATE_GRACE_SECONDS), force=False):
         _signal_others(group, mark, KILL_GRACE_SECONDS, force=True)
@@ -65,9 +65,9 @@ def _signal_others(group: int, mark: str, seconds: float, *, force: bool) -> boo
     return have_gone
 
 
-def _have_gone_within(group: int, mark: str, seconds: float) -> bool:
+def _have_gone_within(group: int, mark: str, seconds: float, after: int = 0) -> bool:
     end = time.monotonic() + seconds
-    while _lives(group) or marked(mark):
+    while _lives(group) or marked(mark, after):
         if time.monotonic() > end:
             return False
         time.sleep(POLL_SECONDS)

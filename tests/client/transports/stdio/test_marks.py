@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.client.transports.stdio.marks import VARIABLE, marked
+from gaia_mcp.client.transports.stdio.marks import VARIABLE, ids_begin_after, marked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,5 +39,24 @@ def test_where_nothing_can_be_read_nothing_is_found(tmp_path: Path) -> None:
     (tmp_path / "9").mkdir()
     (tmp_path / "self").symlink_to("7")
 
-    assert marked("a.1", tmp_path) == [7]
-    assert marked("a.1", tmp_path / "none") == []
+    assert marked("a.1", 6, tmp_path) == [7]
+    assert marked("a.1", 7, tmp_path) == []
+    assert marked("a.1", 0, tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("loads", "age", "after"),
+    [
+        ("0.1 0.2 0.3 1/99 700\n", 1.0, 500),
+        ("0.1 0.2 0.3 1/99 500\n", 1.0, 500),
+        ("0.1 0.2 0.3 1/99 320\n", 1.0, 0),
+        ("0.1 0.2 0.3 1/99 700\n", 60.0, 0),
+        ("", 1.0, 0),
+    ],
+)
+def test_what_a_young_process_has_started_has_a_greater_id(tmp_path: Path, loads: str, age: float, after: int) -> None:
+    """Linux, proc_loadavg: the last number is the newest id; after the highest they begin again."""
+    assert ids_begin_after(500, age, tmp_path) == 0
+    (tmp_path / "loadavg").write_text(loads)
+
+    assert ids_begin_after(500, age, tmp_path) == after
