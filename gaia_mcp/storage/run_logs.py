@@ -78,10 +78,11 @@ class RunLogs:
     def runs(self) -> list[Run]:
         """The runs that are kept, the newest last. Only regular files: a pipe would keep its reader waiting."""
         try:
-            found = [_run(path) for path in sorted(self.folder.iterdir()) if path.is_file()]
+            names = sorted(os.listdir(self.folder))  # noqa: PTH208 (a path for each of many strange files takes long)
         except OSError:
             return []
-        return [run for run in found if run is not None]
+        found = [_run(self.folder, name) for name in names]
+        return [run for run in found if run is not None and os.path.isfile(run.path)]  # noqa: PTH113 (never raises)
 
     def clear(self) -> int:
         """Remove all runs; how many there were. Raises `ConfigFileError` for a file that cannot be removed."""
@@ -109,9 +110,9 @@ class RunLogs:
             self.folder.rename(other.folder)
 
 
-def _run(path: Path) -> Run | None:
+def _run(folder: Path, name: str) -> Run | None:
     """The run whose file has this name, None for any other file."""
-    match = _NAME.fullmatch(path.name)
+    match = _NAME.fullmatch(name)
     if match is None:
         return None
     try:
@@ -119,7 +120,7 @@ def _run(path: Path) -> Run | None:
     except ValueError:  # Digits, but not a date.
         return None
     status = int(match["status"]) if match["status"] else None
-    return Run(path, began, int(match["pid"]), match["command"], status)
+    return Run(folder / name, began, int(match["pid"]), match["command"], status)
 
 
 class RunLog:

@@ -254,3 +254,59 @@ def test_a_path_that_no_file_can_have_is_an_error_in_two_lines(demo: Gaia, words
     assert len(ran.errors) == (2 if ran.code else 0), ran.stderr
     if words[1:2] == ("--config",):
         assert ran.code == 3
+
+
+def test_a_folder_of_very_many_files_is_listed_soon(demo: Gaia) -> None:
+    """Ours: at a TAB, where one that is a link to itself hides none of the others, and among logs."""
+    demo.write({"demo": {"command": "sh", "args": ["-c", "echo noise >&2; exec gaia mcp serve demo"], "inherit": True}})
+    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+    (logs,) = (demo.home / ".local" / "state" / "gaia-mcp" / "log").iterdir()
+    for number in range(20_000):
+        (demo.cwd / f"file{number}").touch()
+        (logs / f"strange{number}").symlink_to("nowhere")
+    (demo.cwd / "loop").symlink_to("loop")
+    (demo.cwd / "folder").mkdir()
+
+    assert len(tab(demo, "call", "demo", "greet", "--args", "@")) == 20_002
+    assert [line.partition("\t")[0] for line in tab(demo, "add", "x", "--cwd", "")] == ["folder/"]
+    assert "noise" in run(demo, "mcp", "logs", "demo").stdout
+    assert run(demo, "mcp", "call", "demo", "greet", "name=Ada").code == 0
+
+
+@pytest.mark.parametrize("kind", ["missing", "file", "loop", "unset"])
+def test_a_home_that_is_none_is_no_reason_to_hang_or_break(demo: Gaia, kind: str) -> None:
+    """Ours: a service, a container, or a slip. What needs no home works."""
+    put_there: dict[str, Callable[[Path], Any]] = {"file": lambda path: path.touch(), "loop": OBSTACLES["loop"]}
+    home, config = demo.cwd / "home", str(demo.config)
+    put_there.get(kind, lambda _: None)(home)
+    demo.environ["HOME"] = str(home)
+    if kind == "unset":
+        del demo.environ["HOME"]
+
+    called = run(demo, "mcp", "call", "--config", config, "demo", "greet", "name=Ada")
+
+    assert (called.stdout, called.code) == ("Hello, Ada!\n", 0)
+    tab(demo, "call", "")
+    for words in (
+        ("list",),
+        ("import",),
+        ("logs", "demo"),
+        ("add", "x", "--config", config, "--no-check", "--", "true"),
+    ):
+        assert run(demo, "mcp", *words).code in (0, 3)
+
+
+def test_a_working_folder_that_has_gone_is_an_error_only_where_it_is_needed(demo: Gaia) -> None:
+    """Ours: another terminal has removed it."""
+    for words, code in (("list", 0), ("call demo greet name=Ada", 0), ("trust", 1), ("import", 0), ("init", 3)):
+        gone = demo.cwd / "gone"
+        gone.mkdir()
+        line = f"cd {gone} && rmdir {gone} && gaia mcp {words}; code=$?; gaia complete fish -- mcp call ''; exit $code"
+        ran = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, cwd=demo.cwd, env=demo.environ, timeout=SECONDS,
+            check=False,
+        )  # fmt: skip
+        assert ran.returncode == code, (words, ran)
+        assert "Traceback" not in ran.stderr
+        assert len([each for each in ran.stderr.splitlines() if not each.startswith("note: ")]) == (2 if code else 0)
+        assert "demo\t" in ran.stdout

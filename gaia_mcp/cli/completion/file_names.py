@@ -37,9 +37,16 @@ def file_names(begun: str, *, only_folders: bool = False, folder: str = "") -> l
         with os.scandir(Path(folder, Path(above + slash).expanduser())) as entries:
             for entry in entries:
                 if entry.name.startswith(name) and (name.startswith(".") or not entry.name.startswith(".")):
-                    is_folder = entry.is_dir()
+                    is_folder = _is_folder(entry)
                     if is_folder or not only_folders:
                         found.append(f"{above}{slash}{entry.name}" + ("/" if is_folder else ""))
     except (OSError, RuntimeError, ValueError):
         return []  # No such folder, or no such home.
     return [Candidate(path) for path in sorted(found)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # A link to itself, or one whose target may not be looked at: the others are still there.

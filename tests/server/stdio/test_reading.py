@@ -689,3 +689,51 @@ def test_in_every_order_each_request_is_answered_once(name: str, monkeypatch: py
 
     # With two detours they hold as well; that takes a minute.
     assert explore(scenario, detours=1) > 40
+
+
+# Output that is not taken.
+
+
+def session_of(agent: Agent, write: Callable[[bytes], None]) -> StdioSession:
+    """A session whose client sends a ping, and closes our input."""
+    provider = LoadingProvider("early name")
+    provider.load(AgentProvider(agent))
+    sent = iter([json.dumps(plain(1, "ping")).encode() + b"\n"])
+    return StdioSession(lambda: next(sent, b""), write, provider)
+
+
+@pytest.mark.parametrize(("error", "is_problem"), [(BrokenPipeError(), False), (OSError(28, "full"), True)])
+def test_an_output_that_cannot_be_written_is_told_from_a_client_that_has_gone(
+    agent: Agent, error: OSError, is_problem: bool
+) -> None:
+    """Ours: both end the session."""
+
+    def write(_: bytes) -> None:
+        raise error
+
+    session = session_of(agent, write)
+    session.start()
+    session.wait()
+    session.finish(PATIENCE_SECONDS)
+
+    assert session.problem is (error if is_problem else None)
+
+
+def test_a_session_that_is_given_up_ends_while_a_message_is_written(agent: Agent) -> None:
+    """Ours: the client does not read it."""
+    writing, taken = threading.Event(), threading.Event()
+
+    def write(_: bytes) -> None:
+        writing.set()
+        taken.wait(PATIENCE_SECONDS)
+
+    session = session_of(agent, write)
+    session.start()
+    assert writing.wait(PATIENCE_SECONDS)
+
+    session.give_up()
+    session.wait()
+    session.finish(PATIENCE_SECONDS)
+
+    assert not taken.is_set()
+    taken.set()
