@@ -175,3 +175,36 @@ def test_whatever_surrounds_it_survives(
     assert tomllib.loads(new) == {"s": {**entries, name: value}}
     assert all(chunk.strip() in new for key, chunk in chunks.items() if key != name)
     assert new.count(note) >= max(len(entries) - 1, 0)
+
+
+# The ends of long strings that look like comments, headers, or the ends of others.
+LINES = st.sampled_from(["# b", "[s.x]", "[[s.x]]", "a = 1", "", " ", "]", "# '", '# "', "[", "x # y", "\\\\"])
+QUOTED = st.builds(
+    lambda quotes, lines, last: f"{quotes}{chr(10).join(lines)}{last}{quotes}",
+    st.sampled_from(["'''", '"""']),
+    st.lists(LINES, max_size=4).map(lambda lines: [*lines, ""]),
+    st.sampled_from(["", "# b", "text", "[s.x]", "'", '"']),
+).filter(lambda text: text[-4] != text[-1])
+
+
+@steady
+@given(
+    values=st.lists(st.tuples(QUOTED, st.booleans()), min_size=1, max_size=4),
+    aside=st.lists(LINES, max_size=2),
+    at=st.integers(0, 3),
+)
+def test_the_lines_of_a_long_string_are_no_comments_headers_or_tables(
+    values: list[tuple[str, bool]], aside: list[str], at: int
+) -> None:
+    """TOML, strings: what stands in one is text. Ours: no line of it is left behind, and none of another is lost."""
+    note = "".join(f"# {line}\n" for line in aside)
+    chunks = [
+        f"[s.t{number}]\nv = {f'[ # {quoted[-1]}{chr(10)}{quoted},{chr(10)}]' if listed else quoted} # {number}\n"
+        for number, (quoted, listed) in enumerate(values)
+    ]
+    name = f"t{at % len(chunks)}"
+
+    new = with_table(f"\n{note}".join(chunks), ("s", name), {"n": 1})
+
+    chunks[at % len(chunks)] = f"[s.{name}]\nn = 1\n"
+    assert new == f"\n{note}".join(chunks)
