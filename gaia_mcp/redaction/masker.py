@@ -24,7 +24,9 @@ LINE_BYTES = 64 * 1024
 # As long as one character of UTF-8 may be.
 CHARACTER_BYTES = 4
 # What a tool, a prompt or a resource is called by, and what its arguments may be: without these it is of no use.
-_ADDRESSES = frozenset(("name", "uri", "uriTemplate", "mimeType", "type", "format", "enum", "const", "pattern", "$ref"))
+_ADDRESSES = frozenset((
+    "name", "uri", "url", "uriTemplate", "mimeType", "type", "format", "enum", "const", "pattern", "$ref",
+))  # fmt: skip
 # Of JSON, around its words.
 _PUNCTUATION = str.maketrans(dict.fromkeys('"{}[]', " "))
 

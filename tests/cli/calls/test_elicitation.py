@@ -38,7 +38,7 @@ def asking(params: dict[str, Any]) -> dict[str, Any]:
     return {
         "command": sys.executable,
         "args": ["-c", ASKING, json.dumps(params)],
-        "env": {"PYTHONPATH": str(SERVERS)},
+        "env": {"PYTHONPATH": str(SERVERS), "A_TOKEN": "hunter2222"},
     }
 
 
@@ -157,8 +157,8 @@ def test_an_address_is_shown_with_its_host_before_anybody_agrees(
 
 
 def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, terminal: tuple[Person, int]) -> None:
-    """Ours: other people may see the screen. All values of `env` count as secret."""
-    params = {"message": f"Is {SERVERS} right?", "requestedSchema": {"properties": {}}}
+    """Ours: other people may see the screen."""
+    params = {"message": "Is hunter2222 right?", "requestedSchema": {"properties": {}}}
 
     answer = asked(gaia, terminal, params, [("asks: Is **** right?", b""), ("Answer?", b"n\n")])
 
