@@ -20,6 +20,7 @@ from tests.test_floors import modules
 EVERYWHERE = {"search", "sub", "subn", "split", "findall", "finditer"}
 # Expressions that are made while the program runs, and what tests them.
 MADE = {
+    ("redaction.forms", "self._write()"): "the forms of the secrets that are known, escaped",
     ("storage.left_over", "names"): "a name of ours, escaped, and letters",
     ("toolspec.poisoning", "pattern.replace(' ', '\\\\s+')"): "in a tuple of the module, which is tested",
     ("toolspec.search", "fnmatch.translate(text)"): "test_a_glob_is_matched_in_one_pass",
@@ -29,7 +30,8 @@ MADE = {
 KNOWN = {
     "cli.completion.installing": "the person's own start file, for each beginning of ours without an end",
     "session.served_agent": "the last lines of a server's stderr, which are few",
-    "redaction": "being mended",
+    "redaction.finding": "a port is looked for behind a host alone, not at every place as here",
+    "redaction.forms": "white space around the lines of one secret",
 }
 
 
