@@ -7,11 +7,14 @@ status is 1 if there was a fault.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 
 def main() -> int:
     """Run one of them."""
+    # A run in the background of a script ignores it, and all that it starts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     commands = parser.add_subparsers(dest="what", required=True)
     from tests.fuzz.messages import TARGETS
