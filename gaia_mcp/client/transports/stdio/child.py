@@ -6,6 +6,7 @@ Knows bytes and processes, nothing of MCP.
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import subprocess
 import threading
@@ -46,6 +47,8 @@ CLOSE_GRACE_SECONDS = 2.0
 AT_EXIT_GRACE_SECONDS = 0.3
 # What the child has written before it ended has arrived; only a slow listener takes this long.
 STDERR_GRACE_SECONDS = 0.2
+# So soon a thread that waits for the end learns that another has less patience, as after a Ctrl-C.
+PATIENCE_SLICE_SECONDS = 0.05
 
 
 class Stopped(NamedTuple):
@@ -95,6 +98,8 @@ class Child:
         self._start_lock = threading.Lock()
         self._failure: SpawnError | None = None
         self._stop_lock = threading.Lock()
+        # Of every caller of `stop`, how long it waits for each step.
+        self._graces: list[float] = []
         self._stopped: Stopped | None = None
         self._left_others = False
 
@@ -247,13 +252,15 @@ class Child:
         self._stderr.settle(seconds)
 
     def stop(self, grace_seconds: float = CLOSE_GRACE_SECONDS) -> Stopped:
-        """End it: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap. May be called again; never raises,
-        except for an interruption, after which the group has been killed and reaped.
+        """End it: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap. May be called again, also while another
+        thread is at it: then the shorter grace counts. Never raises, except for an interruption, after which the group
+        has been killed and reaped.
         """
+        self._graces.append(grace_seconds)
         with self._stop_lock:
             if self._stopped is None:
                 try:
-                    self._stopped = self._stop(grace_seconds)
+                    self._stopped = self._stop()
                     _running.discard(self)
                     WATCHER.release(self)
                 except BaseException:
@@ -262,7 +269,7 @@ class Child:
                     raise
             return self._stopped
 
-    def _stop(self, grace_seconds: float) -> Stopped:
+    def _stop(self) -> Stopped:
         began = time.monotonic()
         self._closing = True
         with self._start_lock:
@@ -274,21 +281,31 @@ class Child:
         how = "by itself" if process.poll() is not None else "on closed input"
         self.close_stdin()
         # If a stuck writer keeps its stdin open, it sees no end, and would be waited for in vain.
-        if self.wait(grace_seconds if self._stdin.is_closed else 0.0) is None:
+        if not self._ends_in(math.inf if self._stdin.is_closed else 0.0):
             how = "on SIGTERM"
             signal_group(process.pid, force=False)
-            if self.wait(min(grace_seconds, TERMINATE_GRACE_SECONDS)) is None:
+            if not self._ends_in(TERMINATE_GRACE_SECONDS):
                 how = "on SIGKILL"
                 self._kill()
             self.close_stdin()
         after = ids_begin_after(process.pid, time.monotonic() - self._began)
-        if process.returncode is not None and end_others(process.pid, self._mark, grace_seconds, after):
+        if process.returncode is not None and end_others(process.pid, self._mark, min(self._graces), after):
             self._left_others = True
         held = held_open(process.stdout, process.stderr)
         self._stderr.stop(STDERR_GRACE_SECONDS)
         if held:
             self._warn_of_holders(held)
         return Stopped(how, process.returncode, time.monotonic() - began, self._left_others)
+
+    def _ends_in(self, most_seconds: float) -> bool:
+        """Whether it ends within the shortest grace of all that stop it, and `most_seconds`."""
+        began = time.monotonic()
+        while self.wait(0) is None:
+            left = began + min(*self._graces, most_seconds) - time.monotonic()
+            if left <= 0:
+                return False
+            self.wait(min(left, PATIENCE_SLICE_SECONDS))
+        return True
 
     def _has_ended(self) -> None:
         """End what a server that was killed has left: it may hold the pipes open, and callers would wait in vain."""

@@ -345,6 +345,20 @@ def test_stopping_twice_changes_nothing(child: MakeChild) -> None:
     assert one.stop() is one.stop()
 
 
+def test_the_least_patience_of_all_that_stop_it_counts(child: MakeChild) -> None:
+    """Ours: after a Ctrl-C, what another thread had time for is waited for no longer."""
+    one = child(IGNORES_EOF)
+    assert one.read() == b"up\n"
+    patient = threading.Thread(target=one.stop, args=(3600,))
+    patient.start()
+    wait_until(lambda: one.is_closing)
+
+    stopped = one.stop(0.1)
+
+    patient.join(ENOUGH_SECONDS)
+    assert (stopped.how, patient.is_alive()) == ("on SIGTERM", False)
+
+
 def test_what_a_child_leaves_behind_is_ended_too(child: MakeChild) -> None:
     """Ours: wrappers such as npx start the real server as a process of their own."""
     one = child(LEAVES_OTHERS.format(other=IGNORES_EOF, detached=False))
