@@ -25,11 +25,9 @@ MAX_EXPANDED_CHARS = 1_000_000
 
 def parse(text: str) -> Any:
     """The document, None if there is none. Raises `TextProblemError`."""
-    from ruamel.yaml import YAML
-
     if "*" in text:
         _composed(text)  # Only an alias can make a circle, or a value that is much larger than its text.
-    return _guarded(YAML(typ="safe", pure=True).load, text)
+    return _guarded(_reader("safe").load, text)
 
 
 def with_item(text: str, root: str, name: str, value: dict[str, Any], *, listed: bool) -> str:
@@ -78,9 +76,7 @@ def _composed(text: str) -> Any:
     """The document as nodes that know their places, None if there is none. No node holds itself, and with all aliases
     replaced by what they stand for it has `MAX_EXPANDED_CHARS` more than it has now at the most.
     """
-    from ruamel.yaml import YAML
-
-    document = _guarded(YAML(typ="rt", pure=True).compose, text)
+    document = _guarded(_reader("rt").compose, text)
     circle = _circle(document, frozenset(), set())
     if circle is not None:
         problem = (
@@ -119,6 +115,15 @@ def _expanded(node: Any, sizes: dict[int, int]) -> int:
         parts = itertools.chain.from_iterable(node.value) if node.id == "mapping" else node.value
         sizes[id(node)] = 1 + sum(_expanded(part, sizes) for part in parts)
     return sizes[id(node)]
+
+
+def _reader(kind: str) -> Any:
+    from ruamel.yaml import YAML
+
+    reader = YAML(typ=kind, pure=True)
+    # An anchor may be given again, and Python's warning of it would stand among our remarks.
+    reader.composer.warn_double_anchors = False
+    return reader
 
 
 def _guarded(read: Any, text: str) -> Any:

@@ -253,3 +253,11 @@ def test_what_json_has_no_word_for_stays_or_is_noticed() -> None:
     value = {"day": date(2024, 1, 2), "time": datetime(2024, 1, 2, 3, 4, 5), "set": {"a"}}
     new = parse(with_item("", "s", "b", value, listed=False))["s"]["b"]
     assert (new["day"], new["time"], new["set"]) == (value["day"], value["time"], "{'a'}")
+
+
+def test_an_anchor_that_is_given_again_is_no_cause_for_a_warning() -> None:
+    """YAML 1.2: an alias refers to the last one before it. Warnings fail this test."""
+    text = "root:\n  a: &x {k: 1}\n  b: &x {k: 2}\n  c: *x\n"
+
+    assert parse(text) == {"root": {"a": {"k": 1}, "b": {"k": 2}, "c": {"k": 2}}}
+    assert parse(with_item(text, "root", "d", {"k": "3"}, listed=False))["root"]["d"] == {"k": "3"}
