@@ -49,7 +49,10 @@ def _complete(words: list[str]) -> NoReturn:
 
 
 def _run_to_its_end(words: list[str]) -> None:
-    from gaia_mcp.cli.signals import Terminated, listen_to_signals
+    try:
+        from gaia_mcp.cli.signals import Terminated, listen_to_signals
+    except KeyboardInterrupt:
+        os._exit(130)  # Nothing has begun that would have to end.
 
     dead: list[BaseException] = []
     try:

@@ -111,6 +111,22 @@ def test_after_a_ctrl_c_no_further_server_is_started(gaia: Gaia) -> None:
     assert notes.read_text().count("server/discover") == 16
 
 
+@pytest.mark.parametrize("named", ["gaia_mcp.cli.signals", "threading"])
+def test_a_ctrl_c_before_anything_has_begun_prints_nothing(gaia: Gaia, named: str) -> None:
+    """Ours: also while what listens to signals is loaded."""
+    code = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"named = ('import', {named!r})\n"
+        "sys.addaudithook(lambda event, given: (event, *given[:1]) == named and os.kill(os.getpid(), signal.SIGINT))\n"
+        "from gaia_mcp.cli.program import main\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, "list"], capture_output=True, env=gaia.environ, timeout=30)
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
+
+
 def test_a_reader_that_goes_away_is_no_error(demo: Gaia) -> None:
     """Ours: `| head` is not an error."""
     demo.write({"huge": entry_of("huge-result", "3"), "many": entry_of("many-pages")})
