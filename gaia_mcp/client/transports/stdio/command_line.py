@@ -44,9 +44,12 @@ def command_words(server: str, command: str, arguments: Sequence[str] | None) ->
     """Program and arguments. Without `arguments`, `command` is a command line. Raises as `split_command_line` does."""
     if arguments is not None:
         return command, list(arguments)
-    # A path with a space in it is a program, not a command line.
-    if _which(command, os.environ.get("PATH", os.defpath)):
-        return command, []
+    try:
+        # A path with a space in it is a program, not a command line.
+        if _which(command, os.environ.get("PATH", os.defpath)):
+            return command, []
+    except ValueError as cause:  # A zero byte, or half of a surrogate pair.
+        raise EntryError(server, f"the command line {_shown(command)!r} cannot be run: {cause}") from cause
     program, *words = split_command_line(server, command)
     return program, words
 

@@ -200,3 +200,10 @@ def test_a_variable_before_the_command_is_shown_without_its_value(tmp_path: Path
         find_program("s", "TOKEN=sk-AAAABBBB1111", {"PATH": str(tmp_path)}, None)
 
     assert "'TOKEN=****' was not found on PATH" in caught.value.message
+
+
+@pytest.mark.parametrize("line", ["no\0de x", "no\ud800de"])
+def test_a_command_line_that_no_system_takes_is_refused(line: str) -> None:
+    """Ours: a program may make one, although no person can type it."""
+    with pytest.raises(EntryError, match="cannot be run"):
+        command_words("s", line, None)
