@@ -24,7 +24,8 @@ def main() -> int:
     kills = commands.add_parser("kills", help="SIGKILL at any moment of a command that writes")
     kills.add_argument("--cold", type=int, default=0, help="how many more in processes that are started cold")
     signals = commands.add_parser("signals", help="SIGINT and SIGTERM at any moment of every command")
-    for command, count in ((messages, 100_000), (kills, 1000), (signals, 400)):
+    readers = commands.add_parser("readers", help="mutated files and arguments to all that reads them")
+    for command, count in ((messages, 100_000), (kills, 1000), (signals, 400), (readers, 1000)):
         command.add_argument("--count", type=int, default=count, help=f"how many; {count} by default")
         command.add_argument("--seed", type=int, default=0, help="where to begin; 0 by default")
     given = parser.parse_args()
@@ -36,6 +37,10 @@ def main() -> int:
         from tests.fuzz import kills as killing
 
         return int(killing.report(given.count, given.seed, given.cold) > 0)
+    if given.what == "readers":
+        from tests.fuzz import readers as reading
+
+        return int(reading.report(given.count, given.seed) > 0)
     from tests.fuzz import signals as signalling
 
     return int(signalling.report(given.count, given.seed) > 0)

@@ -1,0 +1,54 @@
+"""A little of `python -m tests.fuzz readers`, and proof that its checks find something."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gaia_mcp.cli.completion.shell_words import quoted, read_line
+from gaia_mcp.hosts.documents import Layout, read_servers, with_server
+from tests.fuzz import readers
+from tests.fuzz.readers import ENTRY, READERS, faults
+from tests.protocol_support import steady
+
+# Reading YAML takes a hundred times as long as anything else.
+TEXTS = {"yaml": 60, "yaml list": 60}
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+LAYOUTS = [Layout("json", ("a", "b")), Layout("toml", ("a", "b")), Layout("yaml", ("a",))]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_mutated_text_is_read_or_refused(name: str) -> None:
+    """Ours: by an error of ours, and what is written adds to what was there."""
+    assert list(faults(name, TEXTS.get(name, 600), seed=7)) == []
+
+
+@steady
+@given(layout=st.sampled_from(LAYOUTS), names=st.lists(TEXT, min_size=1, max_size=3, unique=True), word=TEXT)
+def test_what_is_put_into_a_text_of_others_is_read_from_it(layout: Layout, names: list[str], word: str) -> None:
+    """Ours: whatever the names and the values are."""
+    text, entries = "", {name: {**ENTRY, "args": [word, name]} for name in names}
+    for name, entry in entries.items():
+        text = with_server(text, layout, name, entry)
+
+    assert read_servers(text, layout) == entries
+
+
+@steady
+@given(word=st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
+def test_a_word_that_is_quoted_is_read_as_it_was(word: str) -> None:
+    """Ours: what TAB puts on a line is what a shell makes of it."""
+    assert read_line(f"gaia {quoted(word)} x").words[1:2] == [word]
+
+
+@pytest.mark.parametrize("problem", [KeyError, RecursionError, UnicodeError])
+def test_an_error_that_is_not_ours_is_found(monkeypatch: pytest.MonkeyPatch, problem: type[Exception]) -> None:
+    """Ours: the check can fail."""
+
+    def broken(_: str) -> None:
+        raise problem("x")
+
+    monkeypatch.setitem(READERS, "broken", readers.Reader(broken, ["text"]))
+
+    assert len(list(faults("broken", 3, seed=1))) == 3
