@@ -118,7 +118,10 @@ class Ledger:
         """
         if not takes_batches and line.removeprefix(BOM).lstrip()[:1] == b"[":
             return
-        for message in messages_in([line]):
+        messages = messages_in([line])
+        # One among several may agree on another revision for those that follow.
+        is_open = len(messages) > 1 and any(message.get("method") == "initialize" for message in messages)
+        for message in messages:
             request_id, method, params = message.get("id"), message.get("method"), message.get("params")
             if "id" in message and is_id(request_id):
                 self._named[key_of(request_id)] += 1
@@ -127,8 +130,9 @@ class Ledger:
             params = params or {}
             if is_id(request_id):
                 self._owed[key_of(request_id)] += 1
-                about = (STATELESS_VERSIONS[0] if has_envelope(params) else version or V2025_11, method)
-                self._asked.setdefault(key_of(request_id), deque()).appendleft(about)
+                named = STATELESS_VERSIONS[0] if has_envelope(params) else version or V2025_11
+                asked = self._asked.setdefault(key_of(request_id), deque())
+                asked.extendleft((one, method) for one in (ALL_VERSIONS if is_open else [named]))
             elif "id" not in message and method == "notifications/cancelled" and is_id(params.get("requestId")):
                 self._owed.pop(key_of(params["requestId"]), None)
 
