@@ -13,6 +13,7 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.errors import DeadlineError, MCPError
 from gaia_mcp.protocol.jsonrpc import is_id
+from gaia_mcp.redaction.masker import Masker
 from tests.fuzz.odd_server import LAST, QUIET, SECRET, OddServer
 from tests.fuzz.oracles import RECORDS_KEPT, Fault, is_same, key_of, messages_in, read_strictly
 from tests.wire_support import SAMPLED
@@ -149,7 +150,7 @@ class EngineSession:
     # The server.
 
     def _new_channel(self) -> MemoryChannel:
-        channel: MemoryChannel = MemoryChannel("odd", lambda record: self._deliver(channel, record), [SECRET])
+        channel: MemoryChannel = MemoryChannel("odd", lambda record: self._deliver(channel, record), Masker([SECRET]))
         return channel
 
     def _deliver(self, channel: MemoryChannel, record: bytes) -> None:
