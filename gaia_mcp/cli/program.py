@@ -11,8 +11,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from gaia_mcp.cli.shortage import last_words, shortage_in
-
 if TYPE_CHECKING:
     from gaia_mcp.session.prestart import Prestarted
 
@@ -32,6 +30,8 @@ def main() -> None:
     words = sys.argv[1:]
     if words[:1] == ["complete"]:
         _complete(words[1:])
+    from gaia_mcp.cli.shortage import last_words
+
     try:
         _run_to_its_end(words)
     except Exception as error:  # noqa: BLE001 (whatever the commands had no means left to report)
@@ -79,6 +79,7 @@ def _watch_threads(dead: list[BaseException]) -> None:
     import signal
     import threading
 
+    from gaia_mcp.cli.shortage import last_words, shortage_in
     from gaia_mcp.cli.signals import send_to_main
 
     def report(death: threading.ExceptHookArgs) -> None:
