@@ -6,14 +6,14 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from tests.cli.conftest import Gaia, gaia, no_orphans, run_on_terminal
+from tests.cli.conftest import Gaia, gaia, no_orphans, run_on_terminal, shared
 from tests.peers.conftest import PROGRAMS
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["gaia", "no_orphans"]  # Fixtures.
+__all__ = ["gaia", "no_orphans", "shared"]  # Fixtures.
 
 
 def use(program: Gaia) -> Path:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.names import UNSAVED_MARK
+from gaia_mcp.redaction.masker import Masker
 from gaia_mcp.storage.run_logs import RunLog, RunLogs
 from gaia_mcp.storage.server_cache import ServerCache
 from gaia_mcp.storage.unsaved import KEPT_SERVERS, make_room
@@ -69,7 +70,7 @@ def test_the_cache_and_the_logs_make_room(tmp_path: Path) -> None:
     fill(tmp_path / "logs", KEPT_SERVERS, as_folders=True)
 
     ServerCache(tmp_path, Server(f"{UNSAVED_MARK}new")).keep_seen([])
-    log = RunLog(lambda: RunLogs(tmp_path / "logs", f"{UNSAVED_MARK}new", None), "call", list)
+    log = RunLog(lambda: RunLogs(tmp_path / "logs", f"{UNSAVED_MARK}new", None), "call", Masker)
     log.hear(b"a line\n")
     log.end(0)
 
