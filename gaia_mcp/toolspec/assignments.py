@@ -21,6 +21,10 @@ class ArgumentSyntaxError(ValueError):
     """An argument that is not `key=value`, or has invalid JSON as its value."""
 
 
+class NotJSONError(ArgumentSyntaxError):
+    """A value that should be JSON, often since the shell took its quotation marks."""
+
+
 def key_twice(where: str, error: RepeatedKeyError) -> ArgumentSyntaxError:
     """The error about JSON that came from `where`: of two values one would be lost."""
     return ArgumentSyntaxError(f"{where}: the key {error.key!r} appears twice in one object")
@@ -66,7 +70,7 @@ def read_json(text: str, where: str) -> Any:
         raise key_twice(where, error) from None
     except JSONTextError as error:
         place = f" at column {error.column}" if error.column else ""
-        raise ArgumentSyntaxError(f"{where}: not JSON: {error.problem}{place}") from None
+        raise NotJSONError(f"{where}: not JSON: {error.problem}{place}") from None
     if "\\" in text and not is_text(json.dumps(value, ensure_ascii=False)):
         raise ArgumentSyntaxError(f"{where}: half of a surrogate pair, which UTF-8 does not have")
     return value

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.calls.words import HOW_TO_WRITE, check_utf8, check_words, option_unknown, read_given
+from gaia_mcp.cli.calls.words import check_utf8, check_words, option_unknown, read_given, syntax_error
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ServerUnknownError
@@ -62,7 +62,7 @@ def typed(assignments: Sequence[Assignment], schema: Any, base: dict[str, Any] |
     try:
         return typed_arguments(assignments, schema, read_file, base)
     except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+        raise syntax_error(problem) from None
 
 
 def text_arguments(words: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, is_text, read_json
+from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, NotJSONError, is_text, read_json
 from gaia_mcp.toolspec.option_words import DASHES, Given, NoKeyError, OptionUnknownError, given_keys, read_arguments
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # With what is wrong before it, two lines of a usual terminal.
 SIGNATURE_CHARS = 120
 HOW_TO_WRITE = "arguments are key=value, key:=JSON or key=@FILE"
+HOW_TO_QUOTE = """quote JSON as one word: '{"key": "value"}'"""
 
 
 def check_utf8(words: Iterable[str]) -> None:
@@ -41,7 +42,7 @@ def read_given(words: Sequence[str]) -> Given:
     try:
         return read_arguments(words)
     except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint=HOW_TO_WRITE) from None
+        raise syntax_error(problem) from None
 
 
 def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
@@ -57,7 +58,7 @@ def check_words(entry: ServerEntry, tool: str, words: Sequence[str]) -> Given:
     except OptionUnknownError as problem:
         raise option_unknown(problem.option) from None
     except ArgumentSyntaxError as problem:
-        raise UsageError(str(problem), hint="""quote JSON as one word: '{"key": "value"}'""") from None
+        raise syntax_error(problem) from None
 
 
 def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Given:
@@ -70,6 +71,11 @@ def read_words(server: str, tool: str, words: Sequence[str], schema: Any) -> Giv
         raise option_unknown(problem.option, server, tool, schema) from None
     except ArgumentSyntaxError as problem:
         raise UsageError(str(problem), hint=_how_to_see(server, tool)) from None
+
+
+def syntax_error(problem: ArgumentSyntaxError) -> UsageError:
+    """The error about arguments that cannot be read, in the same words before and after the schema is known."""
+    return UsageError(str(problem), hint=HOW_TO_QUOTE if isinstance(problem, NotJSONError) else HOW_TO_WRITE)
 
 
 def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = None) -> UsageError:

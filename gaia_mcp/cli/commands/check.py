@@ -92,7 +92,7 @@ def check(
     check_utf8((call_tool or "", *arguments))
     given = read_given(arguments)
     if (given.assignments or given.base is not None or args is not None) and call_tool is None:
-        raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL key=value")
+        raise UsageError("arguments without --call TOOL", hint="name the tool to call: --call TOOL")
     if not names and not typed.after and not every:
         raise UsageError("which server?", hint=f"name one, or {again('test all of them', '--all')}")
     call = (
