@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, MCPError, ProtocolError, RefusedError, ToolError
+from gaia_mcp.errors import MCPError
 
 
 class ExitStatus(IntEnum):
@@ -44,17 +44,20 @@ class UsageError(MCPError, kind="usage"):
     """The command line is invalid."""
 
 
-_BY_ERROR: tuple[tuple[type[MCPError], ExitStatus], ...] = (
-    (UsageError, ExitStatus.USAGE),
-    (ConfigError, ExitStatus.CONFIG),
-    (ConnectError, ExitStatus.CONNECTION),
-    (DeadlineError, ExitStatus.TIMEOUT),
-    (ProtocolError, ExitStatus.PROTOCOL),
-    (ToolError, ExitStatus.TOOL),
-    (RefusedError, ExitStatus.REFUSED),
-)
-
-
 def status_of(error: MCPError) -> ExitStatus:
     """The exit code for an error."""
-    return next((status for kind, status in _BY_ERROR if isinstance(error, kind)), ExitStatus.FAILURE)
+    # Nothing is loaded for an error of no class of its own: it may be about the lack of memory.
+    if type(error) is MCPError:
+        return ExitStatus.FAILURE
+    from gaia_mcp.errors import ConfigError, ConnectError, DeadlineError, ProtocolError, RefusedError, ToolError
+
+    by_error: tuple[tuple[type[MCPError], ExitStatus], ...] = (
+        (UsageError, ExitStatus.USAGE),
+        (ConfigError, ExitStatus.CONFIG),
+        (ConnectError, ExitStatus.CONNECTION),
+        (DeadlineError, ExitStatus.TIMEOUT),
+        (ProtocolError, ExitStatus.PROTOCOL),
+        (ToolError, ExitStatus.TOOL),
+        (RefusedError, ExitStatus.REFUSED),
+    )
+    return next((status for kind, status in by_error if isinstance(error, kind)), ExitStatus.FAILURE)

@@ -141,9 +141,7 @@ def _by_look(text: str) -> list[Place]:
             kind = "bearer" if match["bearer"] else "basic"
             if kind == "bearer" or decoded(match["basic"]):
                 found.append(match.span(kind))
-    if not looks.is_path(text):
-        found += looks.random_runs(text)
-    return found
+    return found + looks.random_runs(text)
 
 
 def decoded(word: str) -> str:

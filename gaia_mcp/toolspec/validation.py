@@ -10,12 +10,14 @@ import itertools
 import json
 import re
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.jsontext import paired
 from gaia_mcp.safetext import cut_middle
-from gaia_mcp.toolspec.cost import Cost
 from gaia_mcp.toolspec.schema import MAX_PARTS
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolspec.cost import Cost
 
 # More is not read; a value of many parts may have as many mistakes.
 MAX_ERRORS = 1000
@@ -56,7 +58,13 @@ class Schema:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.cost = Cost(text)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """How much work a validation is. Calculated when it is first asked for: most schemas are trivial."""
+        from gaia_mcp.toolspec.cost import Cost
+
+        return Cost(self.text)
 
     def compile(self) -> None:
         """Raises `SchemaError` with the reason why the schema cannot be used."""

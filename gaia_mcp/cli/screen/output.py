@@ -12,7 +12,6 @@ import sys
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
-from gaia_mcp.cli.hints import hint_for
 from gaia_mcp.cli.screen.terminal import broken, broken_message, has_colours, on_terminal
 from gaia_mcp.cli.status import ExitStatus, status_of
 from gaia_mcp.safetext import clean, clean_json, encodable, one_line
@@ -207,7 +206,7 @@ def report(error: MCPError) -> ExitStatus:
 
         to_stderr("".join(traceback.format_exception(error)).rstrip())
     _to_person("error", error.message)
-    _to_person("hint", hint_for(error) or "more with --debug")
+    _to_person("hint", _hint_for(error) or "more with --debug")
     return status_of(error)
 
 
@@ -231,9 +230,20 @@ def fail_with(errors: Iterable[MCPError]) -> None:
         raise typer.Exit(statuses[0])
 
 
+def _hint_for(error: MCPError) -> str:
+    from gaia_mcp.errors import MCPError
+
+    # An error of no class of its own brings its hint along: nothing is loaded for one about the lack of memory.
+    if error.hint and type(error) is MCPError:
+        return error.hint
+    from gaia_mcp.cli.hints import hint_for
+
+    return hint_for(error)
+
+
 def error_object(error: MCPError) -> dict[str, Any]:
     """An error as JSON shows it."""
-    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(hint_for(error))}
+    shown: dict[str, Any] = {"kind": error.kind, "message": clean(error.message), "hint": clean(_hint_for(error))}
     if error.server:
         shown["server"] = error.server
     return {**shown, **error.facts}
