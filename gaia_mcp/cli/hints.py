@@ -145,8 +145,12 @@ def _excluded(error: ToolExcludedError) -> str:
 
 
 def _refused(error: PeerError) -> str:
+    from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
+
     if error.asked == "initialize" or error.asked.endswith("/list"):
         return _steps(error, "see each step with")
+    if error.code == INTERNAL_ERROR:
+        return f"its log may tell why: {to_type('logs', error.server)}"
     kind = error.asked.partition("/")[0]
     listed = kind if kind in ("prompts", "resources") else "tools"
     return f"see what it offers with: {to_type(listed, error.server)}"

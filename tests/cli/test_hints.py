@@ -40,6 +40,7 @@ from gaia_mcp.errors import (
     VersionError,
     outcome_unknown,
 )
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +73,7 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (PeerError("fs", "initialize", 1, "no"), "see each step with: gaia mcp test-client fs"),
     (PeerError("fs", "tools/list", 1, "no"), "see each step with: gaia mcp test-client fs"),
     (PeerError("fs", "tools/call", 1, "no"), "see what it offers with: gaia mcp tools fs"),
+    (PeerError("fs", "tools/call", INTERNAL_ERROR, "no"), "its log may tell why: gaia mcp logs fs"),
     (PeerError("fs", "completion/complete", 1, "no"), "see what it offers with: gaia mcp tools fs"),
     (PeerError("fs", "prompts/get", 1, "no"), "see what it offers with: gaia mcp prompts fs"),
     (PeerError("fs", "resources/read", 1, "no"), "see what it offers with: gaia mcp resources fs"),
