@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
+# Both are compiled when they are used: few schemas have an expression.
 # What only an engine that backtracks understands: looking around, references to groups, possessive repetition.
-_BACKTRACKS = re.compile(r"\\[1-9kgKGZ]|\(\?(?![:a-zA-Z]*[:)])|[*+?}]\+")
-_TOKEN = re.compile(
-    r"\\[pP]\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|.", re.DOTALL
-)
+_BACKTRACKS = r"\\[1-9kgKGZ]|\(\?(?![:a-zA-Z]*[:)])|[*+?}]\+"
+_PIECE = r"(?s)\\[pP]\{[^}]*\}?|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}|."
 # A class of Unicode, such as `\p{L}`, stands for many ranges.
 _UNICODE_CLASS_STATES = 500
 # More than any engine compiles, and short enough to calculate with.
@@ -17,14 +16,14 @@ MAX_STATES = 10**9
 
 def backtracks(pattern: str) -> bool:
     """Whether this may need an engine that tries one way after the other."""
-    return _BACKTRACKS.search(pattern) is not None
+    return re.search(_BACKTRACKS, pattern) is not None
 
 
 def states_of(pattern: str) -> int:
     """How many states an automaton for this has, at most; each of them may be looked at for each character."""
     outer: list[int] = []
     total = last = 0
-    for token in _TOKEN.finditer(pattern):
+    for token in re.finditer(_PIECE, pattern):
         text = token[0]
         if text == "(":
             outer.append(total)
