@@ -45,33 +45,44 @@ def end_others(group: int, mark: str, grace_seconds: float, after: int = 0) -> b
     """End what a leader, which has been reaped, started and left behind: its group, and what has its mark and an
     id greater than `after`. Returns whether there was anything.
     """
-    if os.name == "nt" or _have_gone_within(group, mark, min(grace_seconds, FOLLOW_SECONDS), after):
+    strays: set[int] = set()
+    if os.name == "nt" or _have_gone_within(group, mark, strays, min(grace_seconds, FOLLOW_SECONDS), after):
         return False
-    if not _signal_others(group, mark, min(grace_seconds, TERMINATE_GRACE_SECONDS), force=False):
-        _signal_others(group, mark, KILL_GRACE_SECONDS, force=True)
+    if not _signal_others(group, mark, strays, min(grace_seconds, TERMINATE_GRACE_SECONDS), force=False):
+        _signal_others(group, mark, strays, KILL_GRACE_SECONDS, force=True)
     return True
 
 
-def _signal_others(group: int, mark: str, seconds: float, *, force: bool) -> bool:
+def _signal_others(group: int, mark: str, strays: set[int], seconds: float, *, force: bool) -> bool:
     signal_group(group, force=force)
-    strays = marked(mark)
-    for pid in strays:
+    for pid in marked(mark):
+        strays.add(pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL if force else signal.SIGTERM)
-    have_gone = _have_gone_within(group, mark, seconds)
-    for pid in strays:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)  # As in `_lives`.
-    return have_gone
+    return _have_gone_within(group, mark, strays, seconds)
 
 
-def _have_gone_within(group: int, mark: str, seconds: float, after: int = 0) -> bool:
+def _have_gone_within(group: int, mark: str, strays: set[int], seconds: float, after: int = 0) -> bool:
+    """Whether they have. `strays` collects what has had the mark: it is to be reaped where it is handed over to us."""
     end = time.monotonic() + seconds
-    while _lives(group) or marked(mark, after):
+    while True:
+        found = marked(mark, after)
+        strays.update(found)
+        is_ending = any([_is_unreaped(pid) for pid in strays])  # noqa: C419 (each is to be reaped)
+        if not (found or is_ending or _lives(group)):
+            return True
         if time.monotonic() > end:
             return False
         time.sleep(POLL_SECONDS)
-    return True
+
+
+def _is_unreaped(pid: int) -> bool:
+    """Whether it was handed over to us, as in `_lives`, and has not ended. It loses its environment before it can be
+    reaped; if it has much memory, long before.
+    """
+    with contextlib.suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG)[0] == 0
+    return False
 
 
 def _lives(group: int, processes: Path = PROCESSES) -> bool:

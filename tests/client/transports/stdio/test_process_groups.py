@@ -27,6 +27,8 @@ sys.stdin.read(1)
 print(other.pid, flush=True)
 """
 STAYS = "import signal; print('up', flush=True); signal.pause()"
+# The kernel takes a while to free it, after its environment.
+LARGE = "held = bytes(b'x') * 200_000_000; " + STAYS
 IGNORES_SIGTERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + STAYS
 # A process that makes another in a group of its own, which ends, and is not told so.
 NEGLECTS = """
@@ -97,7 +99,7 @@ def test_what_a_leader_left_behind_is_ended(left: Callable[[str], Left], code: s
     assert ended(other)()
 
 
-@pytest.mark.parametrize("code", [STAYS, IGNORES_SIGTERM])
+@pytest.mark.parametrize("code", [STAYS, LARGE, IGNORES_SIGTERM])
 def test_what_has_left_the_group_is_ended_by_its_mark(nothing_left: dict[str, str], heir: None, code: str) -> None:
     """Ours: also one whose parent has ended; handed over to us, it is reaped."""
     program = (
