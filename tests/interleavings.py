@@ -70,11 +70,12 @@ class Run:
 
     def step(self, ready: Callable[[], object] | None = None, *, sleeps: bool = False) -> None:
         """Another thread may go on here; this one does when it is `ready`, or, if it `sleeps`, after all others."""
+        here = threading.current_thread()
+        me = next((task for task in self.tasks if task.thread is here), None)
+        if me is None:
+            return  # The scenario is being prepared, or an earlier test has left a thread in the module.
         if self._is_over:
             raise _OverError
-        me = self.current
-        if me is None:
-            return  # The scenario is being prepared.
         me.ready, me.sleeps = ready, sleeps
         self._hand_over(me)
 
