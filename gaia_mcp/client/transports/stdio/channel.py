@@ -145,7 +145,8 @@ class StdioChannel(Channel):
             failure.append(error)
             return
         except (OSError, RuntimeError, MemoryError) as cause:
-            # This process has no more descriptors, threads or memory.
+            # This process has no more descriptors, threads or memory. The child may have been started.
+            self.child.close_stdout()
             reason = getattr(cause, "strerror", None) or str(cause) or "out of memory"
             failure.append(ConnectError(f"{self.name!r} could not be started: {reason}", server=self.name))
             return

@@ -205,11 +205,11 @@ class Child:
         return data
 
     def close_stdout(self) -> None:
-        """Close its stdout. For the thread that reads; may be called twice."""
+        """Close its stdout, if it was started. For the thread that reads; may be called twice."""
         self._stdout = -1
-        assert self._process is not None  # noqa: S101 (only a started child is read)
-        assert self._process.stdout is not None  # noqa: S101
-        self._process.stdout.close()
+        if self._process is not None:
+            assert self._process.stdout is not None  # noqa: S101 (a pipe was asked for)
+            self._process.stdout.close()
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data` to its stdin. Raises as `InputPipe.write` does."""

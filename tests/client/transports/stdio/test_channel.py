@@ -372,3 +372,23 @@ def test_a_child_for_which_there_are_no_descriptors_is_an_error(channel: OpenCha
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert refused > 3
+
+
+class LeavesNoDescriptor(Child):
+    """A child with whose start this process comes to its limit of open files."""
+
+    def start(self) -> None:
+        super().start()
+        with open(os.devnull, "rb") as lowest:  # noqa: PTH123
+            free = lowest.fileno()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def test_a_reader_for_which_there_are_no_descriptors_is_an_error(channel: OpenChannel) -> None:
+    """Ours: at once, rather than when the time is over."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        with pytest.raises(ConnectError, match="'calc' could not be started: Too many open files"):
+            channel(ECHO, LeavesNoDescriptor)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

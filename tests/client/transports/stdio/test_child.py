@@ -303,6 +303,7 @@ def test_a_child_that_has_not_been_started_is_nothing_yet(child: MakeChild) -> N
     assert (one.pid, one.is_running(), one.wait(0), one.stderr_tail()) == (None, False, None, "")
     one.settle_stderr(0)
     one.close_stdin()
+    one.close_stdout()
 
 
 @pytest.mark.parametrize(
