@@ -55,10 +55,10 @@ class StdioServer:
         try:
             self._provider.load(load())
             self._closer.join()
+            if (problem := self._session.problem) is not None:
+                raise OSError(problem.errno, problem.strerror, "standard output") from problem
         finally:
             _run_exit_functions()
-        if (problem := self._session.problem) is not None:
-            raise OSError(problem.errno, problem.strerror, "standard output") from problem
 
     def _give_up(self) -> None:
         if self._pipes.await_abandonment(TAKING_SECONDS):

@@ -155,6 +155,29 @@ def test_a_cancelled_call_is_not_answered(start_process: Start) -> None:
     assert [message["id"] for message in talk.seen] == [2]
 
 
+def test_no_more_calls_run_than_are_allowed(start_process: Start) -> None:
+    """Ours: the next one waits, and a note says so."""
+    talk = start_process("demo", command=[sys.executable, str(SERVE), "demo", "1"])
+    talk.send(call(1, "countdown", {"steps": 1, "seconds": 0.3}), call(2, "greet", {"name": "Ada"}))
+    talk.answer(2)
+
+    assert [message["id"] for message in talk.seen] == [1, 2]
+    assert talk.close() == 0
+    assert talk.stderr == "note: 1 calls are running, and the next ones wait\n"
+
+
+def test_a_system_that_cannot_poll_serves_all_the_same(start_process: Start) -> None:
+    """Ours: there, a client that takes nothing is not noticed."""
+    lacking = "import select, sys; del select.POLLHUP, select.POLLRDHUP\n"
+    served = f"import runpy; sys.argv = [{str(SERVE)!r}, 'demo']; runpy.run_path({str(SERVE)!r})"
+    talk = start_process("demo", command=[sys.executable, "-c", lacking + served])
+
+    assert talk.result(call(1, "greet", {"name": "Ada"}))["content"][0]["text"] == "Hello, Ada!"
+
+    assert talk.close() == 0
+    assert talk.stderr == ""
+
+
 def test_a_slow_import_does_not_keep_a_probe_waiting(start_process: Start, tmp_path: Path) -> None:
     """Ours: discover is answered without the agent, and calls once it has loaded."""
     (tmp_path / "slow.py").write_text(
