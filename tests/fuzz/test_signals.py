@@ -27,7 +27,7 @@ def test_a_command_ends_in_order_whenever_a_signal_comes() -> None:
 
 @pytest.mark.parametrize(
     ("code", "told"),
-    [(1, 'Traceback\n  File "/x/program.py", line 9, in main'), (143, ""), (-9, ""), (99, "")],
+    [(1, 'Traceback\n  File "/x/gaia_mcp/cli/program.py", line 9, in main'), (143, ""), (-9, ""), (99, "")],
 )
 def test_an_end_that_is_out_of_order_is_found(code: int, told: str) -> None:
     """Ours: the check can fail."""
