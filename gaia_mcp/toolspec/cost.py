@@ -11,7 +11,6 @@ A unit is a tenth of a microsecond of the validator's time at most. What cannot 
 from __future__ import annotations
 
 import json
-from itertools import chain
 from typing import Any, NamedTuple
 
 from gaia_mcp.toolspec.patterns import backtracks, states_of
@@ -38,6 +37,8 @@ _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 # References that depend on the way by which they are reached.
 _DYNAMIC = ("$dynamicRef", "$recursiveRef")
 _DATA = ("enum", "const", "required", "dependentRequired", "dependencies")
+# The values that have parts.
+_WITH_PARTS = (dict, list, tuple)
 
 
 class UncountableError(ValueError):
@@ -66,37 +67,48 @@ class Cost:
         self._schema = json.loads(text)
         self.is_bounded = _is_bounded(text, self._schema)
         self._reads_keys = '"propertyNames"' in text or '"patternProperties"' in text
-        # By height and longest text of the values.
+        # By height and length of the longest text of the values, in bits.
         self._known: dict[tuple[int, int], int] = {}
 
     def units(self, value: Any, limit: int) -> int:
         """The units for `value`; something beyond `limit` where there are more."""
         if not self.is_bounded:
             return UNBOUNDED
-        parts, height, longest = 0, 0, 0
-        level = [value]
+        parts, height, longest = 1, 1, 1
+        # The parts of a level that have parts, or may have; one loop without a function, for every call comes through.
+        level = [value] if isinstance(value, _WITH_PARTS) else []
+        if isinstance(value, str):
+            longest = max(len(value), 1)
         while level:
+            inner: list[Any] = []
             height += 1
-            parts += len(level)
-            if height > MAX_HEIGHT or parts > limit:
-                return UNBOUNDED
-            objects = [part for part in level if isinstance(part, dict)]
-            texts = chain((part for part in level if isinstance(part, str)), *(objects if self._reads_keys else ()))
-            longest = max(longest, max(map(len, texts), default=0))
-            inner = (part for part in level if isinstance(part, (list, tuple)))
-            level = [*chain.from_iterable(map(dict.values, objects)), *chain.from_iterable(inner)]
-        return min(parts * self._along(height, longest), UNBOUNDED)
+            for whole in level:
+                parts += len(whole)
+                if height > MAX_HEIGHT or parts > limit:
+                    return UNBOUNDED
+                if self._reads_keys and isinstance(whole, dict):
+                    longest = max(longest, max(map(len, whole), default=0))
+                for part in dict.values(whole) if isinstance(whole, dict) else whole:
+                    if isinstance(part, str):
+                        if len(part) > longest:
+                            longest = len(part)
+                    elif isinstance(part, _WITH_PARTS):
+                        inner.append(part)
+            level = inner
+        # Those along one way are remembered for similar values.
+        key = (height, longest.bit_length())
+        along = self._known.get(key)
+        if along is None:
+            along = self._known[key] = self._along(height, 1 << key[1])
+        units = parts * along
+        return units if units < UNBOUNDED else UNBOUNDED
 
-    def _along(self, height: int, longest: int) -> int:
-        """The units along one way through a value of this height. Those of similar values are remembered."""
-        chars = 1 << max(longest, 1).bit_length()
-        if (height, chars) not in self._known:
-            try:
-                found = _Counting(self._schema, chars).work(self._schema, height).total
-            except (UncountableError, RecursionError):
-                found = UNBOUNDED
-            self._known[height, chars] = found
-        return self._known[height, chars]
+    def _along(self, height: int, chars: int) -> int:
+        """The units along one way through a value of this height, whose longest text has fewer than `chars`."""
+        try:
+            return _Counting(self._schema, chars).work(self._schema, height).total
+        except (UncountableError, RecursionError):
+            return UNBOUNDED
 
 
 class _Counting:

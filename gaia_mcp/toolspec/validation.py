@@ -84,6 +84,9 @@ class Schema:
         """The mistakes in `value`, `MAX_ERRORS` at most; missing and unknown members first. Raises `SchemaError`."""
         validator = self._validator
         try:
+            # Of what fits, this is the quicker way to know it.
+            if validator.is_valid(value):
+                return []
             errors = list(itertools.islice(validator.iter_errors(value), MAX_ERRORS))
         except UnicodeEncodeError:
             return self.errors(_as_sent(value))
