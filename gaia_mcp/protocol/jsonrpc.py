@@ -100,8 +100,8 @@ def encode(message: Message | list[Message]) -> bytes:
                 del bare["_meta"]
                 # The body is the message's last member: the brackets that close both stand at the end.
                 begun = _write({**message, key: bare})[:-2]
-                text = f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}'
-                return paired(text).encode("ascii") + b"\n"
+                line = f'{begun}{"," if bare else ""}"_meta":{meta.text or meta.written()}}}}}\n'
+                return paired(line).encode("ascii")
         return paired(_write(message)).encode("ascii") + b"\n"
     except RecursionError as cause:
         raise ValueError("nested too deeply, or within itself") from cause

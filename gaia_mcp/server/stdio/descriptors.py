@@ -46,12 +46,15 @@ class GuardedPipes:
 
     def write(self, data: bytes) -> None:
         """Write all of `data`. Raises `BrokenPipeError` when the client has gone, `OSError` if it cannot be written."""
-        view = memoryview(data)
+        view: bytes | memoryview = data
         self._is_writing = True
         while view:
             try:
-                view = view[os.write(self._output, view[:READ_BYTES]) :]
+                written = os.write(self._output, view[:READ_BYTES])
                 self._written += 1
+                if written == len(view):
+                    break
+                view = memoryview(view)[written:]
             except BlockingIOError:
                 import select
 

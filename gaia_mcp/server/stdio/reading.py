@@ -158,12 +158,13 @@ class StdioSession:
         """The next call to run; None at the end."""
         while True:
             with self._lock:
-                if self._jobs and (self._free > 1 or self._threads <= self.max_calls):
-                    return self._jobs.popleft()
                 is_full = bool(self._jobs)
-            if is_full and not self._is_full:
-                self._on_full(self.max_calls)
-            self._is_full = is_full or (self._is_full and len(self._calls) > 0)
+                if is_full and (self._free > 1 or self._threads <= self.max_calls):
+                    return self._jobs.popleft()
+            if is_full != self._is_full:
+                if is_full:
+                    self._on_full(self.max_calls)
+                self._is_full = is_full or len(self._calls) > 0
             if not self._records and not self._read_more():
                 return None
             self._receive(self._records.popleft())

@@ -21,7 +21,6 @@ from gaia_mcp.client.transports.stdio.reader_states import (
     THREAD_READS,
     Effect,
     Readers,
-    State,
     after,
     arrived,
     left,
@@ -82,7 +81,7 @@ class LeaderFollower:
     def run(self) -> None:
         """Read whenever no caller does, to the end or until `stop`. For a thread of its own."""
         try:
-            while (state := self._apply(after, "looked")) != "over":
+            while (state := self._apply(after, "looked").state) != "over":
                 if state not in THREAD_READS:
                     self._stand_aside()
                 elif state == "thread-only" or self._has_come(None):
@@ -139,7 +138,7 @@ class LeaderFollower:
 
     # Events, under the gate.
 
-    def _apply(self, event: Callable[[Readers, Any], tuple[Readers, Effect]], about: Any) -> State:
+    def _apply(self, event: Callable[[Readers, Any], tuple[Readers, Effect]], about: Any) -> Readers:
         with self._gate:
             while True:
                 before = self._readers
@@ -155,7 +154,7 @@ class LeaderFollower:
                     # A Ctrl-C at this very moment: what has been decided has to be known.
                     self._carry_out(effect, now)
                     raise
-            return now.state
+            return now
 
     def _carry_out(self, effect: Effect, readers: Readers) -> None:
         if effect == "promote":

@@ -134,7 +134,11 @@ def arrived(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
 def left(readers: Readers, caller: Any) -> tuple[Readers, Effect]:
     """A caller waits no longer, whatever for. It may have left before, or never have arrived."""
     if readers.leader is caller:
-        return after(readers, "leader left, one follows" if readers.followers else "leader left, none follows")
+        if readers.followers:
+            return after(readers, "leader left, one follows")
+        # As `after` does: every response to a lone caller passes through here.
+        state, effect = TABLE[readers.state, "leader left, none follows"]
+        return _BARE[state], effect
     others = tuple(follower for follower in readers.followers if follower is not caller)
     if len(others) == len(readers.followers):
         return readers, "nothing"

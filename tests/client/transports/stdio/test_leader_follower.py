@@ -328,7 +328,7 @@ def test_a_signal_handler_may_enter_between_two_steps(pipe: Read) -> None:
             pipe.readers.stop()
         return after(readers, event)
 
-    assert pipe.readers._apply(interrupted, "needed") == "over"
+    assert pipe.readers._apply(interrupted, "needed").state == "over"
 
 
 def test_where_pipes_cannot_be_polled_the_thread_reads_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
