@@ -59,7 +59,7 @@ class LeaderFollower:
         self._end = end
         # Held to apply an event and to wake. A signal handler may enter again in the same thread.
         self._gate = threading.RLock()
-        # Held by nobody while the thread is to look; the thread acquires it to stand aside.
+        # Released while the thread is to look; the thread acquires it to stand aside.
         self._bell = threading.Lock()
         self._bell.acquire()
         self._left = 0.0
@@ -73,7 +73,7 @@ class LeaderFollower:
             # With one processor for both, looking would only keep the server from answering.
             self._may_look = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
             self._without_look = 0
-            # Of whoever reads: it refuses to be polled by two threads at once.
+            # For the thread that reads: it refuses to be polled by two at once.
             self._poller = select.poll()
             self._poller.register(descriptor, select.POLLIN)
             self._poller.register(self._woken, select.POLLIN)

@@ -20,7 +20,7 @@ State: TypeAlias = Literal[
     "led",  # The leader reads. The thread stands aside.
     "thread",  # The thread reads, and no caller waits.
     "asked",  # The thread reads, and has been asked to stand aside: callers wait, and the first of them is to lead.
-    "thread-only",  # The thread reads, whoever waits: for pipes that cannot be polled.
+    "thread-only",  # The thread reads, also while callers wait: for pipes that cannot be polled.
     "stopping",  # The leader still reads. When it has left, nothing reads any more.
     "over",  # Nothing reads any more.
 ]
