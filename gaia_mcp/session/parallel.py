@@ -66,6 +66,10 @@ def use_all(
     An `MCPError` of one server is its result and does not concern the others; so is a `DeadlineError` for a server that
     was not started in time. Any other exception is raised here once all have ended. A Ctrl-C ends all servers at once.
     """
+    # Their errors are masked. Loaded now: they may leave no descriptor to load anything with.
+    import gaia_mcp.redaction.given
+    import gaia_mcp.redaction.masker  # noqa: F401
+
     running = _Running(deadline)
     results = [Result(entry) for entry in entries]
     # Not `Thread.join`: before Python 3.13 one that a signal interrupts takes the thread for ended.

@@ -47,4 +47,7 @@ class SessionView(Waiting, Observer):
 
 def asking(entries: Sequence[ServerEntry]) -> SessionView:
     """The view of a command that asks these servers at once."""
+    # While they hold the descriptors nothing can be loaded, and what some lack is to be reported.
+    import gaia_mcp.cli.hints  # noqa: F401
+
     return SessionView(f"asking {entries[0].name}" if len(entries) == 1 else f"asking {len(entries)} servers")
