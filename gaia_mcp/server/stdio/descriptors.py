@@ -48,7 +48,7 @@ class GuardedPipes:
         """Write all of `data`. Raises `BrokenPipeError` when the client has gone, `OSError` if it cannot be written."""
         view: bytes | memoryview = data
         self._is_writing = True
-        while view:
+        while True:
             try:
                 written = os.write(self._output, view[:READ_BYTES])
                 self._written += 1
