@@ -209,3 +209,8 @@ def test_a_windows_without_the_tool_is_left_as_it_is(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
 
     signal_group(4711, force=True, system="nt")
+
+
+def test_a_process_that_was_not_handed_over_to_us_is_not_reaped_here() -> None:
+    """Ours: what a server left is reaped by its new parent, unless that is us."""
+    assert not groups._is_unreaped(os.getppid())
