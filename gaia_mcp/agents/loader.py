@@ -223,7 +223,7 @@ def failure_in_words(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException) -> str:
-    """The last line of code that is neither ours nor Python's, nor a library's; empty if there is none."""
+    """`FILE:LINE` of the agent's own code that raised the error, or called what did; empty for an error elsewhere."""
     import traceback
 
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
