@@ -49,16 +49,16 @@ class _Reading:
     def result(self) -> tuple[dict[str, Any], list[str]]:
         kind = self._first(TYPE_KEYS)
         if isinstance(kind, str) and kind in _BUILT_IN:
-            raise NotCarriedError("is a part of the host, not a server")
+            raise NotCarriedError("is an extension that is built into the host, not a server")
         if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
-            raise NotCarriedError(f"its type {kind!r} is not one that can be used here")
+            raise NotCarriedError(f"its type {kind!r} is not supported")
         command = self._first(COMMAND_KEYS)
         if command is not None:
             entry = self._started(command)
         elif (url := self._first(URL_KEYS)) is not None:
             entry = self._reached(url, kind)
         else:
-            raise NotCarriedError("has neither a command nor an address")
+            raise NotCarriedError("has neither a command nor a URL")
         if self.raw.get("disabled") is True or self.raw.get("enabled") is False:
             entry["disabled"] = True
         self.read |= {"disabled", "enabled"}
@@ -79,10 +79,10 @@ class _Reading:
         if isinstance(command, list):
             command, args = (command[0], command[1:]) if command else (None, None)
         if not isinstance(command, str) or not command.strip():
-            raise NotCarriedError("its command is not a text")
+            raise NotCarriedError("its command is not a string")
         args = [] if args is None else args
         if not isinstance(args, list) or not all(isinstance(part, (str, int, float)) for part in args):
-            raise NotCarriedError("its arguments are not a list of texts")
+            raise NotCarriedError("its arguments are not a list of strings")
         entry: dict[str, Any] = {
             "command": self._text(command, "command"),
             "args": [self._text(_as_text(part), "args") for part in args],
@@ -93,7 +93,7 @@ class _Reading:
         cwd = self._first(("cwd",))
         if cwd is not None:
             if not isinstance(cwd, str):
-                raise NotCarriedError("its folder is not a text")
+                raise NotCarriedError("its folder is not a string")
             entry["cwd"] = self._text(cwd, "cwd")
         if self._first(("inherit",)) is True:
             entry["inherit"] = True
@@ -101,7 +101,7 @@ class _Reading:
 
     def _reached(self, url: Any, kind: Any) -> dict[str, Any]:
         if not isinstance(url, str) or not url.startswith(("http://", "https://", "$", "{")):
-            raise NotCarriedError("its address does not begin with http:// or https://")
+            raise NotCarriedError("its URL does not begin with http:// or https://")
         entry: dict[str, Any] = {"url": self._text(url, "url")}
         default = self.dialect.url_means if self.raw.get("url") == url else "http"
         if TYPES.get(kind, default) == "sse":
@@ -129,11 +129,11 @@ class _Reading:
         if held is None:
             return None
         if isinstance(held, bool) or not isinstance(held, (int, float)) or held <= 0:
-            self.remarks.append(f"{key} is not a time, and stays behind")
+            self.remarks.append(f"{key} is not a positive number, and is not saved")
             return None
         seconds = held / per_second
         if seconds > MAX_ENTRY_TIMEOUT_SECONDS:
-            self.remarks.append(f"{key} is more than the {MAX_ENTRY_TIMEOUT_SECONDS} s that are the most here")
+            self.remarks.append(f"{key} is above the limit of {MAX_ENTRY_TIMEOUT_SECONDS} s, which is saved instead")
             seconds = MAX_ENTRY_TIMEOUT_SECONDS
         return int(seconds) if seconds == int(seconds) else seconds
 
@@ -145,12 +145,12 @@ class _Reading:
         pairs = {}
         for key, value in ((str(key), value) for key, value in held.items()):
             if not isinstance(value, (str, int, float)):
-                self.remarks.append(f"{field} {key} is not a text, and stays behind")
+                self.remarks.append(f"{field} {key} is not a string, and is not saved")
                 continue
             try:
                 pairs[key] = self._translated(_as_text(value), field, key)
             except UntranslatableError as problem:
-                self.remarks.append(f"{field} {key} stays behind: {problem}")
+                self.remarks.append(f"{field} {key} is not saved: {problem}")
         return pairs
 
     def _names(self) -> list[str]:
@@ -162,7 +162,7 @@ class _Reading:
         if names and "env_keys" in self.raw:
             listed = ", ".join(names)
             self.remarks.append(
-                f"{listed}: kept in the host's own store of secrets; here it is looked up as a variable"
+                f"{listed}: the host reads it from its own store of secrets; here it is an environment variable"
             )
         return names
 
@@ -192,13 +192,13 @@ class _Reading:
             if key in self.read or key in _SILENT or value in (None, False, "", [], {}, ["*"]):
                 continue
             if key == "envFile":
-                self.remarks.append("envFile is not read: what it sets has to be put into env")
+                self.remarks.append("envFile is not read: put the variables that it sets into env")
             elif key in MEANT:
-                self.remarks.append(f"{key} means nothing for such an entry, and stays behind")
+                self.remarks.append(f"{key} has no effect in such an entry, and is not saved")
             else:
                 left.append(key)
         if left:
-            self.remarks.append(f"known to the host alone, and left behind: {', '.join(left)}")
+            self.remarks.append(f"not saved, since only the host knows them: {', '.join(left)}")
 
 
 def _as_text(value: Any) -> str:

@@ -22,7 +22,7 @@ def filter_from(raw: Mapping[str, Any], keys: ToolKeys) -> dict[str, list[str]]:
         if held is None or is_everything or (ours == EXCLUDE and held == []):
             continue
         if not isinstance(held, list) or not all(isinstance(name, str) and name for name in held):
-            raise NotCarriedError(f"its {key} is not a list of names of tools")
+            raise NotCarriedError(f"its {key} is not a list of tool names")
         # Gemini takes `tool(arguments)` for the tool.
         found[ours] = [name.partition("(")[0] or name for name in held]
     return found
@@ -53,16 +53,16 @@ def filter_for(entry: Mapping[str, Any], keys: ToolKeys) -> tuple[dict[str, list
     members, remarks = {}, []
     if include is not None and keys.include:
         if keys.everything == tuple(include) == ():
-            raise NotCarriedError("it uses no tool at all, which has no counterpart there")
+            raise NotCarriedError("it excludes all tools, and the host cannot")
         members[keys.include] = list(include)
     elif include is not None:
-        remarks.append("which tools it includes has no place there: all are used")
+        remarks.append("includeTools is not exported: the host uses all tools")
     if exclude and keys.exclude and not (keys.is_exclusive and members):
         members[keys.exclude] = list(exclude)
     elif exclude:
-        remarks.append("which tools it excludes has no place there: they are used too")
+        remarks.append("excludeTools is not exported: the host uses these tools too")
     if members and patterns:
-        remarks.append(f"patterns are taken for the names of tools there: {', '.join(patterns)}")
+        remarks.append(f"the host reads these patterns as names of tools: {', '.join(patterns)}")
     return members, remarks
 
 

@@ -70,20 +70,20 @@ def to_ours(
         if kind == "input":
             # A value that is asked for becomes the variable that it is for, or one of the same name.
             name = key if match.group() == text and _VARIABLE.fullmatch(key) else _variable_name(held)
-            remark(f"{match.group()} is asked for there; here it is the variable {name}")
+            remark(f"the host asks for {match.group()}; here it is the environment variable {name}")
             return f"${{{name}}}"
         if kind == "place":
             return _place(held, match.group(), folder)
         if kind == "file":
-            raise UntranslatableError(match.group(), "is read from a file there, which has no counterpart here")
+            raise UntranslatableError(match.group(), "is read from a file by the host, which is not supported here")
         return f"${{{held}}}" if default is None else f"${{{held}:-{default}}}"
 
     pattern = notation.pattern
     rest = pattern.sub("", text) if pattern is not None else text
     for match in OURS.finditer(rest):
-        remark(f"{match.group()} is only text there, but a variable here")
+        remark(f"{match.group()} is plain text for the host, but a variable here")
     for match in _LOOK_ALIKE.finditer(rest):
-        remark(f"{match.group()} is only text; a variable is written as ${{{match.group().strip('$%')}}}")
+        remark(f"{match.group()} is plain text; a variable is written as ${{{match.group().strip('$%')}}}")
     return pattern.sub(ours, text) if pattern is not None else text
 
 
@@ -100,11 +100,11 @@ def to_theirs(text: str, notation: Notation, *, value: Value = lambda _name, _de
         if held is not None:
             return held
         if notation.written is None:
-            raise UntranslatableError(match.group(), "is a variable, and the host looks none up")
+            raise UntranslatableError(match.group(), "is a variable, and the host expands none")
         if default is None:
             return notation.written % name
         if notation.default is None:
-            raise UntranslatableError(match.group(), "has a default, which the host's notation has not")
+            raise UntranslatableError(match.group(), "has a default value, which the host does not support")
         return notation.default % (name, default)
 
     return OURS.sub(theirs, text)
@@ -123,5 +123,5 @@ def _place(name: str, whole: str, folder: str | None) -> str:
     if name.startswith("workspaceFolder") and folder is not None:
         return folder if name == "workspaceFolder" else folder.rstrip("/").rpartition("/")[2]
     if name.startswith("workspaceFolder"):
-        raise UntranslatableError(whole, "is the folder that is open there, which is not known here")
-    raise UntranslatableError(whole, "has no counterpart here")
+        raise UntranslatableError(whole, "is the folder that is open in the host, and is not known here")
+    raise UntranslatableError(whole, "is not supported here")

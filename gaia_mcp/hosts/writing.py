@@ -12,7 +12,7 @@ from gaia_mcp.hosts.variables import OURS as REFERENCE
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 # The end of what is told of a variable that the host does not look up.
-BY_VALUE = "only its value could be written"
+BY_VALUE = "only its value can be written"
 
 
 def entry_for(
@@ -53,15 +53,15 @@ class _Writing:
             units = entry["timeout"] * per_second
             new[key] = round(units) if per_second > 1 or units == int(units) else units
         elif entry.get("timeout"):
-            self.remarks.append("its timeout has no place there")
+            self.remarks.append("its timeout is not exported: the host does not support one")
         if entry.get("disabled"):
             if dialect.disabled is None:
-                self.remarks.append("it is disabled here, and there is no such switch there")
+                self.remarks.append("it is enabled there: the host cannot disable a server")
             else:
                 new[dialect.disabled] = dialect.disabled == "disabled"
         left = [key for key in entry if key not in OURS]
         if left:
-            self.remarks.append(f"known here alone, and left behind: {', '.join(left)}")
+            self.remarks.append(f"not exported, since the host does not know them: {', '.join(left)}")
         return new | kept, self.remarks
 
     def _kept_of(self, old: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class _Writing:
     def _started(self) -> dict[str, Any]:
         dialect, entry = self.dialect, self.entry
         if not isinstance(entry.get("command"), str):
-            raise NotCarriedError("is of a kind that only this program knows")
+            raise NotCarriedError("has no command and no URL, so no host can use it")
         command = self._text(entry["command"], "command")
         args = [self._text(part, "args") for part in entry.get("args") or []]
         new: dict[str, Any] = {"type": dialect.types[0]} if dialect.types[0] else {}
@@ -94,23 +94,23 @@ class _Writing:
             new[dialect.names_variables] = names
         if entry.get("cwd") is not None:
             if dialect.cwd is None:
-                self.remarks.append("its folder has no place there: it is started wherever the host likes")
+                self.remarks.append("its working folder is not exported: the host chooses one")
             else:
                 new[dialect.cwd] = self._text(entry["cwd"], "cwd")
         if entry.get("inherit"):
-            self.remarks.append("it inherits all variables here; which of them it gets there is for the host to decide")
+            self.remarks.append("it inherits all variables here; the host decides which of them it gets there")
         return new
 
     def _reached(self) -> dict[str, Any]:
         dialect, entry = self.dialect, self.entry
         if not dialect.remote:
-            raise NotCarriedError("is reached by an address, and the host's file holds none")
+            raise NotCarriedError("has a URL, and the host's file takes only commands")
         kind = TYPES.get(entry.get("type", "http"))
         if kind not in ("http", "sse"):
-            raise NotCarriedError(f"its type {entry.get('type')!r} is not known there")
+            raise NotCarriedError(f"the host does not support its type {entry.get('type')!r}")
         word = dialect.types[1 if kind == "http" else 2]
         if kind == "sse" and dialect.url_means != "sse" and word in ("", dialect.types[1]):
-            self.remarks.append("it is an SSE server, for which the host has no word: it may take it for HTTP")
+            self.remarks.append("the host cannot mark an SSE server as such, and may connect to it by streamable HTTP")
         new: dict[str, Any] = {"type": word} if word else {}
         key = "url" if kind == "sse" and dialect.url_means == "sse" else dialect.url
         new[key] = self._text(entry["url"], "url")
@@ -141,12 +141,12 @@ class _Writing:
         """A value in the host's notation; None, with a remark, for one that the entry can do without."""
         where = f"{'env' if field == 'env' else 'header'} {key}"
         if not isinstance(held, str):
-            self.remarks.append(f"{where} is kept in the keyring, and is left out")
+            self.remarks.append(f"{where} is stored in the keyring, and is not exported")
             return None
         try:
             return self._translated(held, field, where)
         except UntranslatableError as problem:
-            self.remarks.append(f"{where} is left out: {problem}; {BY_VALUE}")
+            self.remarks.append(f"{where} is not exported: {problem}; {BY_VALUE}")
             return None
 
     def _text(self, text: str, field: str) -> str:
@@ -165,5 +165,5 @@ class _Writing:
             except UntranslatableError:
                 raise problem from None
         if notation.pattern is not None and notation.pattern.search(REFERENCE.sub("", text)):
-            self.remarks.append(f"{where} holds text that the host takes for a variable")
+            self.remarks.append(f"{where} contains text that the host reads as a variable")
         return new

@@ -188,7 +188,7 @@ def test_patterns_go_to_a_host_as_names_and_come_back_as_the_same(chosen: Gaia) 
     gaia("tools", "demo")
     exported = gaia("export", "demo", "--to", "codex")
 
-    assert "patterns are taken for the names of tools there: *_time, f*" in unknown.stderr
+    assert "the host reads these patterns as names of tools: *_time, f*" in unknown.stderr
     assert "patterns of tools are written as the names that they match now" in exported.stderr
     entry = tomllib.loads((gaia.home / ".codex" / "config.toml").read_text())["mcp_servers"]["demo"]
     assert (entry["enabled_tools"], entry["disabled_tools"]) == (["greet", "fail"], ["fail"])
@@ -203,7 +203,7 @@ def test_a_host_without_a_choice_is_remarked_on(gaia: Gaia) -> None:
     exported = gaia("export", "demo", "--to", "cursor")
 
     assert exported.code == 0
-    assert "note: demo: which tools it excludes has no place there: they are used too" in exported.stderr
+    assert "note: demo: excludeTools is not exported: the host uses these tools too" in exported.stderr
 
 
 def command() -> list[str]:

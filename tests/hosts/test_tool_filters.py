@@ -14,9 +14,9 @@ from gaia_mcp.hosts.writing import entry_for
 
 COMMAND = {"command": "x", "args": ["a"]}
 BOTH = {"includeTools": ["read", "write"], "excludeTools": ["write"]}
-PATTERNS = "patterns are taken for the names of tools there: "
-NO_INCLUDE = "which tools it includes has no place there: all are used"
-NO_EXCLUDE = "which tools it excludes has no place there: they are used too"
+PATTERNS = "the host reads these patterns as names of tools: "
+NO_INCLUDE = "includeTools is not exported: the host uses all tools"
+NO_EXCLUDE = "excludeTools is not exported: the host uses these tools too"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_filter_of_a_host_comes_with_its_servers(host: str, theirs: dict[str
 )
 def test_a_server_whose_filter_cannot_be_read_is_left(host: str, theirs: dict[str, Any], key: str) -> None:
     """Ours: without the filter it would have more tools than it should."""
-    with pytest.raises(NotCarriedError, match=f"its {key} is not a list of names"):
+    with pytest.raises(NotCarriedError, match=f"its {key} is not a list of tool names"):
         entry_from({**COMMAND, **theirs}, HOSTS[host].dialect)
 
 
@@ -108,7 +108,7 @@ def test_patterns_become_the_names_that_they_match() -> None:
 
 def test_a_filter_that_has_no_counterpart_is_refused() -> None:
     """Ours: an empty list means all tools to Goose."""
-    with pytest.raises(NotCarriedError, match="uses no tool at all"):
+    with pytest.raises(NotCarriedError, match="excludes all tools"):
         entry_for("s", {**COMMAND, "includeTools": []}, HOSTS["goose"].dialect)
 
 
@@ -126,5 +126,5 @@ def test_inheriting_everything_is_remarked_on_and_read_again() -> None:
     new, remarks = entry_for("s", {**COMMAND, "inherit": True}, HOSTS["gemini"].dialect)
 
     assert new == COMMAND
-    assert remarks == ["it inherits all variables here; which of them it gets there is for the host to decide"]
+    assert remarks == ["it inherits all variables here; the host decides which of them it gets there"]
     assert entry_from({**COMMAND, "inherit": True}, HOSTS["claude-code"].dialect) == ({**COMMAND, "inherit": True}, [])

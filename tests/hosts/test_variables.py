@@ -50,8 +50,8 @@ def test_every_notation_becomes_ours(notation: Notation, theirs: str, ours: str)
     ("notation", "text", "words"),
     [
         (EDITOR, "${workspaceFolder}/x", "not known here"),
-        (EDITOR, "${command:pick}", "no counterpart"),
-        (EDITOR, "${cwd}", "no counterpart"),
+        (EDITOR, "${command:pick}", "not supported here"),
+        (EDITOR, "${cwd}", "not supported here"),
         (BRACES, "{file:~/key}", "from a file"),
     ],
 )
@@ -64,11 +64,11 @@ def test_what_has_no_counterpart_is_refused(notation: Notation, text: str, words
 @pytest.mark.parametrize(
     ("notation", "text", "ours", "words"),
     [
-        (NONE, "${X}", "${X}", "only text there, but a variable here"),
-        (EDITOR, "${X}${env:Y}", "${X}${Y}", "only text there, but a variable here"),
+        (NONE, "${X}", "${X}", "plain text for the host, but a variable here"),
+        (EDITOR, "${X}${env:Y}", "${X}${Y}", "plain text for the host, but a variable here"),
         (NONE, "%APPDATA%/x", "%APPDATA%/x", "${APPDATA}"),
         (SHELL, "$X", "$X", "${X}"),
-        (QWEN, "${X:-d}", "${X:-d}", "only text there, but a variable here"),
+        (QWEN, "${X:-d}", "${X:-d}", "plain text for the host, but a variable here"),
     ],
 )
 def test_what_only_looks_like_a_reference_is_told(notation: Notation, text: str, ours: str, words: str) -> None:
@@ -124,7 +124,7 @@ def test_a_default_goes_only_where_there_are_defaults() -> None:
 
 def test_where_none_is_looked_up_only_a_value_can_stand() -> None:
     """Ours: it is asked for with its default."""
-    with pytest.raises(UntranslatableError, match="looks none up"):
+    with pytest.raises(UntranslatableError, match="expands none"):
         to_theirs("${X}", NONE)
     assert to_theirs("a ${X} ${Y:-d}", NONE, value=lambda name, default: default or name) == "a X d"
     assert to_theirs("$X {env:X}", NONE) == "$X {env:X}"

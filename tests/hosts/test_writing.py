@@ -109,7 +109,7 @@ def test_what_was_written_is_read_as_what_it_was(host: str, ours: dict[str, Any]
     """Ours: there and back again. OpenCode alone has one word for both ways of HTTP."""
     dialect = HOSTS[host].dialect
     if "url" in ours and not dialect.remote:
-        with pytest.raises(NotCarriedError, match="the host's file holds none"):
+        with pytest.raises(NotCarriedError, match="the host's file takes only commands"):
             entry_for("n", ours, dialect)
         return
     back, told = entry_from(entry_for("n", ours, dialect)[0], dialect)
@@ -123,15 +123,15 @@ def test_what_was_written_is_read_as_what_it_was(host: str, ours: dict[str, Any]
 @pytest.mark.parametrize(
     ("host", "member", "words"),
     [
-        ("cursor", {"timeout": 5}, "timeout has no place"),
-        ("cursor", {"disabled": True}, "no such switch"),
-        ("cursor", {"cwd": "/w"}, "folder has no place"),
-        ("cursor", {"x_mine": 1}, "left behind: x_mine"),
-        ("cursor", {"env": {"K": {"$keyring": "a"}}}, "env K is kept in the keyring"),
-        ("cursor", {"env": {"K": "${K:-d}"}}, "env K is left out"),
+        ("cursor", {"timeout": 5}, "timeout is not exported"),
+        ("cursor", {"disabled": True}, "the host cannot disable a server"),
+        ("cursor", {"cwd": "/w"}, "folder is not exported"),
+        ("cursor", {"x_mine": 1}, "the host does not know them: x_mine"),
+        ("cursor", {"env": {"K": {"$keyring": "a"}}}, "env K is stored in the keyring"),
+        ("cursor", {"env": {"K": "${K:-d}"}}, "env K is not exported"),
         ("cursor", {"env": {"K": "${K:-d}"}}, "has a default"),
-        ("claude-desktop", {"env": {"K": "${K}"}}, "env K is left out"),
-        ("cursor", {"env": {"K": "${env:X}"}}, "takes for a variable"),
+        ("claude-desktop", {"env": {"K": "${K}"}}, "env K is not exported"),
+        ("cursor", {"env": {"K": "${env:X}"}}, "reads as a variable"),
     ],
 )
 def test_what_has_no_place_is_told(host: str, member: dict[str, Any], words: str) -> None:
@@ -144,7 +144,7 @@ def test_what_has_no_place_is_told(host: str, member: dict[str, Any], words: str
 @pytest.mark.parametrize(
     ("host", "ours", "words"),
     [
-        ("cursor", {"handler": "a:b"}, "only this program knows"),
+        ("cursor", {"handler": "a:b"}, "so no host can use it"),
         ("cursor", {"url": "https://h", "type": "rpc"}, "type 'rpc'"),
         ("claude-desktop", {"command": "x", "args": ["${X}"]}, "args: "),
         ("zed", {"url": "https://${X}"}, "url: "),

@@ -182,7 +182,7 @@ def test_the_forms_of_other_hosts_are_translated(gaia: Gaia) -> None:
         "servers": {"a": {"type": "stdio", "command": "prog", "env": {"TOKEN": "${input:token}", "PORT": 3000}}},
     }
     ran = gaia("add", json.dumps(vscode), "--no-check")
-    assert "${input:token} is asked for there; here it is the variable TOKEN" in ran.stderr
+    assert "the host asks for ${input:token}; here it is the environment variable TOKEN" in ran.stderr
     opencode = {"mcp": {"b": {"type": "local", "command": ["prog", "x"], "environment": {"A": "1"}}}}
     assert gaia("add", json.dumps(opencode), "--no-check").code == 0
     codex = '[mcp_servers.c]\ncommand = "prog"\n'

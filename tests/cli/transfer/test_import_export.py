@@ -489,7 +489,7 @@ class TestExport:
         ran = gaia("export", "a", "--as", "zed", "--expand", "--show-secrets", E="", L="")
         found = json.loads(ran.stdout)["context_servers"]["a"]
         assert (found["args"], found["env"]) == (["d"], {"E": ""})
-        assert "env K is left out" in ran.stderr
+        assert "env K is not exported" in ran.stderr
 
     def test_dates_of_the_host_survive(self, gaia: Gaia) -> None:
         """Ours: TOML and YAML have them, and JSON has not."""
@@ -513,8 +513,8 @@ class TestExport:
         assert (ran.code, left.code, expanded.code) == (0, 0, 0)
         assert env(".cursor/mcp.json") == {"K": "${env:K}", "H": "${env:HOME}/x"}
         assert env(".config/Claude/claude_desktop_config.json") == {"H": f"{gaia.home}/x"}
-        assert "env K is left out: ${K} is a variable" in left.stderr
-        assert "; only its value could be written, with --expand, if it is set" in left.stderr
+        assert "env K is not exported: ${K} is a variable" in left.stderr
+        assert "; only its value can be written, with --expand, if it is set" in left.stderr
         assert env(".junie/mcp/mcp.json") == {"K": SECRET, "H": f"{gaia.home}/x"}
         assert SECRET not in ran.stderr + left.stderr + expanded.stderr
 
