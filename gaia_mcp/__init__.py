@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from gaia_mcp.content import Audio, File, Image
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.errors import MCPError
+    from gaia_mcp.handlers.base import (
+        MCPClientInfo,
+        MCPHandler,
+        MCPHandlerConfig,
+        MCPToolCall,
+        MCPToolDefinition,
+        MCPToolResult,
+    )
+    from gaia_mcp.handlers.registry import MCPRegistry
     from gaia_mcp.manager.client_manager import MCPClientManager
     from gaia_mcp.mixin.client_mixin import MCPClientMixin
     from gaia_mcp.toolcall import current_call
@@ -46,11 +55,18 @@ __all__ = [
     "Image",
     "MCPAgent",
     "MCPClient",
+    "MCPClientInfo",
     "MCPClientManager",
     "MCPClientMixin",
     "MCPConfig",
     "MCPError",
+    "MCPHandler",
+    "MCPHandlerConfig",
+    "MCPRegistry",
     "MCPTool",
+    "MCPToolCall",
+    "MCPToolDefinition",
+    "MCPToolResult",
     "MCPTransport",
     "SilentConsole",
     "StdioTransport",
@@ -70,11 +86,18 @@ _HOMES = {
     "Image": "gaia_mcp.content",
     "MCPAgent": "gaia_mcp.agents.base.mcp_agent",
     "MCPClient": "gaia_mcp.client.mcp_client",
+    "MCPClientInfo": "gaia_mcp.handlers.base",
     "MCPClientManager": "gaia_mcp.manager.client_manager",
     "MCPClientMixin": "gaia_mcp.mixin.client_mixin",
     "MCPConfig": "gaia_mcp.client.config",
     "MCPError": "gaia_mcp.errors",
+    "MCPHandler": "gaia_mcp.handlers.base",
+    "MCPHandlerConfig": "gaia_mcp.handlers.base",
+    "MCPRegistry": "gaia_mcp.handlers.registry",
     "MCPTool": "gaia_mcp.client.tool",
+    "MCPToolCall": "gaia_mcp.handlers.base",
+    "MCPToolDefinition": "gaia_mcp.handlers.base",
+    "MCPToolResult": "gaia_mcp.handlers.base",
     "MCPTransport": "gaia_mcp.client.transports.base",
     "SilentConsole": "gaia_mcp.agents.base.console",
     "StdioTransport": "gaia_mcp.client.transports.stdio.transport",

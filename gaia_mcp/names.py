@@ -41,6 +41,13 @@ def split_tool_name(text: str, servers: Collection[str]) -> tuple[str, str] | No
     return None
 
 
+def handler_key(name: str) -> str:
+    """The name of a handler, to compare it with others: `-` and `_` are the same, since a file's name can be a module's
+    only with `_`.
+    """
+    return name.replace("-", "_")
+
+
 def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """The names among `known` that are most like `name`, the best first."""
     from difflib import get_close_matches

@@ -46,13 +46,14 @@ FLOORS = {
     "storage": 2,
     # What answers requests: peers are providers, and fronts show them.
     "server.provider": 2,
-    # Peers: a client of theirs, a server of ours, an agent.
+    # Peers: a client of theirs, a server of ours, an agent, a handler.
     "agents": 3,
     "client": 3,
     "client.conversation": 3,
     "client.host": 3,
     "client.transports": 3,
     "client.transports.factory": 3,
+    "handlers": 3,
     "server": 3,
     # A server in use; many servers at once.
     "manager": 4,
@@ -133,7 +134,7 @@ BESIDE_SESSIONS = {
 # What runs coroutines. It imports asyncio when there is one.
 ASYNCHRONOUS = {"server.event_loop"}
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
-LAZY = ("", "client", "client.transports.stdio")
+LAZY = ("", "client", "client.transports.stdio", "handlers")
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
 MAX_LINES = 400
 VERBS = "cli.commands"
@@ -255,10 +256,10 @@ def test_a_module_imports_only_lower_floors_and_its_own_part() -> None:
 
 
 def test_the_edges_do_not_know_each_other() -> None:
-    """Ours: configuration and transports, and the three kinds of peer, stand side by side."""
+    """Ours: configuration and transports, and the four kinds of peer, stand side by side."""
     assert_none(
         f"{name}:{line} imports {target}"
-        for group in (("config", "hosts", "client.transports"), ("client", "server", "agents"))
+        for group in (("config", "hosts", "client.transports"), ("client", "server", "agents", "handlers"))
         for name in modules()
         for target, line in own_imports(name)
         if part_of(name) in group and part_of(target) in group and part_of(name) != part_of(target)

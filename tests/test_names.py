@@ -8,6 +8,7 @@ import pytest
 
 from gaia_mcp.names import (
     did_you_mean,
+    handler_key,
     is_server_name,
     near_misses,
     split_tool_name,
@@ -116,3 +117,9 @@ def test_a_name_is_written_so_that_a_shell_takes_it(name: str) -> None:
     """Ours: what a hint says to type has to work; what needs no quotes has none."""
     assert shlex.split(typeable(name)) == [name]
     assert (typeable(name) == name) is is_server_name(name)
+
+
+def test_dashes_and_underscores_are_the_same_in_the_name_of_a_handler() -> None:
+    """A2: the document's `cost_lookup_handler.py` is the handler `cost-lookup`."""
+    assert handler_key("cost-lookup") == handler_key("cost_lookup")
+    assert handler_key("cost-lookup") != handler_key("Cost-Lookup") != handler_key("costlookup")

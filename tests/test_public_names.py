@@ -11,6 +11,7 @@ import pytest
 import gaia_mcp
 import gaia_mcp.agents.base
 import gaia_mcp.client
+import gaia_mcp.handlers
 
 # The documented paths of AMD's GAIA, with the prefix changed.
 DOCUMENTED = [
@@ -43,6 +44,8 @@ DOCUMENTED = [
     ("gaia_mcp.client.transports.base", "MCPTransport"),
     ("gaia_mcp.client.transports.stdio", "StdioTransport"),
 ]
+# The packages whose names are imported when they are first used.
+LAZY = [gaia_mcp, gaia_mcp.client, gaia_mcp.handlers]
 HEAVY = ["asyncio", "httpx2", "jsonschema_rs", "platformdirs", "rich", "subprocess", "typer"]
 
 
@@ -53,7 +56,7 @@ def loaded_after(statement: str) -> set[str]:
     return set(ran.stdout.split())
 
 
-@pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client, gaia_mcp.agents.base], ids=lambda one: str(one.__name__))
+@pytest.mark.parametrize("module", [*LAZY, gaia_mcp.agents.base], ids=lambda one: str(one.__name__))
 def test_everything_that_is_announced_can_be_imported(module: object) -> None:
     """Ours: everything public is importable from the package itself."""
     names = module.__all__  # type: ignore[attr-defined]
@@ -62,13 +65,23 @@ def test_everything_that_is_announced_can_be_imported(module: object) -> None:
     assert [name for name in names if getattr(module, name, None) is None] == []
 
 
+def test_everything_about_handlers_is_importable_from_the_package_itself() -> None:
+    """Ours, and A1: a handler file needs one import line, from either."""
+    assert gaia_mcp.handlers.__all__
+    assert [
+        name
+        for name in gaia_mcp.handlers.__all__
+        if name not in gaia_mcp.__all__ or getattr(gaia_mcp, name) is not getattr(gaia_mcp.handlers, name)
+    ] == []
+
+
 @pytest.mark.parametrize(("module", "name"), DOCUMENTED)
 def test_code_for_gaia_moves_over_by_changing_a_prefix(module: str, name: str) -> None:
     """GAIA's documents on MCP clients and agents: their import paths, the prefix changed."""
     assert getattr(importlib.import_module(module), name).__name__ == name
 
 
-@pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client], ids=lambda one: str(one.__name__))
+@pytest.mark.parametrize("module", LAZY, ids=lambda one: str(one.__name__))
 def test_the_same_name_is_the_same_thing_everywhere(module: object) -> None:
     """Ours: a class that exists twice would break isinstance."""
     for path, name in DOCUMENTED:
@@ -76,7 +89,7 @@ def test_the_same_name_is_the_same_thing_everywhere(module: object) -> None:
             assert getattr(module, name) is getattr(importlib.import_module(path), name)
 
 
-@pytest.mark.parametrize("module", [gaia_mcp, gaia_mcp.client], ids=lambda one: str(one.__name__))
+@pytest.mark.parametrize("module", LAZY, ids=lambda one: str(one.__name__))
 def test_a_name_that_is_not_there_is_an_attribute_error(module: object) -> None:
     """Python's own: hasattr and `from … import` rely on it."""
     with pytest.raises(AttributeError, match="'nothing_of_ours'"):
@@ -91,7 +104,7 @@ def test_the_version_is_a_version() -> None:
 @pytest.mark.story
 def test_importing_the_package_loads_nothing_heavy() -> None:
     """Ours: `--help`, `list` and TAB stay fast."""
-    assert loaded_after("import gaia_mcp, gaia_mcp.client") == set()
+    assert loaded_after("import gaia_mcp, gaia_mcp.client, gaia_mcp.handlers") == set()
 
 
 @pytest.mark.story
@@ -104,3 +117,9 @@ def test_reading_the_configuration_loads_nothing_heavy() -> None:
 def test_an_agent_can_be_written_without_the_client() -> None:
     """Ours: a served agent pays for no process, network or terminal code."""
     assert loaded_after("from gaia_mcp import MCPAgent, current_call") == set()
+
+
+@pytest.mark.story
+def test_a_handler_can_be_written_without_the_client() -> None:
+    """Ours: a served handler pays for no process, network or terminal code but its own."""
+    assert loaded_after("from gaia_mcp.handlers import MCPHandler, MCPRegistry") == set()

@@ -12,6 +12,7 @@ from gaia_mcp.agents.base import AgentConsole, SilentConsole
 
 def say_everything(console: AgentConsole) -> None:
     console.print("a", 1)
+    console.print_dim("aside")
     console.print_info("info")
     console.print_success("done")
     console.print_warning("careful")
@@ -34,7 +35,7 @@ def test_a_console_says_it_line_by_line(capsys: pytest.CaptureFixture[str]) -> N
     console.print_final_answer("the [bold]answer[/bold] :smile:")
 
     assert capsys.readouterr().out.splitlines() == [
-        "a 1", "info", "done", "warning: careful", "error: broken", "Header", "---", "Prompt:", "text",
+        "a 1", "aside", "info", "done", "warning: careful", "error: broken", "Header", "---", "Prompt:", "text",
         "calling add", "Data:", "{", '  "a": "<class \'object\'>"', "}", "working …",
         "the [bold]answer[/bold] :smile:",
     ]  # fmt: skip

@@ -19,6 +19,10 @@ class AgentConsole:
         """A line, unchanged."""
         self._print(" ".join(str(part) for part in parts))
 
+    def print_dim(self, message: str) -> None:
+        """A remark."""
+        self._print(message, "dim")
+
     def print_info(self, message: str) -> None:
         """Information."""
         self._print(message, "blue")

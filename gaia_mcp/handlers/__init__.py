@@ -1,0 +1,69 @@
+"""Handlers: plug-ins in Python that offer tools, with a transport, authentication and retries of their own.
+
+A handler is a class based on `MCPHandler`, in a file `NAME_handler.py`. An `MCPRegistry` holds the handlers of a
+program, and an `MCPManager` connects them when they are first used, routes calls to them, and stops using one that
+fails repeatedly.
+
+    >>> from gaia_mcp.handlers import MCPHandler, MCPHandlerConfig, MCPRegistry, MCPToolDefinition, MCPToolResult
+    >>> class Clock(MCPHandler):
+    ...     name = "clock"
+    ...     def connect(self):
+    ...         self._connected = True
+    ...     def list_tools(self):
+    ...         return [MCPToolDefinition("hour", "The hour of a time.", {"type": "object"}, self.name)]
+    ...     def call_tool(self, name, arguments):
+    ...         return MCPToolResult(arguments["time"].partition(":")[0])
+    ...     def disconnect(self):
+    ...         self._connected = False
+    >>> registry = MCPRegistry()
+    >>> registry.register_custom(Clock(MCPHandlerConfig("clock", stages=["build"])))
+    >>> [handler.name for handler in registry.get_for_scope(stage="build")]
+    ['clock']
+    >>> registry.get_for_scope(stage="deploy")
+    []
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gaia_mcp.handlers.base import (
+        MCPClientInfo,
+        MCPHandler,
+        MCPHandlerConfig,
+        MCPToolCall,
+        MCPToolDefinition,
+        MCPToolResult,
+    )
+    from gaia_mcp.handlers.registry import MCPRegistry
+
+__all__ = [
+    "MCPClientInfo",
+    "MCPHandler",
+    "MCPHandlerConfig",
+    "MCPRegistry",
+    "MCPToolCall",
+    "MCPToolDefinition",
+    "MCPToolResult",
+]
+
+_HOMES = {
+    "MCPClientInfo": "gaia_mcp.handlers.base",
+    "MCPHandler": "gaia_mcp.handlers.base",
+    "MCPHandlerConfig": "gaia_mcp.handlers.base",
+    "MCPRegistry": "gaia_mcp.handlers.registry",
+    "MCPToolCall": "gaia_mcp.handlers.base",
+    "MCPToolDefinition": "gaia_mcp.handlers.base",
+    "MCPToolResult": "gaia_mcp.handlers.base",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

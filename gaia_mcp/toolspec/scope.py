@@ -1,0 +1,24 @@
+"""Who may use a tool: the stages and the agents that its entry or handler is restricted to.
+
+This is the one definition of what `stages` and `agents` mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+# Among `stages`, stands for every stage. An agent may be named so.
+EVERY_STAGE = "all"
+
+
+def is_in_scope(
+    stages: Collection[str] | None, agents: Collection[str] | None, stage: str | None, agent: str | None
+) -> bool:
+    """Whether `agent` may use at `stage` what is restricted to `stages` and `agents`.
+
+    A restriction that is None allows everything, and an empty one nothing; both must allow the caller. A caller that
+    does not name its stage, or its agent, is not restricted by it.
+    """
+    if stage is not None and stages is not None and stage not in stages and EVERY_STAGE not in stages:
+        return False
+    return agent is None or agents is None or agent in agents

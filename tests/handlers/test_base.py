@@ -1,0 +1,182 @@
+"""What a handler is: the contract that existing handler files rely on."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from gaia_mcp import __version__
+from gaia_mcp.agents.base import AgentConsole
+from gaia_mcp.handlers.base import (
+    MCPClientInfo,
+    MCPHandler,
+    MCPHandlerConfig,
+    MCPToolCall,
+    MCPToolDefinition,
+    MCPToolResult,
+)
+from tests.handlers.echo import EchoHandler
+
+
+class NamedHandler(EchoHandler):
+    name = "by-its-class"
+
+
+class Screen:
+    """A console with the two methods that handlers use."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, str]] = []
+
+    def print_dim(self, message: str) -> None:
+        self.shown.append(("dim", message))
+
+    def print_warning(self, message: str) -> None:
+        self.shown.append(("warning", message))
+
+
+def test_a_configuration_needs_no_more_than_a_name() -> None:
+    """The contract: the fields of the document, in its order, with its defaults."""
+    config = MCPHandlerConfig("cost-lookup")
+
+    assert [(field.name, getattr(config, field.name)) for field in fields(config)] == [
+        ("name", "cost-lookup"),
+        ("stages", None),
+        ("agents", None),
+        ("enabled", True),
+        ("timeout", 30),
+        ("max_retries", 2),
+        ("max_result_bytes", 8192),
+        ("settings", {}),
+    ]
+    assert config.settings is not MCPHandlerConfig("other").settings
+
+
+def test_a_configuration_that_is_logged_holds_no_secret() -> None:
+    """Ours: settings are where credentials are."""
+    assert "hunter2" not in repr(MCPHandlerConfig("x", settings={"api_key": "hunter2"}))
+
+
+def test_the_values_of_the_contract_are_made_by_position_or_by_name() -> None:
+    """The contract: `MCPToolDefinition`, `MCPToolResult` and `MCPToolCall`."""
+    tool = MCPToolDefinition("add", "Adds.", {"type": "object"}, "calc")
+    assert tool == MCPToolDefinition(
+        name="add", description="Adds.", input_schema={"type": "object"}, handler_name="calc"
+    )
+    result = MCPToolResult(content="3")
+    assert (result.content, result.is_error, result.error_message, result.metadata) == ("3", False, "", {})
+    assert result.metadata is not MCPToolResult("").metadata
+    call = MCPToolCall(id="call_1", name="add", arguments={"a": 1})
+    assert (call.id, call.name, call.arguments) == ("call_1", "add", {"a": 1})
+
+
+def test_a_handler_introduces_itself_as_this_package() -> None:
+    """The contract: `client_info.to_dict()` is the `clientInfo` of `initialize`."""
+    handler = EchoHandler(MCPHandlerConfig("echo"))
+
+    assert handler.client_info == MCPClientInfo("gaia-mcp", __version__)
+    assert handler.client_info.to_dict() == {"name": "gaia-mcp", "version": __version__}
+
+
+def test_a_handler_has_what_it_is_given() -> None:
+    """The contract: config, console, project_config, and the logger `mcp.NAME`."""
+    config, screen, project = MCPHandlerConfig("echo"), Screen(), {"project": {"name": "shop"}}
+
+    handler = EchoHandler(config, console=screen, project_config=project)
+
+    assert handler.config is config
+    assert handler.console is screen
+    assert handler.project_config is project
+    assert handler.logger is logging.getLogger("mcp.echo")
+    bare = EchoHandler(config)
+    assert (bare.console, bare.project_config) == (None, {})
+
+
+def test_the_name_of_the_class_wins_over_that_of_the_configuration() -> None:
+    """The contract."""
+    assert NamedHandler(MCPHandlerConfig("configured")).name == "by-its-class"
+    assert NamedHandler(MCPHandlerConfig("configured")).logger.name == "mcp.by-its-class"
+    assert EchoHandler(MCPHandlerConfig("configured")).name == "configured"
+    assert EchoHandler.name == ""
+
+
+def test_a_handler_without_one_of_the_four_methods_cannot_be_made() -> None:
+    """The contract: connect, list_tools, call_tool and disconnect are abstract."""
+    assert MCPHandler.__abstractmethods__ == {"connect", "list_tools", "call_tool", "disconnect"}
+    with pytest.raises(TypeError, match="abstract"):
+        MCPHandler(MCPHandlerConfig("x"))  # type: ignore[abstract]
+
+
+def test_a_handler_is_healthy_while_it_is_connected() -> None:
+    """The contract: `health_check` returns `_connected`."""
+    handler = EchoHandler(MCPHandlerConfig("echo"))
+    assert handler.health_check() is False
+    assert repr(handler) == "<EchoHandler 'echo', not connected>"
+
+    handler.connect()
+
+    assert handler.health_check() is True
+    assert repr(handler) == "<EchoHandler 'echo'>"
+
+
+def test_a_handler_that_does_not_call_super_is_not_connected() -> None:
+    """Ours: many a handler file forgets it."""
+
+    class Forgetful(EchoHandler):
+        def __init__(self, config: MCPHandlerConfig, **keywords: Any) -> None:
+            self.config = config
+
+    assert Forgetful(MCPHandlerConfig("x")).health_check() is False
+
+
+def test_the_scope_is_that_of_the_configuration() -> None:
+    """A3: both dimensions must allow the caller, and a handler that is not enabled matches never."""
+    handler = EchoHandler(MCPHandlerConfig("echo", stages=["build"], agents=["terraform-agent"]))
+    assert handler.matches_scope("build", "terraform-agent")
+    assert handler.matches_scope(None, None)
+    assert not handler.matches_scope("deploy", "terraform-agent")
+    assert not handler.matches_scope("build", "doc-agent")
+
+    handler.config.enabled = False
+
+    assert not handler.matches_scope("build", "terraform-agent")
+    assert not handler.matches_scope(None, None)
+
+
+def test_messages_and_warnings_are_shown_with_the_name_of_the_handler() -> None:
+    """The contract: `print_dim` and `print_warning` of the console."""
+    screen = Screen()
+    handler = EchoHandler(MCPHandlerConfig("echo"), console=screen)
+
+    handler._bubble_message("connecting")
+    handler._bubble_warning("slow")
+
+    assert screen.shown == [("dim", "[echo] connecting"), ("warning", "[echo] slow")]
+
+
+@pytest.mark.parametrize("console", [None, object()], ids=["none", "one without the methods"])
+def test_what_no_console_shows_is_logged(console: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """The contract: `console` may be None. Ours: nothing is lost, and nothing fails."""
+    caplog.set_level(logging.INFO)
+    handler = EchoHandler(MCPHandlerConfig("echo"), console=console)
+
+    handler._bubble_message("connecting to 100%")
+    handler._bubble_warning("slow")
+
+    assert [(one.name, one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("mcp.echo", "INFO", "connecting to 100%"),
+        ("mcp.echo", "WARNING", "slow"),
+    ]
+
+
+def test_the_console_of_an_agent_serves_a_handler(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours: one console for both."""
+    handler = EchoHandler(MCPHandlerConfig("echo"), console=AgentConsole())
+
+    handler._bubble_message("connecting")
+    handler._bubble_warning("slow")
+
+    assert capsys.readouterr().out.splitlines() == ["[echo] connecting", "warning: [echo] slow"]
