@@ -1,0 +1,1 @@
+"""The agents hub: the programs of Claude, Codex and Gemini, and OpenAI-compatible endpoints, behind three tools."""

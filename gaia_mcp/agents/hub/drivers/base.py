@@ -1,0 +1,158 @@
+"""What drivers of command lines have in common: the values that they take and return, and how a run is judged."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.safetext import cut
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+# The name under which an agent finds the server of the registered tools.
+SERVER = "gaia"
+# More of an agent's own words is not read as an error.
+MAX_ERROR_CHARS = 4000
+# An answer is looked for behind this many lines that look like its beginning.
+MAX_BEGINS = 20
+
+
+class ToolServer(NamedTuple):
+    """Our own stdio server of the registered tools: how an agent starts it, the names of the environment variables that
+    it needs, and the names of its tools.
+    """
+
+    command: str
+    arguments: list[str]
+    variables: list[str]
+    tools: list[str]
+
+
+class Request(NamedTuple):
+    """What an agent is asked. An empty `model` stands for the agent's own choice. `settings` are the members of the
+    request's `config` that the driver knows, without `model`.
+    """
+
+    prompt: str
+    context: Mapping[str, Any] = NOTHING
+    model: str = ""
+    settings: Mapping[str, Any] = NOTHING
+    tools: ToolServer | None = None
+
+
+class Invocation(NamedTuple):
+    """What is run: the program's arguments and its standard input, over the environment of the hub these variables,
+    and files by their paths in a private folder. The variable `folder_variable`, if it is not empty, holds that folder.
+    """
+
+    arguments: list[str]
+    stdin: bytes
+    environment: Mapping[str, str] = NOTHING
+    files: Mapping[str, bytes] = NOTHING
+    folder_variable: str = ""
+
+
+class Answer(NamedTuple):
+    """What an agent answered. `error` is empty for a success; `tokens` is None where the agent does not report them."""
+
+    content: str
+    error: str = ""
+    tokens: int | None = None
+    metadata: Mapping[str, Any] = NOTHING
+
+
+class UnreadableOutputError(ValueError):
+    """The output of an agent is not in the format that its driver asked for."""
+
+
+class Driver(ABC):
+    """One kind of agent that is a program. It has no state, and may be used from several threads.
+
+    `program` is looked for on PATH; `capabilities` are those of this way to run it; `settings` are the members of a
+    request's `config` that it understands beside `model`.
+    """
+
+    kind: str
+    program: str
+    description: str
+    capabilities: tuple[str, ...]
+    settings: frozenset[str] = frozenset()
+
+    @abstractmethod
+    def invocation(self, request: Request) -> Invocation:
+        """What is run for a request."""
+
+    @abstractmethod
+    def read(self, stdout: bytes) -> Answer:
+        """What the program wrote. Raises `UnreadableOutputError`."""
+
+    @abstractmethod
+    def has_key(self, environ: Mapping[str, str], has_file: Callable[[str], bool]) -> bool:
+        """Whether the agent can authenticate itself. `has_file` is asked for paths, which may begin with `~`."""
+
+    def answer(self, stdout: bytes, exit_status: int | None, last_words: str) -> Answer:
+        """What came of a run. `exit_status` is negative for the number of a signal; `last_words` is what the program
+        last wrote to stderr. An exit status other than 0 is a failure, whatever was written.
+        """
+        try:
+            answer = self.read(stdout)
+        except UnreadableOutputError as problem:
+            if exit_status:
+                answer = Answer("", last_words or _text_of(stdout))
+            else:
+                answer = Answer("", f"{self.program} {problem}")
+        if exit_status and not answer.error:
+            answer = answer._replace(error=last_words or answer.content or f"{self.program} wrote nothing")
+        if answer.error and exit_status:
+            answer = answer._replace(error=f"{answer.error} ({_ended(self.program, exit_status)})")
+        return answer._replace(error=cut(answer.error, MAX_ERROR_CHARS))
+
+
+def prompt_bytes(request: Request) -> bytes:
+    """The prompt as it is, and after it the context, if there is one. Raises `UnicodeEncodeError`."""
+    return f"{request.prompt}{context_text(request.context)}".encode()
+
+
+def context_text(context: Mapping[str, Any]) -> str:
+    """The context as a text that follows a prompt; empty without one."""
+    return f"\n\nContext (JSON):\n{json.dumps(context, ensure_ascii=False, indent=2)}\n" if context else ""
+
+
+def json_object(stdout: bytes) -> dict[str, Any]:
+    """The JSON object that a program wrote, perhaps after lines of another kind. Raises `UnreadableOutputError`."""
+    text = stdout.decode("utf-8", "replace").strip()
+    if not text:
+        raise UnreadableOutputError("wrote no answer")
+    begins = [0, *(at + 1 for at, character in enumerate(text) if character == "\n" and text[at + 1 : at + 2] == "{")]
+    for begin in begins[:MAX_BEGINS]:
+        try:
+            value = parse_json(text[begin:])
+        except JSONTextError:
+            continue
+        if isinstance(value, dict):
+            return value
+    raise UnreadableOutputError("wrote an answer that is not a JSON object")
+
+
+def count_of(*values: Any) -> int | None:
+    """The sum of those values that are numbers of tokens; None if there are none."""
+    counts = [value for value in values if isinstance(value, int) and not isinstance(value, bool) and value >= 0]
+    return sum(counts) if counts else None
+
+
+def text_in(value: Any, *keys: str) -> str:
+    """The string that `keys` lead to in nested objects; empty if there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _text_of(stdout: bytes) -> str:
+    return stdout.decode("utf-8", "replace").strip()
+
+
+def _ended(program: str, exit_status: int) -> str:
+    return f"{program} ended with exit status {exit_status}" if exit_status > 0 else f"signal {-exit_status}"

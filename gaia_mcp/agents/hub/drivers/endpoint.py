@@ -1,0 +1,87 @@
+"""An OpenAI-compatible endpoint: the body of a chat completion, and what its response holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gaia_mcp.agents.hub.drivers.base import Answer, Request, UnreadableOutputError, context_text, count_of, text_in
+from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.safetext import one_line
+
+KIND = "endpoint"
+DESCRIPTION = "An OpenAI-compatible endpoint"
+CAPABILITIES = ("code_generation", "code_analysis", "text_completion", "tool_use")
+# The members of a request's `config` that become members of the body.
+SETTINGS = frozenset(("frequency_penalty", "max_tokens", "presence_penalty", "seed", "stop", "temperature", "top_p"))
+
+
+def completions_url(endpoint: str) -> str:
+    """Where completions are asked for, for an endpoint such as `http://127.0.0.1:8080/v1`."""
+    return f"{endpoint.rstrip('/')}/chat/completions"
+
+
+def models_url(endpoint: str) -> str:
+    """Where its models are listed."""
+    return f"{endpoint.rstrip('/')}/models"
+
+
+def headers(api_key: str) -> dict[str, str]:
+    """The headers of every request; an empty key is not sent."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def messages(request: Request) -> list[dict[str, Any]]:
+    """The conversation that a request begins."""
+    return [{"role": "user", "content": request.prompt + context_text(request.context)}]
+
+
+def body(request: Request, conversation: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """The body of one completion."""
+    found: dict[str, Any] = {"model": request.model, "messages": conversation, **request.settings}
+    return {**found, "tools": tools} if tools else found
+
+
+def completion(status: int, data: bytes) -> dict[str, Any]:
+    """The completion in a response. Raises `UnreadableOutputError` with what the endpoint reports."""
+    try:
+        value = parse_json(data.decode("utf-8", "replace"))
+    except JSONTextError:
+        value = None
+    if not 200 <= status < 300:
+        text = error_text(value) or one_line(data.decode("utf-8", "replace"))
+        raise UnreadableOutputError(f"answered with HTTP {status}{f': {text}' if text else ''}")
+    if not isinstance(value, dict):
+        raise UnreadableOutputError("answered with what is not a JSON object")
+    if text := error_text(value):
+        raise UnreadableOutputError(f"answered with an error: {text}")
+    if _message(value) is None:
+        raise UnreadableOutputError("answered without a message")
+    return value
+
+
+def answer(found: Mapping[str, Any]) -> Answer:
+    """The answer that a completion holds."""
+    message = _message(found) or {}
+    usage = found.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    total = count_of(usage.get("total_tokens"))
+    if total is None:
+        total = count_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+    model = text_in(found, "model")
+    return Answer(text_in(message, "content"), "", total, {"model": model} if model else {})
+
+
+def error_text(value: Any) -> str:
+    """The text of the error in a response; empty without one."""
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, str):
+        return error
+    return text_in(error, "message") or ("unknown error" if error else "")
+
+
+def _message(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    choices = found.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return message if isinstance(message, dict) else None

@@ -1,0 +1,142 @@
+"""The drivers of command lines: what is run for a request, and how what was written is judged."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from gaia_mcp.agents.hub.drivers import DRIVERS
+from gaia_mcp.agents.hub.drivers.base import Driver, Request, ToolServer
+
+TOOLS = ToolServer("/usr/bin/python3", ["-m", "server", 'a "quoted" \\ word'], ["PATH", "HOME"], ["add", "sub"])
+EVERY = pytest.mark.parametrize("driver", DRIVERS.values(), ids=DRIVERS)
+ANSWERS = {
+    "claude": b'{"type":"result","is_error":false,"result":"hi","usage":{"input_tokens":3,"output_tokens":4}}',
+    "codex": b'{"type":"thread.started","thread_id":"t"}\n'
+    b'{"type":"item.completed","item":{"type":"agent_message","text":"first"}}\n'
+    b'{"type":"item.completed","item":{"type":"agent_message","text":"hi"}}\n'
+    b'{"type":"turn.completed","usage":{"input_tokens":3,"output_tokens":4}}\n',
+    "gemini": b'Loaded cached credentials.\n{\n"response":"hi","stats":{"models":{"m":{"tokens":{"total":7}}}}}',
+}
+FAILURES = {
+    "claude": b'{"type":"result","subtype":"success","is_error":true,"result":"no credit"}',
+    "codex": b'{"type":"error","message":"retrying"}\n{"type":"turn.failed","error":{"message":"no credit"}}\n',
+    "gemini": b'{"error":{"type":"Error","message":"no credit","code":1}}',
+}
+
+
+@EVERY
+@pytest.mark.parametrize("prompt", ["--help", "-", "@file", "two\nlines\n", "x" * 1_000_000, "ünïcode \0"])
+def test_the_prompt_is_standard_input_byte_for_byte(driver: Driver, prompt: str) -> None:
+    """B4: a leading `--`, newlines and a megabyte are nothing special, and no argument holds any of it."""
+    run = driver.invocation(Request(prompt))
+
+    assert run.stdin == prompt.encode()
+    assert run.arguments == driver.invocation(Request("other")).arguments
+
+
+@EVERY
+def test_the_context_follows_the_prompt(driver: Driver) -> None:
+    """B4: the context reaches the agent, and leaves the prompt as it is."""
+    run = driver.invocation(Request("fix it", {"language": "python", "code": 'print("é")'}))
+
+    prompt, _, context = run.stdin.decode().partition("\n\nContext (JSON):\n")
+    assert (prompt, json.loads(context)) == ("fix it", {"language": "python", "code": 'print("é")'})
+
+
+@EVERY
+def test_the_model_is_the_word_after_its_option(driver: Driver) -> None:
+    """B4: `config.model` becomes the model flag."""
+    plain, chosen = (driver.invocation(Request("p", model=model)).arguments for model in ("", "big-1"))
+
+    assert chosen[chosen.index("big-1") - 1] in ("--model", "-m")
+    assert len(chosen) == len(plain) + 2
+
+
+def test_claude_is_given_the_server_of_the_tools() -> None:
+    """B7: in its configuration, and no other server; only these tools need no approval."""
+    words = DRIVERS["claude"].invocation(Request("p", tools=TOOLS)).arguments
+
+    config = json.loads(words[words.index("--mcp-config") + 1])
+    assert config == {"mcpServers": {"gaia": {"command": TOOLS.command, "args": TOOLS.arguments}}}
+    assert words[words.index("--allowedTools") + 1] == "mcp__gaia__add,mcp__gaia__sub"
+    assert "--strict-mcp-config" in words
+
+
+def test_codex_is_given_the_server_of_the_tools() -> None:
+    """B7: as a table of TOML, whatever is in the words of the command."""
+    words = DRIVERS["codex"].invocation(Request("p", tools=TOOLS)).arguments
+
+    server = tomllib.loads(words[words.index("-c") + 1])["mcp_servers"]["gaia"]
+    assert (server["command"], server["args"], server["env_vars"]) == (TOOLS.command, TOOLS.arguments, TOOLS.variables)
+    assert server["default_tools_approval_mode"] == "approve"
+    assert words[-1] == "-"
+
+
+def test_gemini_is_given_the_server_of_the_tools() -> None:
+    """B7: in the settings of a folder of its own."""
+    run = DRIVERS["gemini"].invocation(Request("p", tools=TOOLS))
+
+    server = json.loads(run.files[".gemini/settings.json"])["mcpServers"]["gaia"]
+    assert (server["command"], server["args"], server["trust"]) == (TOOLS.command, TOOLS.arguments, True)
+    assert server["env"] == {"PATH": "$PATH", "HOME": "$HOME"}
+    assert run.folder_variable == "GEMINI_CLI_HOME"
+    assert run.arguments[-2:] == ["--allowed-mcp-server-names", "gaia"]
+
+
+@EVERY
+def test_an_answer_is_read_with_its_tokens(driver: Driver) -> None:
+    """B4: the content and the tokens that the agent reports."""
+    answer = driver.answer(ANSWERS[driver.kind], 0, "")
+
+    assert (answer.content, answer.error, answer.tokens) == ("hi", "", 7)
+
+
+@EVERY
+def test_a_failure_is_reported_in_the_words_of_the_agent(driver: Driver) -> None:
+    """B5: also with an exit status of 0, and whatever the subtype says."""
+    answer = driver.answer(FAILURES[driver.kind], 0, "")
+
+    assert (answer.content, answer.error) == ("", "no credit")
+
+
+@EVERY
+@pytest.mark.parametrize("status", [1, 41, -9])
+def test_an_exit_status_other_than_0_is_a_failure_even_with_output(driver: Driver, status: int) -> None:
+    """B5."""
+    answer = driver.answer(ANSWERS[driver.kind], status, "quota exceeded")
+
+    assert "quota exceeded" in answer.error
+    assert str(abs(status)) in answer.error
+
+
+@EVERY
+@pytest.mark.parametrize(
+    "stdout",
+    [b"", b"\n", b'{"result": "half', b"[1, 2]", b"null", b"\xff\xfe", b"hello", b"[" * 100_000, b"{}", b"\n{" * 9999],
+)
+def test_output_of_another_format_is_a_failure(driver: Driver, stdout: bytes) -> None:
+    """B5, B6: half a JSON, nothing, or anything else is never an answer, and never raises."""
+    answer = driver.answer(stdout, 0, "")
+
+    assert answer.error.startswith(f"{driver.program} wrote")
+    assert answer.content == ""
+
+
+@EVERY
+def test_without_readable_output_the_last_words_are_the_error(driver: Driver) -> None:
+    """B5."""
+    assert driver.answer(b"", 2, "unknown option").error.startswith("unknown option (")
+    assert driver.answer(b"please log in\n", 2, "").error.startswith("please log in (")
+
+
+@EVERY
+def test_a_key_or_a_login_is_noticed(driver: Driver) -> None:
+    """B2: key_missing is for an agent that has neither."""
+    keys = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
+
+    assert not driver.has_key({}, lambda _: False)
+    assert driver.has_key({keys[driver.kind]: "k"}, lambda _: False)
+    assert driver.has_key({}, lambda path: path.startswith("~/."))
