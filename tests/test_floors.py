@@ -33,11 +33,13 @@ FLOORS = {
     "paths": 0,
     "redaction": 0,
     "safetext": 0,
+    "textproblems": 0,
     "toolcall": 0,
     # Rules: they take everything that they need as arguments.
     "protocol": 1,
     "recordings": 1,
     "toolspec": 1,
+    "yamltext": 1,
     # A process for what would keep this one from listening.
     "checking": 2,
     # Files.
@@ -84,6 +86,7 @@ EARLIER = {
     "recordings": {"protocol"},
     "redaction": {"safetext"},
     "safetext": {"jsontext"},
+    "textproblems": {"jsontext"},
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {

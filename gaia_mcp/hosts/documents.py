@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gaia_mcp.hosts.problems import Repeated, TextProblemError
+from gaia_mcp.textproblems import Repeated, TextProblemError
 
 
 class Layout(NamedTuple):
@@ -72,9 +72,9 @@ def _parsed(text: str, kind: str) -> Any:
         from gaia_mcp.hosts import toml_text
 
         return toml_text.parse(text)
-    from gaia_mcp.hosts import yaml_text
+    from gaia_mcp.yamltext import reading
 
-    return yaml_text.parse(text) or {}
+    return reading.parse(text) or {}
 
 
 def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from gaia_mcp.hosts.problems import TextProblemError, with_pairs
+from gaia_mcp.textproblems import TextProblemError, with_pairs
 
 # Far beyond what any settings hold, and well before Python's own limit.
 MAX_DEPTH = 200

@@ -15,8 +15,8 @@ from gaia_mcp.hosts.dialects import COMMAND_KEYS, MEANT, OURS, URL_KEYS
 from gaia_mcp.hosts.documents import parsed, servers_in
 from gaia_mcp.hosts.known import HOSTS, HostProgram
 from gaia_mcp.hosts.places import layout_of
-from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.hosts.variables import EDITOR
+from gaia_mcp.textproblems import TextProblemError
 
 _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(?P<inside>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 # A table of TOML, as Codex has them, and a mapping of YAML, as Goose and Continue have them.

@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.textproblems import TextProblemError
 
 # A string, of which the long ones may end in quotes of their own, a comment, blanks, the end of a line, a bracket, or
 # other text. Every character of a document begins one of them, so that a text is read in one pass.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.hosts.documents import Layout, parsed, read_servers, with_server
-from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.textproblems import TextProblemError
 
 JSON = Layout("json", ("mcpServers",))
 DEEP = Layout("json", ("projects", "/a.b", "mcpServers"))

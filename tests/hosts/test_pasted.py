@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_mcp.hosts.pasted import is_foreign, looks_pasted, read_pasted
-from gaia_mcp.hosts.problems import TextProblemError
+from gaia_mcp.textproblems import TextProblemError
 
 TIME: dict[str, Any] = {"command": "uvx", "args": ["mcp-server-time"]}
 TEXT = json.dumps(TIME)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.hosts.problems import TextProblemError
 from gaia_mcp.hosts.toml_text import parse, with_table
+from gaia_mcp.textproblems import TextProblemError
 from tests.protocol_support import steady
 
 OLD = '''# top

@@ -1,4 +1,4 @@
-"""Problems in a host's text, without the file that it is from."""
+"""Problems in the text of a file that a person writes, without the file that it is from."""
 
 from __future__ import annotations
 

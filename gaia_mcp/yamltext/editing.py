@@ -1,0 +1,224 @@
+"""YAML, changed: single values are set or removed, every other line is kept to the last byte.
+
+What is set stays in its form: a value on one line, or lines of their own. Every result has been read again, and holds
+what was to be changed and nothing else; a form in which that fails is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from gaia_mcp.textproblems import TextProblemError
+from gaia_mcp.yamltext.places import end_of, end_of_pair, is_empty, line_end, line_start, with_newline
+from gaia_mcp.yamltext.reading import composed, parse
+from gaia_mcp.yamltext.writing import lines_of, on_one_line
+
+
+class _Removed:
+    """The value of what is not there any more."""
+
+    def __repr__(self) -> str:
+        return "REMOVED"
+
+
+REMOVED: Final = _Removed()
+
+
+class Change(NamedTuple):
+    """The value that is to be at a path, or `REMOVED`. A string in a path is a key of a mapping, and a number the place
+    in a list, where the number behind the last one adds an item.
+    """
+
+    path: tuple[str | int, ...]
+    value: Any
+
+
+def edited(text: str, changes: Iterable[Change]) -> str:
+    """`text` with these changes, made one after the other. What is missing on the way to a value is made.
+
+    Raises `TextProblemError` for a text that cannot be read, or in which only other values could be changed as well.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
+    new = text
+    for change in changes:
+        before = new
+        try:
+            new = _changed(before, change, newline)
+            # A text may have forms that we do not know how to change, so each result is read again.
+            if not _is_as_expected(new, before, change):
+                where = ".".join(str(step) for step in change.path)
+                raise TextProblemError(f"{where!r} is written in a form in which it cannot be changed alone")
+        except TextProblemError as problem:
+            raise problem.placed(before) from problem.__cause__
+    return new
+
+
+def plain(value: Any) -> Any:
+    """A value of its own: what aliases let two places of a document share is held twice."""
+    if isinstance(value, dict):
+        return {key: plain(held) for key, held in value.items()}
+    return [plain(held) for held in value] if isinstance(value, list) else value
+
+
+class _Slot(NamedTuple):
+    """A node, and where it is: in the node of `holder` at `number`, with the node of its key if that is a mapping."""
+
+    node: Any
+    holder: _Slot | None = None
+    number: int = 0
+    key: Any = None
+
+
+def _changed(text: str, change: Change, newline: str) -> str:
+    document = composed(text)
+    is_removed = isinstance(change.value, _Removed)
+    if document is None:
+        return text if is_removed else with_newline(text, newline) + _block(_nested(*change), 0, newline)
+    slot = _Slot(document)
+    for depth, step in enumerate(change.path):
+        inner = _child(slot, step)
+        if inner is None:
+            return text if is_removed else _with_new(text, slot, change.path[depth:], change.value, newline)
+        slot = inner
+    return _without(text, slot, newline) if is_removed else _with(text, slot, change.value, newline)
+
+
+def _child(slot: _Slot, step: str | int) -> _Slot | None:
+    node = slot.node
+    if node.id == "mapping" and isinstance(step, str):
+        for number, (key, value) in enumerate(node.value):
+            if key.id == "scalar" and key.value == step:
+                return _Slot(value, slot, number, key)
+    elif node.id == "sequence" and isinstance(step, int) and step < len(node.value):
+        return _Slot(node.value[step], slot, step)
+    return None
+
+
+def _with_new(text: str, slot: _Slot, path: tuple[str | int, ...], value: Any, newline: str) -> str:
+    """`text` with a new member or item in the node of `slot`."""
+    node, step = slot.node, path[0]
+    new = _nested(path, value)
+    if is_empty(node) or (node.id != "scalar" and node.flow_style and not node.value):
+        return _with(text, slot, new, newline)
+    if node.id != ("mapping" if isinstance(step, str) else "sequence"):
+        kind = "mapping" if isinstance(step, str) else "list"
+        raise TextProblemError(f"is not a {kind}, which is needed here", at=node.start_mark.index)
+    if node.flow_style:
+        last = node.value[-1][1] if isinstance(step, str) else node.value[-1]
+        added = on_one_line(new)[1:-1]
+        return f"{text[: last.end_mark.index]}, {added}{text[last.end_mark.index :]}"
+    first = node.value[0][0] if isinstance(step, str) else node
+    at = line_end(text, end_of(text, node))
+    return with_newline(text[:at], newline) + _block(new, first.start_mark.column, newline) + text[at:]
+
+
+def _with(text: str, slot: _Slot, value: Any, newline: str) -> str:
+    """`text` with another value in the place of the node of `slot`."""
+    node, holder, key = slot.node, slot.holder, slot.key
+    is_block = node.id != "scalar" and not node.flow_style
+    begin, end = node.start_mark.index, end_of(text, node)
+    if holder is None or (key is None and is_block):
+        raise TextProblemError("is written in a form that cannot be changed", at=begin)
+    if node.id != "scalar" and not is_block and "\n" in text[begin:end] and "#" in text[begin:end]:
+        raise TextProblemError("has comments within its brackets, which would be lost", at=begin)
+    if key is None or holder.node.flow_style:
+        return text[:begin] + on_one_line(value) + text[end:]
+    colon = text.index(":", key.end_mark.index) + 1
+    if is_empty(node) and not node.value:
+        behind = text[colon:]
+    elif not is_block:
+        behind = text[end:]
+    elif (lines := line_start(text, begin)) > colon:
+        behind = text[colon:lines] + text[line_end(text, end) :]
+    else:
+        raise TextProblemError("has an anchor or a tag, which would be lost", at=begin)
+    if not _needs_lines(value):
+        return f"{text[:colon]} {on_one_line(value)}{behind}"
+    rest = behind[: line_end(behind, 0)]
+    block = _block(value, key.start_mark.column + 2, newline)
+    return text[:colon] + rest.rstrip() + newline + block + behind[len(rest) :]
+
+
+def _without(text: str, slot: _Slot, newline: str) -> str:
+    """`text` without the node of `slot`, and its key."""
+    holder = slot.holder
+    if holder is None:
+        return ""
+    held = holder.node.value
+    if len(held) == 1 and holder.holder is not None:
+        return _with(text, holder, {} if slot.key is not None else [], newline)
+    begins = [(each[0] if slot.key is not None else each).start_mark.index for each in held]
+    begin, end = begins[slot.number], end_of(text, slot.node)
+    if slot.key is not None:
+        end = end_of_pair(text, slot.key, slot.node)
+    is_last = slot.number == len(held) - 1
+    if holder.node.flow_style:
+        if not is_last:
+            return text[:begin] + text[begins[slot.number + 1] :]
+        before = held[slot.number - 1][1] if slot.key is not None else held[slot.number - 1]
+        return text[: before.end_mark.index] + text[end:]
+    if slot.key is None:
+        begin = _dash_of(text, begin, holder.node.start_mark.column)
+    start = line_start(text, begin)
+    if not text[start:begin].strip(" "):
+        return text[:start] + text[line_end(text, end) :]
+    # The first member of an item stands behind its dash, where the next one takes its place.
+    if not is_last and not text[line_end(text, end) : begins[slot.number + 1]].strip():
+        return text[:begin] + text[begins[slot.number + 1] :]
+    return text[:begin].rstrip() + newline + text[line_end(text, end) :]
+
+
+def _dash_of(text: str, begin: int, column: int) -> int:
+    """Where the dash stands that begins an item; `begin` is where its value does."""
+    start = line_start(text, begin)
+    while text[start : start + column + 1] != " " * column + "-":
+        if start == 0:
+            raise TextProblemError("is written in a form that cannot be changed", at=begin)
+        start = line_start(text, start - 1)
+    return start + column
+
+
+def _nested(path: tuple[str | int, ...], value: Any) -> Any:
+    for step in reversed(path):
+        value = {step: value} if isinstance(step, str) else [value]
+    return value
+
+
+def _needs_lines(value: Any) -> bool:
+    """Whether a value is not written on one line. A list of plain values is, as in `stages: ["build"]`."""
+    if isinstance(value, list):
+        return any(isinstance(held, (dict, list)) and held for held in value)
+    return isinstance(value, dict) and bool(value)
+
+
+def _block(value: Any, column: int, newline: str) -> str:
+    return "".join(line + newline for line in lines_of(value, " " * column))
+
+
+def _is_as_expected(new: str, before: str, change: Change) -> bool:
+    expected = {"": plain(parse(before))}
+    held: Any = expected
+    steps: tuple[str | int, ...] = ("", *change.path)
+    is_removed = isinstance(change.value, _Removed)
+    for step, inner in pairwise(steps):
+        if isinstance(step, str) and not held.get(step):
+            if is_removed:
+                return new == before
+            held[step] = {} if isinstance(inner, str) else []
+        elif isinstance(step, int) and step == len(held):
+            held.append({} if isinstance(inner, str) else [])
+        held = held[step]
+    last = steps[-1]
+    if is_removed:
+        if isinstance(last, int) or last in held:
+            del held[last]
+    elif isinstance(last, int) and last == len(held):
+        held.append(change.value)
+    else:
+        held[last] = change.value
+    try:
+        return bool((parse(new) or {}) == (expected[""] or {}))
+    except TextProblemError:
+        return False

@@ -1,0 +1,90 @@
+"""YAML, read: as a plain value, or as nodes that know their places. Aliases stand for no more than a limit."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from gaia_mcp.textproblems import TextProblemError
+
+# A few lines with aliases within aliases can stand for more than any memory holds. Where they are used to write
+# something once, it is a few lines as well.
+MAX_EXPANDED_CHARS = 1_000_000
+
+
+def parse(text: str) -> Any:
+    """The document, None if there is none. Raises `TextProblemError`."""
+    if "*" in text:
+        composed(text)  # Only an alias can make a circle, or a value that is much larger than its text.
+    return _guarded(_reader("safe").load, text)
+
+
+def composed(text: str) -> Any:
+    """The document as nodes that know their places, None if there is none. No node holds itself, and with all aliases
+    replaced by what they stand for it has `MAX_EXPANDED_CHARS` more than it has now at the most.
+    """
+    document = _guarded(_reader("rt").compose, text)
+    circle = _circle(document, frozenset(), set())
+    if circle is not None:
+        problem = (
+            f"the anchor {circle.anchor!r} refers to itself: it cannot be read, and the rest cannot be changed alone"
+        )
+        raise TextProblemError(problem, at=circle.start_mark.index)
+    sizes: dict[int, int] = {}
+    if _expanded(document, sizes) > len(text) + MAX_EXPANDED_CHARS:
+        problem = f"has aliases within aliases, which stand for more than {MAX_EXPANDED_CHARS} characters"
+        raise TextProblemError(problem, at=0)
+    return document
+
+
+def _circle(node: Any, above: frozenset[int], known: set[int]) -> Any:
+    """A node that holds itself, None if there is none in `node`."""
+    if id(node) in above:
+        return node
+    if node is None or node.id == "scalar" or id(node) in known:
+        return None
+    known.add(id(node))
+    above |= {id(node)}
+    for part in itertools.chain.from_iterable(node.value) if node.id == "mapping" else node.value:
+        circle = _circle(part, above, known)
+        if circle is not None:
+            return circle
+    return None
+
+
+def _expanded(node: Any, sizes: dict[int, int]) -> int:
+    """The characters of a node, with its aliases replaced; one for each that is not a scalar. `sizes` are those known
+    already, by the identity of the nodes.
+    """
+    if node is None or node.id == "scalar":
+        return 1 + len(node.value) if node is not None else 0
+    if id(node) not in sizes:
+        parts = itertools.chain.from_iterable(node.value) if node.id == "mapping" else node.value
+        sizes[id(node)] = 1 + sum(_expanded(part, sizes) for part in parts)
+    return sizes[id(node)]
+
+
+def _reader(kind: str) -> Any:
+    from ruamel.yaml import YAML
+
+    reader = YAML(typ=kind, pure=True)
+    # An anchor may be given again, and Python's warning of it would stand among our remarks.
+    reader.composer.warn_double_anchors = False
+    return reader
+
+
+def _guarded(read: Any, text: str) -> Any:
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return read(text)
+    except MarkedYAMLError as cause:
+        mark = cause.problem_mark or cause.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
+        raise TextProblemError(f"not YAML: {cause.problem or cause.context}", line=line, column=column) from cause
+    except YAMLError as cause:
+        raise TextProblemError(f"not YAML: {str(cause).splitlines()[0]}") from cause
+    except RecursionError as cause:
+        raise TextProblemError("is nested too deeply") from cause
+    except ValueError as cause:  # A date that does not exist, a number with more digits than Python reads.
+        raise TextProblemError(f"not YAML: {cause}") from cause
