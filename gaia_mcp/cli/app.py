@@ -5,20 +5,20 @@ A command's module is imported only when that command is meant, so each starts a
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
 from gaia_mcp.cli.grammar.leading import with_group
-from gaia_mcp.cli.guard import guarded, refused
+from gaia_mcp.cli.guard import refused
 from gaia_mcp.cli.lines import Typed, command_after, to_type
 from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
+from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.cli.typer_internals import (
     CommandLineError,
     command_path_of,
@@ -27,10 +27,6 @@ from gaia_mcp.cli.typer_internals import (
     read_numbers,
 )
 from gaia_mcp.cli.vocabulary import ALIASES, meant_by, without_words
-from gaia_mcp.names import typeable
-
-if TYPE_CHECKING:
-    from gaia_mcp.session.prestart import Prestarted
 
 # Command, and the module and function that it is.
 COMMANDS = {
@@ -201,14 +197,12 @@ def program(version: VersionOption = False) -> None:
     """Tools for MCP, the Model Context Protocol."""
 
 
-def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
-    """Run the command line `words`, without the program's name, with a server that may be started already; the exit
-    code.
-    """
+def run(words: Sequence[str]) -> int:
+    """Run the command line `words`, without the program's name; the exit code."""
     words = with_group(words)
-    Typed.words, Typed.program = words, _program()
+    Typed.enter(words)
     try:
-        status = app(words, standalone_mode=False, obj=prestarted)
+        status = app(words, standalone_mode=False)
     except CommandLineError as error:
         status = _refuse(error, words)
     except typer.Abort:
@@ -220,14 +214,6 @@ def run(words: Sequence[str], prestarted: Prestarted | None = None) -> int:
         error.filename = error.filename or STDOUT
         status = fail(refused(error))
     return int(status or 0)
-
-
-def _program() -> str:
-    """The program as it was typed, for the lines that hints advise."""
-    name = Path(sys.argv[0]).stem
-    if name == "__main__":
-        return f"{typeable(sys.executable)} -m gaia_mcp"
-    return "gmcp" if name == "gmcp" else "gaia mcp"
 
 
 def _takes_server(error: Any) -> bool:

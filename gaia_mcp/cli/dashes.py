@@ -6,7 +6,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from gaia_mcp.cli.options import AFTER_DASHES
+# Under this name the context of a command holds those of its arguments that were after two dashes.
+AFTER_DASHES = "gaia_mcp.after_dashes"
 
 
 def takes_server(error: Any) -> bool:

@@ -7,6 +7,7 @@ same configuration file, and is quoted where a shell needs that.
 from __future__ import annotations
 
 import shlex
+import sys
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -41,6 +42,11 @@ class Typed:
     has_several = False
 
     @classmethod
+    def enter(cls, words: Sequence[str]) -> None:
+        """The program runs this command line."""
+        cls.words, cls.program = words, _program()
+
+    @classmethod
     def begin(cls, command: str, config: Path | None) -> None:
         """This command begins to run."""
         cls.command, cls.config, cls.unsaved, cls.has_several = command, config, [], False
@@ -55,6 +61,14 @@ class Typed:
     def is_saved(cls, server: str) -> bool:
         """Whether a server is in a file, as far as the command uses it."""
         return all(entry.name != server for entry in cls.unsaved)
+
+
+def _program() -> str:
+    """The program as it was typed."""
+    name = Path(sys.argv[0]).stem
+    if name == "__main__":
+        return f"{typeable(sys.executable)} -m gaia_mcp"
+    return "gmcp" if name == "gmcp" else "gaia mcp"
 
 
 def to_type(command: str, *names: str, more: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The options that commands share, declared once, and what a command line asks for with them.
+"""The options that commands share, declared once.
 
 A command's module lists those that it takes in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
 `--max-chars` and `--raw` with `-o`, and `--debug` with every command. A command with a parameter `invocation` is given
@@ -7,31 +7,18 @@ their values.
 
 from __future__ import annotations
 
-import sys
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gaia_mcp.cli.completion.completers import only_server, servers
 from gaia_mcp.cli.completion.file_names import folder_names
-from gaia_mcp.cli.lines import Typed, to_type
-from gaia_mcp.cli.screen.output import Form, remark
-from gaia_mcp.cli.screen.terminal import on_terminal
-from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gaia_mcp.cli.grammar.server_words import ServerWords
-    from gaia_mcp.cli.screen.destination import Destination
-    from gaia_mcp.config.entries import ServerEntry
-    from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.deadline import Deadline
-
-# Under this name the context of a command holds those of its arguments that were after two dashes.
-AFTER_DASHES = "gaia_mcp.after_dashes"
 # More is a slip of the finger: neither a build nor a person waits a day.
 MAX_TIMEOUT_SECONDS = 86_400.0
 
@@ -94,125 +81,6 @@ LockFileOption = Annotated[
 ]  # fmt: skip
 
 
-class Invocation(NamedTuple):
-    """The values of the common options, for one run of a command; those that it does not take have their defaults.
-    `after` are the last of its arguments, those after two dashes.
-    """
-
-    config: Path | None = None
-    as_json: bool = False
-    quiet: bool = False
-    timeout: float | None = None
-    debug: bool = False
-    output: str | None = None
-    output_dir: Path | None = None
-    raw: bool = False
-    max_chars: int | None = None
-    after: Sequence[str] = ()
-
-    def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
-        """The servers of `--config`, or of the usual file, with a remark about a project that is not approved.
-
-        Raises `ConfigFileError` if `--config` names a file that does not exist, unless it `may_be_new`, and as
-        `ConfigStore.locate` does.
-        """
-        from gaia_mcp.config.store import ConfigStore
-        from gaia_mcp.errors import ConfigFileError
-        from gaia_mcp.paths import is_there, shown
-
-        store = ConfigStore.locate(self.config, may_be_pipe=True)
-        if self.config is not None and not may_be_new and not is_there(store.path):
-            begun = to_type("add", more="NAME -- COMMAND")
-            raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
-        if store.project is not None and not store.project.approved:
-            reason = store.project.problem or f"is not approved; read it, and then: {to_type('trust')}"
-            remark(f"{shown(store.project.path)} is not used, since it {reason}")
-        return store
-
-    def open_store_for(self, typed: ServerWords, *, has_item: bool = False, may_be_new: bool = False) -> ConfigStore:
-        """As `open_store`. If the line begins with a target, or a command is the server, a file that cannot be read is
-        reported as a remark, and its servers are left out: none of them is meant.
-        """
-        from gaia_mcp.errors import ConfigFileError
-
-        store = self.open_store(may_be_new=may_be_new)
-        try:
-            store.names()
-        except ConfigFileError as error:
-            from gaia_mcp.cli.entries.targets import is_target
-
-            first = next(iter(typed.words), "")
-            if not (typed.has_command((), has_item=has_item) or (first and is_target(first))):
-                raise
-            remark(f"{error.message}; its servers are left out")
-            return store.unread()
-        return store
-
-    def typed(self, words: Sequence[str]) -> ServerWords:
-        """All arguments that may name servers, as they stand before and after two dashes."""
-        from gaia_mcp.cli.grammar.server_words import ServerWords
-
-        return ServerWords.of(words, self.after)
-
-    def server(
-        self, *words: str, has_item: bool = True, store: ConfigStore | None = None
-    ) -> tuple[ServerEntry, list[str]]:
-        """The server that `words`, all arguments of a command, name, and the others of them.
-
-        Raises as `open_store` and `find_server` do.
-        """
-        from gaia_mcp.cli.entries.targets import find_server
-
-        typed = self.typed(words)
-        store = self.open_store_for(typed, has_item=has_item) if store is None else store
-        entry, rest = find_server(store, typed, has_item=has_item, debug=self.debug)
-        return self.using(entry), rest
-
-    def only_server(self, words: Sequence[str], store: ConfigStore | None = None) -> ServerEntry:
-        """The one server that `words` name. Raises as `server` does, and `UsageError` if they name more."""
-        entry, rest = self.server(*words, has_item=False, store=store)
-        if rest:
-            hint = f"see: {to_type(Typed.command, more='--help')}"
-            raise UsageError(f"one server at a time, not also {rest[0]!r}", hint=hint)
-        return entry
-
-    def servers(self, store: ConfigStore, typed: ServerWords) -> list[ServerEntry]:
-        """The servers of `store`, and others, that are `typed`. Raises as `find_servers` does."""
-        from gaia_mcp.cli.entries.targets import find_servers
-
-        return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
-
-    def using(self, entry: ServerEntry) -> ServerEntry:
-        """The entry, which the command is about to use."""
-        Typed.uses(entry)
-        if self.debug:
-            from gaia_mcp.cli.entries.held_back import remark_on_held_back
-
-            remark_on_held_back(entry)
-        if entry.source is not None and entry.name.endswith(".py") and Path(entry.name).is_file():
-            remark(f"{entry.name!r} is a configured server, and it is used; the file is ./{entry.name}")
-        return entry
-
-    def check(self) -> None:
-        """Raises `UsageError` for options that exclude each other."""
-        if self.max_chars is not None and self.as_json:
-            raise UsageError("--max-chars cuts text, and JSON would be invalid", hint="leave out one of the two")
-
-    def destination(self) -> Destination | None:
-        """Where `-o` puts the files of the answer. Raises `UsageError` if nothing can be written there."""
-        from gaia_mcp.cli.screen.destination import read_destination
-
-        if self.output is None and self.output_dir is None:
-            return None
-        return read_destination(self.output, self.output_dir, as_json=self.as_json)
-
-    def deadline(self) -> Deadline | None:
-        """The one deadline that `--timeout` sets; it begins now, and all servers share it."""
-        from gaia_mcp.deadline import Deadline
-
-        return Deadline(self.timeout) if self.timeout is not None else None
-
-
 # Options that come with others.
 _WITH = {"as_json": (QUIET,), "output": (OUTPUT_DIR, MAX_CHARS, RAW)}
 
@@ -221,19 +89,3 @@ def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
     """`common`, with `--quiet` after `--json`, `--max-chars` and `--raw` after `-o`, and `--debug` at the end."""
     implied = [option for each in common for option in (each, *_WITH.get(each.name, ()))]
     return [*implied, DEBUG]
-
-
-def tell_how_to_keep() -> None:
-    """After a success: remark how a server is saved that the command has used without a name, at a terminal alone."""
-    if not Typed.unsaved or Form.as_json or not (on_terminal(sys.stdout) and on_terminal(sys.stderr)):
-        return
-    from gaia_mcp.cli.entries.keeping import how_to_keep
-    from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.errors import ConfigFileError
-
-    try:
-        taken = ConfigStore.locate(Typed.config).names()
-    except ConfigFileError:
-        return  # It was remarked on, and nothing can be added to it.
-    for entry in Typed.unsaved:
-        remark(f"this server is not saved; save it with: {how_to_keep(entry, taken)}")

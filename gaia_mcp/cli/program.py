@@ -1,7 +1,8 @@
 """The program from its first instruction to its last: `gaia`, `gmcp`, `python -m gaia_mcp`.
 
-Loading Typer takes longer than most of what a command does. So a TAB is answered without it, and the server that a
-`call` needs starts while it is loaded; from before that moment on, no way out leaves that server running.
+Loading Typer takes longer than most of what a command does. So a TAB is answered without it, and so is a plain `call`,
+whose server starts while what the call needs is loaded; from before that moment on, no way out leaves that server
+running.
 """
 
 from __future__ import annotations
@@ -9,16 +10,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from gaia_mcp.session.prestart import Prestarted
+from typing import NoReturn
 
 
 def main() -> None:
     """Run the program and exit."""
-    # What loading makes stays, and the collector would look through it every 700 objects.
-    gc.set_threshold(10_000)
+    # What loading makes stays, and the collector would look through it every 700 objects; most commands end before it
+    # would find anything.
+    gc.set_threshold(100_000)
     _open_what_was_closed()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -95,17 +94,14 @@ def _watch_threads(dead: list[BaseException]) -> None:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["call"] or words[:2] == ["mcp", "call"]:
-        from gaia_mcp.cli.calls.prestart import prestarted_for_call
+        from gaia_mcp.cli.calls.direct import run_if_plain
 
-        with prestarted_for_call(words) as server:
-            return _commanded(words, server)
-    return _commanded(words)
-
-
-def _commanded(words: list[str], prestarted: Prestarted | None = None) -> int:
+        status = run_if_plain(words)
+        if status is not None:
+            return status
     from gaia_mcp.cli.app import run
 
-    return run(words, prestarted)
+    return run(words)
 
 
 def _leave(status: int) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.cli.app import COMMANDS, UNLISTED
-from gaia_mcp.cli.guard import guarded
-from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, DEBUG, JSON, QUIET, TIMEOUT
 from gaia_mcp.cli.screen.output import Form
+from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.errors import ConfigFileError
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.safetext import clean, one_line
 from gaia_mcp.toolspec.schema import properties_of, required_of
 
@@ -28,14 +26,14 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
         if not can_ask():
             remark(f"server {server!r} asked a question, and there is no terminal to answer it: {message}")
             return DECLINED
-        typer.echo(f"server {server!r} asks: {message}", err=True)
+        to_stderr(f"server {server!r} asks: {message}")
         try:
             if params.get("mode") == "url":
                 return _ask_to_open(str(params.get("url", "")), asked_while(waiting))
             return _ask_form(params.get("requestedSchema"), asked_while(waiting))
         except (EOFError, KeyboardInterrupt) as left:
             # The cursor is still in the line of the question.
-            typer.echo(err=True)
+            to_stderr("")
             if isinstance(left, KeyboardInterrupt):
                 raise
             return CANCELLED
@@ -50,18 +48,18 @@ def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
             return default
         if text.casefold() in TRUTHS:
             return TRUTHS[text.casefold()]
-        typer.echo("  y or n?", err=True)
+        to_stderr("  y or n?")
 
 
 def _ask_to_open(url: str, ask: Ask) -> dict[str, Any]:
     from urllib.parse import urlsplit
 
-    typer.echo(f"  {clean(url)}", err=True)
+    to_stderr(f"  {clean(url)}")
     try:
         host = urlsplit(url).hostname
     except ValueError:
         host = None
-    typer.echo(f"  (on {host}; enter nothing there that you would not give to this site)", err=True)
+    to_stderr(f"  (on {host}; enter nothing there that you would not give to this site)")
     return {"action": "accept"} if _is_confirmed("Will you open it yourself?", ask, default=False) else DECLINED
 
 

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from gaia_mcp.checking.checker import validation_errors
+from gaia_mcp.cli.screen.output import to_stderr
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.jsontext import RepeatedKeyError
 from gaia_mcp.safetext import one_line
@@ -41,7 +40,7 @@ def asked_while(waiting: Waiting) -> Ask:
 
     def ask(question: str) -> str:
         """Raises `EOFError` at Ctrl-D, and once the command is ending: what is typed then is for the shell."""
-        typer.echo(f"{question}: ", nl=False, err=True)
+        to_stderr(f"{question}: ", end="")
         # Only Windows cannot wait for a terminal. We may be in a thread, which no signal reaches.
         while os.name != "nt" and not select.select([sys.stdin], [], [], LOOK_SECONDS)[0] and not waiting.is_leaving:
             continue
@@ -74,22 +73,22 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
             if not is_required:
                 return None
             if held is None:
-                typer.echo("  an answer is required", err=True)
+                to_stderr("  an answer is required")
                 continue
         if not is_text(text):
-            typer.echo("  not UTF-8", err=True)
+            to_stderr("  not UTF-8")
             continue
         try:
             value = _read(text, field, root)
             problems = validation_errors({**_definitions(root), **field}, value)
         except RepeatedKeyError as problem:
-            typer.echo(f"  it {one_line(str(problem), 300)}", err=True)
+            to_stderr(f"  it {one_line(str(problem), 300)}")
             continue
         except SchemaError:
             return value
         if not problems:
             return value
-        typer.echo(f"  {one_line(str(problems[0]), 300)}", err=True)
+        to_stderr(f"  {one_line(str(problems[0]), 300)}")
 
 
 def _choices(field: dict[str, Any], root: Any) -> str:

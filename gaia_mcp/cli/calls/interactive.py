@@ -10,7 +10,7 @@ import typer
 from gaia_mcp.cli.calls.form import ask_value, asked_while, can_ask
 from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.cli.screen.terminal import folded
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
@@ -41,7 +41,7 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
     waiting.hide()
     ask = asked_while(waiting)
     for line in folded(one_line(signature(tool.name, schema), 1000)):
-        typer.echo(line, err=True)
+        to_stderr(line)
     try:
         for key in [*required, *(key for key in known if key not in required)]:
             if key not in taken:
@@ -52,7 +52,7 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
                     asked[key] = value
     except EOFError:
         # The cursor is still in the line of the question.
-        typer.echo(err=True)
+        to_stderr("")
         remark(f"{tool.name!r} was not called")
         raise typer.Abort from None
     if asked:

@@ -1,4 +1,4 @@
-"""A command line that calls a server, read before Typer is loaded: while Typer is loaded, the server starts."""
+"""The server of a `call`, started while what the call needs is loaded."""
 
 from __future__ import annotations
 
@@ -7,32 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.calls.plan import planned
-from gaia_mcp.cli.grammar.leading import with_group
-from gaia_mcp.cli.grammar.parsing import parse_line
 from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import MCPError
 from gaia_mcp.session.prestart import Prestarted, prestarted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.config.entries import ServerEntry
 
-# With other parameters, Typer reads the line first: `--debug`; `--interactive`, which needs a terminal; and `--locked`
-# and `--lock-file`, because a server whose tools are not approved is not even started.
-_PARAMETERS = frozenset(
-    {"target", "words", "args", "output", "output_dir", "raw", "read_only", "config", "as_json", "timeout", "quiet"}
-)
-
 
 @contextmanager
-def prestarted_for_call(words: Sequence[str]) -> Iterator[Prestarted | None]:
-    """The server that the command line `words` will call, started if there is no doubt about it, else None. It is ended
-    at the end of the `with` at the latest.
+def prestarted_for(line: ParsedLine) -> Iterator[Prestarted | None]:
+    """The server that the `call` in `line` is about, started if there is no doubt about it, else None. It is ended at
+    the end of the `with` at the latest.
     """
-    entry = _entry_to_call(words)
+    entry = _entry_to_call(line)
     server = None
     with ExitStack() as running:
         if entry is not None:
@@ -41,21 +33,8 @@ def prestarted_for_call(words: Sequence[str]) -> Iterator[Prestarted | None]:
         yield server
 
 
-def call_of(words: Sequence[str]) -> ParsedLine | None:
-    """The `call` in the command line `words`; None if Typer refuses it, or has to see it first."""
-    line = parse_line(with_group(words))
-    if line.path != ("mcp", "call") or not line.is_valid or line.is_eager or not line.values.keys() <= _PARAMETERS:
-        return None
-    if "timeout" in line.values and not line.options["--timeout"].accepts(line.values["timeout"]):
-        return None
-    return line
-
-
-def _entry_to_call(words: Sequence[str]) -> ServerEntry | None:
-    """The entry of the server that `words` call; None if something is wrong with them, which the command reports."""
-    line = call_of(words)
-    if line is None:
-        return None
+def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
+    """The entry of the server that is called; None if something is wrong with the line, which the command reports."""
     call = line.values
     args, config = call.get("args"), call.get("config")
     try:

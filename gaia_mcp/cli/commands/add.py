@@ -20,7 +20,8 @@ from gaia_mcp.cli.entries.entry_options import (
     UrlOption,
 )
 from gaia_mcp.cli.entries.habits import own_words
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import done, remark
 from gaia_mcp.cli.typer_internals import wrong_line
 

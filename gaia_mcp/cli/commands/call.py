@@ -9,9 +9,9 @@ import typer
 from gaia_mcp.cli.completion.completers import call_targets, call_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.dashes import ArgumentsCommand
-from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, LockFileOption
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import choose_form, fail
-from gaia_mcp.cli.status import ExitStatus
 from gaia_mcp.errors import MCPError
 
 Target = Annotated[
@@ -77,7 +77,6 @@ COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
 
 def call(
     invocation: Invocation,
-    context: typer.Context,
     target: Target,
     words: Words = None,
     args: ArgsOption = None,
@@ -85,7 +84,7 @@ def call(
     locked: LockedOption = False,
     lock_file: LockFileOption = None,
     read_only: ReadOnlyOption = False,
-) -> None:
+) -> int:
     """Call a tool and print what it returns.
 
     Values are converted to the types of the tool's schema: numbers, booleans, lists, or text. Text is printed. Images,
@@ -98,54 +97,14 @@ def call(
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """
-    from gaia_mcp.cli.calls.elicitation import asker
-    from gaia_mcp.cli.calls.plan import planned
-    from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
-    from gaia_mcp.cli.checks.locked import LockedTools
-    from gaia_mcp.cli.screen.render import show_result
-    from gaia_mcp.cli.screen.session_view import SessionView
-    from gaia_mcp.session.prestart import Prestarted
-    from gaia_mcp.session.session import connected
-    from gaia_mcp.toolspec.validation import load_validator
+    from gaia_mcp.cli.calls.calling import make_call
 
-    deadline, destination = invocation.deadline(), invocation.destination()
-    typed = invocation.typed([target, *(words or [])])
-    plan = planned(invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug)
-    server, tool_name = invocation.using(plan.entry).name, plan.tool
-    locked_tools = LockedTools.wanted(locked, lock_file)
-    if locked_tools is not None:
-        locked_tools.contract(server)
-
-    if interactive:
-        from gaia_mcp.cli.calls.interactive import ask_arguments, check_terminal
-
-        check_terminal()
-
-    # Everything above needs nothing but files: a mistake there must not cost a start.
-    if plan.words or plan.base:
-        load_validator()
-    with (
-        SessionView(f"starting {server}") as view,
-        connected(
-            plan.entry,
-            view,
-            deadline=deadline,
-            elicit=asker(server, view),
-            prestarted=context.find_object(Prestarted),
-        ) as session,
-    ):
-        tool = find_tool(session, tool_name)
-        check_allowed(session, tool, locked_tools, read_only=read_only)
-        if interactive:
-            plan = ask_arguments(plan, tool, view)
-        arguments = typed_arguments(session, tool, plan, deadline)
-        if invocation.debug:
-            session.set_log_level("debug")
-        view.rename(f"calling {server} {tool_name}")
-        result = called(session, tool, arguments, view.progressed)
-        view.hide()
-        check_structure(server, tool, result, deadline)
-        # Before the server is stopped: the answer need not wait for that.
-        show_result(server, tool_name, result, destination, session.masker)
-    if result.get("isError"):
-        raise typer.Exit(ExitStatus.TOOL_FAILED)
+    return make_call(
+        invocation,
+        [target, *(words or [])],
+        args,
+        interactive=interactive,
+        locked=locked,
+        lock_file=lock_file,
+        read_only=read_only,
+    )

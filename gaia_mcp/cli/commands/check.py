@@ -13,8 +13,9 @@ from gaia_mcp.cli.completion.completers import check_tools, check_words
 from gaia_mcp.cli.completion.file_names import object_files
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
 

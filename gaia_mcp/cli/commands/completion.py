@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import shell_names
-from gaia_mcp.cli.options import JSON, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import done, write_text
 
 ShellArgument = Annotated[

@@ -20,7 +20,8 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     UrlOption,
 )
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import Form, done, print_line, remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import UsageError

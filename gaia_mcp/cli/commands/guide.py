@@ -9,7 +9,8 @@ import typer
 
 from gaia_mcp.cli.completion.completers import only_server
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line
 
 Name = Annotated[

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import host_names
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again
-from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.options import CONFIG, JSON
 from gaia_mcp.cli.screen.output import fail_with
 from gaia_mcp.cli.status import UsageError
 

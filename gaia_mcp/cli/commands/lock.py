@@ -8,8 +8,9 @@ import typer
 
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, LockFileOption
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import fail_with, print_json, remark
 
 Names = Annotated[

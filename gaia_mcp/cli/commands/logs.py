@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.dashes import ServerCommand
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import CONFIG, JSON, Invocation, OnlyServerArgument
+from gaia_mcp.cli.options import CONFIG, JSON, OnlyServerArgument
 from gaia_mcp.cli.screen.output import counted, done, is_read, print_json, remark
 
 if TYPE_CHECKING:

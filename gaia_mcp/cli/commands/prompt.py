@@ -8,7 +8,8 @@ import typer
 
 from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
 from gaia_mcp.cli.dashes import ArgumentsCommand
-from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
 Words = Annotated[

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, ServersArgument
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, ServersArgument
 
 SETTINGS = {"cls": ServerCommand}
 

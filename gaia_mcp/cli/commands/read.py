@@ -8,7 +8,8 @@ import typer
 
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
 from gaia_mcp.cli.dashes import ArgumentsCommand
-from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, Invocation, ServerArgument
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
 
 Uri = Annotated[
     str,

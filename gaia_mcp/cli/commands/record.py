@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.options import CONFIG, Invocation, OnlyServerArgument
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, OnlyServerArgument
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.status import ExitStatus

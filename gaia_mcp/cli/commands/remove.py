@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from gaia_mcp.cli.completion.completers import server_names
-from gaia_mcp.cli.options import CONFIG, JSON, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON
 from gaia_mcp.cli.screen.output import done
 
 Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Servers to remove.", autocompletion=server_names)]

@@ -9,8 +9,9 @@ import typer
 from gaia_mcp.cli.completion.completers import servers
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,6 +61,8 @@ PrintConfigOption = Annotated[
     ),
 ]
 COMMON = (JSON,)
+# Python's own thresholds of garbage collection.
+COLLECTION = (700, 10, 10)
 
 
 def serve(
@@ -117,6 +120,10 @@ def serve(
         provider = _provider(target, agent, lambda problem: remark(f"{target}: {problem}"), list_changes=reload)
         if reload:
             _watch(target, keywords, provider)
+        # An agent may run for weeks: what it makes is collected as often as in any other program, without looking
+        # through what was loaded.
+        gc.freeze()
+        gc.set_threshold(*COLLECTION)
         return provider
 
     server.run(load)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation, OnlyServerArgument
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, OnlyServerArgument
 from gaia_mcp.cli.screen.output import Form, print_json, print_line
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import typer
 from gaia_mcp.cli.completion.completers import tool_targets
 from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, Invocation
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
 from gaia_mcp.cli.screen.output import print_line
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gaia_mcp.cli.completion.file_names import folder_names
+from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import JSON, Invocation
+from gaia_mcp.cli.options import JSON
 from gaia_mcp.cli.screen.output import counted, done, print_line
 from gaia_mcp.safetext import one_line
 

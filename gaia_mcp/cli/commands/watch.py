@@ -8,7 +8,8 @@ import typer
 
 from gaia_mcp.cli.completion.completers import log_levels, resource_uris
 from gaia_mcp.cli.dashes import ServerCommand
-from gaia_mcp.cli.options import CONFIG, JSON, Invocation, ServerArgument, timeout_option
+from gaia_mcp.cli.invocation import Invocation
+from gaia_mcp.cli.options import CONFIG, JSON, ServerArgument, timeout_option
 from gaia_mcp.cli.screen.output import remark
 
 Uris = Annotated[

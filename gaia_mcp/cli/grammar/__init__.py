@@ -1,7 +1,6 @@
 """The command line as plain data, and one parser for it, for what must be quick: neither loads Typer.
 
-Typer defines the commands, and parses the line of a command that runs. Two things cannot wait the 60 ms that loading it
-takes: a TAB, and the start of the server that a `call` needs. Both read `table.json`, which `gaia mcp generate` writes
-from the Typer commands, through `parsing`. A test compares the table with the commands byte for byte, others compare
-what the two parsers make of the same lines.
+Typer defines the commands, and parses the lines of most. Two things cannot wait the 30 ms that loading it takes: a TAB,
+and a plain `call`. Both read `table.json`, which `gaia mcp generate` writes from the Typer commands, through `parsing`.
+A test compares the table with the commands byte for byte, others compare what the two parsers make of the same lines.
 """

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import mimetypes
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
@@ -91,6 +89,8 @@ def _as_json(value: Any, problem: str) -> Text:
 
 
 def _binary(name: str, data: str, mime_type: Any, uri: str) -> Part:
+    import base64
+
     try:
         decoded = base64.b64decode(data, validate=False)
     except ValueError:
@@ -101,8 +101,10 @@ def _binary(name: str, data: str, mime_type: Any, uri: str) -> Part:
 
 def _name_for(name: str, mime_type: str, uri: str) -> tuple[str, str]:
     """Stem and suffix of a file's name, safe on every system."""
+    from mimetypes import guess_extension
+
     kind = mime_type.partition(";")[0].strip().lower()
-    suffix = _SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ".bin"
+    suffix = _SUFFIXES.get(kind) or guess_extension(kind) or ".bin"
     last = uri.rstrip("/").rpartition("/")[2]
     stem, dot, own = last.rpartition(".")
     if dot and stem and re.fullmatch(r"[A-Za-z0-9]{1,8}", own):

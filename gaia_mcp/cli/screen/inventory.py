@@ -11,7 +11,7 @@ from gaia_mcp.cli.lines import how_to_add
 from gaia_mcp.cli.screen.output import counted, error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.options import Invocation
+    from gaia_mcp.cli.invocation import Invocation
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.session.parallel import Result

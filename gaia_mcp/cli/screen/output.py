@@ -180,11 +180,11 @@ def is_read() -> bool:
     return not any(event & select.POLLERR for _, event in poller.poll(0))
 
 
-def to_stderr(text: str) -> None:
+def to_stderr(text: str, *, end: str = "\n") -> None:
     """Print lines that are not the answer."""
     try:
         with Form.room():
-            print(encodable(text), file=sys.stderr, flush=True)
+            print(encodable(text), file=sys.stderr, end=end, flush=True)
     except (OSError, ValueError):
         return  # stderr has no reader; the exit code is still right.
 

@@ -1,4 +1,4 @@
-"""The server of a `call` starts before Typer is loaded, and never where the command line is wrong."""
+"""A plain `call` runs without Typer. Its server starts before the rest is loaded, and never where the line is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gaia_mcp.cli.app import app
-from gaia_mcp.cli.calls.prestart import call_of
+from gaia_mcp.cli.calls.direct import call_of
 from gaia_mcp.cli.grammar.table import PROGRAM
 from tests.cli.conftest import BIN
 from tests.protocol_support import steady
@@ -23,13 +23,16 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
-# Loaded by every Python of the test: who imports Typer for `call` waits until the server has noted that it runs.
-TYPER_WAITS = """
+# Loaded by every Python of the test: a `call` waits with what it loads next until the server has noted that it runs.
+# Typer cannot be loaded by it.
+CALL_WAITS = """
 import pathlib, sys, time
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == "typer" and "call" in sys.argv:
+            raise ImportError("a plain call loads Typer")
+        if name == "gaia_mcp.cli.calls.calling":
             pathlib.Path("loading").touch()
             end = time.monotonic() + {seconds}
             while not pathlib.Path("{awaited}").exists():
@@ -59,11 +62,11 @@ def starts(gaia: Gaia) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-def let_typer_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
-    """From now on Typer is loaded once the file `awaited` is there."""
+def let_call_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
+    """From now on a `call` goes on once the file `awaited` is there, and without Typer."""
     folder = gaia.cwd / "site"
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(TYPER_WAITS.format(awaited=awaited, seconds=seconds))
+    (folder / "sitecustomize.py").write_text(CALL_WAITS.format(awaited=awaited, seconds=seconds))
     gaia.environ["PYTHONPATH"] = str(folder)
 
 
@@ -81,11 +84,11 @@ def let_typer_wait(gaia: Gaia, awaited: str, seconds: float = 5) -> None:
         ("greet", "name=Ada", "--", "/bin/sh", "SCRIPT"),
     ],
 )
-def test_the_server_is_started_before_typer_is_loaded_and_only_once(noted: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: loading Typer takes as long as many a server's start."""
+def test_the_server_is_started_first_and_only_once_and_typer_is_not_loaded(noted: Gaia, words: tuple[str, ...]) -> None:
+    """Ours: what a call needs takes as long to load as many a server to start, and Typer twice as long."""
     script = noted.cwd / "demo.sh"
     script.write_text(f"echo >> {noted.cwd}/started; exec {BIN}/gaia mcp serve demo")
-    let_typer_wait(noted, "started")
+    let_call_wait(noted, "started")
 
     ran = noted("call", *(word.replace("SCRIPT", str(script)) for word in words))
 
@@ -95,9 +98,9 @@ def test_the_server_is_started_before_typer_is_loaded_and_only_once(noted: Gaia,
 
 
 def test_a_file_named_on_the_command_line_is_the_one_that_is_used(noted: Gaia) -> None:
-    """Ours: `--config` counts before Typer is there, too."""
+    """Ours: `--config` counts for the early start, too."""
     noted.config.rename(noted.cwd / "other.json")
-    let_typer_wait(noted, "started")
+    let_call_wait(noted, "started")
 
     ran = noted("call", "--config", "other.json", "demo", "greet", "name=Ada")
 
@@ -154,11 +157,11 @@ def test_a_mistake_costs_no_start(noted: Gaia, words: tuple[str, ...], code: int
     ("number", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
 )
-def test_a_signal_while_typer_is_loaded_stops_the_server(gaia: Gaia, number: int, code: int) -> None:
+def test_a_signal_while_the_rest_is_loaded_stops_the_server(gaia: Gaia, number: int, code: int) -> None:
     """Ours: at every stage. This server would not leave by itself."""
     program = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
     gaia.write({"stubborn": noting(gaia, sys.executable, "-S", "-c", program)})
-    let_typer_wait(gaia, "never", seconds=30)
+    let_call_wait(gaia, "never", seconds=30)
     process = gaia.popen("call", "stubborn", "echo")
     wait_until(lambda: (gaia.cwd / "ready").exists() and (gaia.cwd / "loading").exists())
 
@@ -190,7 +193,7 @@ WORDS = (
     "{}",
 )
 OPTIONS = {name: each for each in PROGRAM.commands["mcp"].commands["call"].options for name in each.names}
-# With these Typer comes first, though it accepts them.
+# Lines with these go to Typer, though they could be parsed.
 TYPER_FIRST = {"help", "debug", "interactive", "locked", "lock_file"}
 
 
@@ -221,8 +224,8 @@ def lines_of_call() -> st.SearchStrategy[list[str]]:
 @example(["demo", "greet", "--name", "-1"])
 @example(["demo", "--read-only", "--quiet", "-ox", "--json"])
 @example(["demo", "--output-dir", "x"])
-def test_a_call_is_read_early_as_typer_will_read_it(words: list[str]) -> None:
-    """Ours: the same server, tool, arguments, file and time; and no line that Typer refuses, or has to see first."""
+def test_a_call_is_parsed_as_typer_parses_it(words: list[str]) -> None:
+    """Ours: the same server, tool, arguments, file and time; and no line that Typer refuses, or that goes to it."""
     with redirect_stdout(StringIO()):
         expected = parsed_by_typer(words)
     if expected is not None and not TYPER_FIRST.isdisjoint(expected):
@@ -236,7 +239,7 @@ def test_a_call_is_read_early_as_typer_will_read_it(words: list[str]) -> None:
             assert type(expected[name])(call.values[name]) == expected[name]  # type: ignore[union-attr]
 
 
-def test_a_line_that_calls_nothing_is_not_read() -> None:
+def test_a_line_that_calls_nothing_is_left_to_typer() -> None:
     """Ours: `call` may also be the value of an option."""
     assert call_of(["mcp", "--", "call"]) is None
     assert call_of(["mcp", "call", "--config", "call"]) is None

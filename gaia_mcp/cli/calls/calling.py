@@ -1,0 +1,78 @@
+"""What `gaia mcp call` does, whichever parser has read its line. Loads nothing of Typer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gaia_mcp.cli.status import ExitStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gaia_mcp.cli.invocation import Invocation
+    from gaia_mcp.session.prestart import Prestarted
+
+
+def make_call(
+    invocation: Invocation,
+    words: Sequence[str],
+    args: str | None,
+    *,
+    interactive: bool = False,
+    locked: bool = False,
+    lock_file: Path | None = None,
+    read_only: bool = False,
+    prestarted: Prestarted | None = None,
+) -> ExitStatus:
+    """Call the tool that `words` name, print its result, and return the exit code. `prestarted` is used as its server
+    if it was started for the same entry.
+
+    Raises whatever the call fails with.
+    """
+    from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.plan import planned
+    from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
+    from gaia_mcp.cli.screen.render import show_result
+    from gaia_mcp.cli.screen.session_view import SessionView
+    from gaia_mcp.session.session import connected
+    from gaia_mcp.toolspec.validation import load_validator
+
+    deadline, destination = invocation.deadline(), invocation.destination()
+    typed = invocation.typed(words)
+    plan = planned(invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug)
+    server, tool_name = invocation.using(plan.entry).name, plan.tool
+    locked_tools = None
+    if locked or lock_file is not None:
+        from gaia_mcp.cli.checks.locked import LockedTools
+
+        locked_tools = LockedTools.wanted(locked, lock_file)
+    if locked_tools is not None:
+        locked_tools.contract(server)
+
+    if interactive:
+        from gaia_mcp.cli.calls.interactive import ask_arguments, check_terminal
+
+        check_terminal()
+
+    # Everything above needs nothing but files: a mistake there must not cost a start.
+    if plan.words or plan.base:
+        load_validator()
+    with (
+        SessionView(f"starting {server}") as view,
+        connected(plan.entry, view, deadline=deadline, elicit=asker(server, view), prestarted=prestarted) as session,
+    ):
+        tool = find_tool(session, tool_name)
+        check_allowed(session, tool, locked_tools, read_only=read_only)
+        if interactive:
+            plan = ask_arguments(plan, tool, view)
+        arguments = typed_arguments(session, tool, plan, deadline)
+        if invocation.debug:
+            session.set_log_level("debug")
+        view.rename(f"calling {server} {tool_name}")
+        result = called(session, tool, arguments, view.progressed)
+        view.hide()
+        check_structure(server, tool, result, deadline)
+        # Before the server is stopped: the answer need not wait for that.
+        show_result(server, tool_name, result, destination, session.masker)
+    return ExitStatus.TOOL_FAILED if result.get("isError") else ExitStatus.DONE
