@@ -42,6 +42,8 @@ FLOORS = {
     "yamltext": 1,
     # A process for what would keep this one from listening.
     "checking": 2,
+    # Python files of the user.
+    "importing": 2,
     # Files.
     "config": 2,
     "hosts": 2,
@@ -90,6 +92,7 @@ EARLIER = {
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
+    ("importing.files", "os._exit"): "the child of a file that forks while it is imported must not run this program",
     ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
 }

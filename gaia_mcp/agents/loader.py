@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.agents.standard_names import module_name
 from gaia_mcp.errors import AgentError
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.paths import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 BUILT_IN = {"demo": "gaia_mcp.agents.demo:DemoAgent"}
 
-_OURS = Path(__file__).parents[1]
-_PYTHON = Path(importlib.__file__).parents[1]
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # AMD's agents print banners and look for a model server without these; other classes do not have such parameters.
 _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": True}, {"silent_mode": True}, {})
@@ -53,7 +49,9 @@ def source_folder(target: str) -> Path | None:
     """The folder with the agent's Python files, to be watched; None for a built-in agent. Imports nothing of it."""
     if target in BUILT_IN:
         return None
-    place, _, _ = _split(target)
+    from gaia_mcp.importing.targets import split_target
+
+    place, _, _ = split_target(target)
     if place.endswith(".py"):
         return Path(place).absolute().parent
     spec = importlib.util.find_spec(place.partition(".")[0])
@@ -62,28 +60,16 @@ def source_folder(target: str) -> Path | None:
     return Path(spec.origin).parent
 
 
-def forget_modules(folder: Path) -> None:
-    """Remove the imported modules of `folder`, so that they are imported again. Installed packages stay, also those of
-    an environment inside the folder, and so does this package.
-    """
-    importlib.invalidate_caches()
-    ours = Path(__file__).parents[1]
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if file is None or name == "__main__" or not (path := Path(file)).is_relative_to(folder):
-            continue
-        if "site-packages" not in path.relative_to(folder).parts and not path.is_relative_to(ours):
-            del sys.modules[name]
-
-
 def _find(target: str) -> Any:
+    from gaia_mcp.importing.targets import import_named, split_target
+
     if target in BUILT_IN:
         target = BUILT_IN[target]
-    place, colon, name = _split(target)
+    place, colon, name = split_target(target)
     if place.endswith(".py"):
         module = _import_file(target, Path(place))
     elif colon:
-        module = _import_module(target, place)
+        module = _imported(target, lambda: import_named(place))
     else:
         raise AgentError(
             target,
@@ -124,14 +110,6 @@ def _agents_in(module: Any) -> list[str]:
     return complete or agents or [name for name, value in own.items() if _has_marks(value)]
 
 
-def _split(target: str) -> tuple[str, str, str]:
-    place, colon, name = target.rpartition(":")
-    # A colon between a letter and a slash belongs to a drive of Windows.
-    if not colon or (len(place) == 1 and name.startswith(("\\", "/"))):
-        return target, "", ""
-    return place, colon, name
-
-
 def _only_agent(target: str, module: ModuleType) -> Any:
     candidates = _agents_in(module)
     if len(candidates) != 1:
@@ -149,51 +127,30 @@ def _has_marks(found: Any) -> bool:
     return isinstance(found, type) and bool(marks_of(found))
 
 
-def _import_module(target: str, name: str) -> ModuleType:
-    # As `python -m` does: a module that is named explicitly may be in the working folder.
-    try:
-        here = str(Path.cwd())
-    except OSError:
-        here = ""  # That folder was deleted; the module may be elsewhere.
-    if here and here not in sys.path:
-        sys.path.insert(0, here)
-    return _imported(target, lambda: importlib.import_module(name))
-
-
 def _import_file(target: str, path: Path) -> ModuleType:
+    from gaia_mcp.importing.files import import_file
+
     if not path.is_file():
         raise AgentError(target, f"does not exist: there is no file {str(path)!r}", hint="check the path")
     folder = str(path.absolute().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    name = module_name(path.stem, folder)
-    spec = importlib.util.spec_from_file_location(name, path.absolute())
-    if spec is None or spec.loader is None:
-        raise AgentError(target, "cannot be imported: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    loader = spec.loader
-
-    def run() -> ModuleType:
-        try:
-            loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        return module
-
-    return _imported(target, run)
+    return _imported(target, lambda: import_file(path))
 
 
-def _imported(target: str, run: Any) -> ModuleType:
+def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
+    from gaia_mcp.importing.failures import failure_in_words
+
     try:
-        module: ModuleType = run()
+        module = run()
     except (Exception, SystemExit) as cause:  # an agent's own code may do anything while it is imported
         raise AgentError(target, f"cannot be imported: {failure_in_words(cause)}", case="agent-failed") from cause
     return module
 
 
 def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
+    from gaia_mcp.importing.failures import failure_in_words
+
     for quiet in _QUIET:
         try:
             return factory(**{**quiet, **keywords})
@@ -212,23 +169,3 @@ def _is_about_call(error: TypeError, quiet: dict[str, Any]) -> bool:
     in_our_frame = error.__traceback__ is None or error.__traceback__.tb_next is None
     # `object.__init__` names no keyword: a class that passes all its keywords up ends there.
     return refused or in_our_frame or "takes exactly one argument" in str(error)
-
-
-def failure_in_words(error: BaseException) -> str:
-    """What an agent's own code raised, and the place in that code: `KeyError: 'HOME', at agent.py:7`."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    # The place of a syntax error is in its text.
-    place = "" if isinstance(error, SyntaxError) else _place_of(error)
-    return f"{text}, at {place}" if place else text
-
-
-def _place_of(error: BaseException) -> str:
-    """`FILE:LINE` of the agent's own code that raised the error, or called what did; empty for an error elsewhere."""
-    import traceback
-
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        is_foreign = path.is_relative_to(_OURS) or path.is_relative_to(_PYTHON) or "site-packages" in path.parts
-        if path.is_file() and not is_foreign:
-            return f"{shown(path)}:{frame.lineno}"
-    return ""

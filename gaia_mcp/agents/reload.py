@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from gaia_mcp.agents.loader import forget_modules
 from gaia_mcp.errors import MCPError
+from gaia_mcp.importing.files import forget_modules
 
 if TYPE_CHECKING:
     from pathlib import Path

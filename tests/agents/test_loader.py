@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_mcp.agents.demo import DemoAgent
-from gaia_mcp.agents.loader import BUILT_IN, forget_modules, load_agent, source_folder
+from gaia_mcp.agents.loader import BUILT_IN, load_agent, source_folder
 from gaia_mcp.errors import AgentError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_a_file_called_like_another_module_hides_none(write: Write) -> None:
 
     write("json.py", AGENT)
 
-    assert type(load_agent("json.py:Agent")).__module__ == "_agent_json"
+    assert type(load_agent("json.py:Agent")).__module__ == "_file_json"
     assert sys.modules["json"] is json
 
 
@@ -387,34 +387,3 @@ def test_the_folder_of_an_agent_is_where_its_files_lie(write: Write, tmp_path: P
     assert source_folder("sub/watched.py") == tmp_path / "sub"
     assert source_folder("watched_pack.inner:Agent") == tmp_path / "watched_pack"
     assert source_folder("no_such_module_here:Agent") is None
-
-
-def test_forgotten_modules_are_read_anew(write: Write, tmp_path: Path) -> None:
-    """Ours: the agent's own files and those it imports from its folder, nothing else."""
-    write("other.py", "WORD = 'old'\n")
-    write("anew.py", "import other\n" + AGENT + "    word = other.WORD\n")
-    first = load_agent("anew.py:Agent")
-    write("other.py", "WORD = 'longer than before'\n")
-
-    forget_modules(tmp_path)
-
-    assert first.word == "old"
-    assert load_agent("anew.py:Agent").word == "longer than before"
-    assert "json" in sys.modules
-
-
-def test_what_is_installed_and_what_is_ours_is_not_forgotten(write: Write, tmp_path: Path) -> None:
-    """Ours: an environment inside the folder, and a folder that we lie in ourselves."""
-    import gaia_mcp
-
-    write("env/lib/site-packages/installed_here.py", "")
-    sys.path.insert(0, str(tmp_path / "env/lib/site-packages"))
-    import importlib
-
-    installed = importlib.import_module("installed_here")
-
-    forget_modules(tmp_path)
-    forget_modules(Path(gaia_mcp.__file__).parent)
-
-    assert sys.modules["installed_here"] is installed
-    assert sys.modules["gaia_mcp"] is gaia_mcp

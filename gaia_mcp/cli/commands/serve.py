@@ -189,8 +189,8 @@ def _watch(target: str, keywords: dict[str, Any], provider: AgentProvider) -> No
 @contextmanager
 def _describing(target: str) -> Iterator[None]:
     """Name the agent whose own code fails while it is described."""
-    from gaia_mcp.agents.loader import failure_in_words
     from gaia_mcp.errors import AgentError
+    from gaia_mcp.importing.failures import failure_in_words
 
     try:
         yield

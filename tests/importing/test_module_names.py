@@ -1,15 +1,17 @@
-"""Agents in files that are named like standard modules: each in a process of its own, as it is served."""
+"""Files that are named like another module: each in a process of its own, as an agent is served."""
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gaia_mcp.agents.loader import forget_modules, load_agent
-from gaia_mcp.agents.standard_names import module_name
+from gaia_mcp.agents.loader import load_agent
+from gaia_mcp.importing.files import forget_modules, import_file
+from gaia_mcp.importing.module_names import module_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +53,7 @@ if sys.platform == "linux":
 
 @pytest.mark.story
 @pytest.mark.parametrize("name", ["json", "signal", "statistics", "sched", "wave", "secrets", "select", "types"])
-def test_an_agent_that_is_named_like_a_standard_module_replaces_none(tmp_path: Path, name: str) -> None:
+def test_an_file_that_is_named_like_a_standard_module_replaces_none(tmp_path: Path, name: str) -> None:
     """Ours: whether that module is loaded already, built in, or imported for the first time afterwards."""
     (tmp_path / f"{name}.py").write_text(AGENT)
     (tmp_path / "neighbour.py").write_text("WORD = 'near'\n")
@@ -71,7 +73,7 @@ def test_a_standard_module_that_is_not_installed_is_not_found(tmp_path: Path, mo
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     try:
         for _ in range(2):
-            assert type(load_agent(str(tmp_path / "winreg.py"))).__module__ == "_agent_winreg"
+            assert type(load_agent(str(tmp_path / "winreg.py"))).__module__ == "_file_winreg"
             with pytest.raises(ModuleNotFoundError, match="No module named 'winreg'"):
                 import winreg  # noqa: F401
             assert load_agent(str(tmp_path / "winreg.py:Agent")).execute_mcp_tool("t", {}) == "near"
@@ -82,8 +84,48 @@ def test_a_standard_module_that_is_not_installed_is_not_found(tmp_path: Path, mo
 
 
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: two agents of the same name in one process."""
+    """Ours: two files of the same name in one process."""
     assert module_name("my_notes", str(tmp_path)) == "my_notes"
-    for taken, name in (("my_notes", "_agent_my_notes"), ("_agent_my_notes", "_agent_my_notes_2")):
+    for taken, name in (("my_notes", "_file_my_notes"), ("_file_my_notes", "_file_my_notes_2")):
         monkeypatch.setitem(sys.modules, taken, sys)
         assert module_name("my_notes", str(tmp_path)) == name
+
+
+def install(folder: Path, name: str) -> None:
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages" / f"{name}.py").write_text("WORD = 'installed'\n")
+
+
+def test_a_file_that_is_named_like_an_installed_module_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: `redis.py` around the module `redis` is what many a person writes."""
+    install(tmp_path, "radish")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "radish.py").write_text("import radish\nWORD = radish.WORD + ', wrapped'\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "here"), *sys.path, str(tmp_path / "site-packages")])
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    try:
+        module = import_file(tmp_path / "here" / "radish.py")
+        assert (module.__name__, module.WORD) == ("_file_radish", "installed, wrapped")
+        assert importlib.import_module("radish").WORD == "installed"
+    finally:
+        sys.modules.pop("radish", None)
+        forget_modules(tmp_path)
+
+
+def test_a_file_in_the_path_under_another_name_is_not_another_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a folder of packages may hold the file itself, and be reached through a link."""
+    install(tmp_path, "turnip")
+    (tmp_path / "link").symlink_to(tmp_path / "site-packages")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site-packages")])
+
+    assert module_name("turnip", str(tmp_path / "link")) == "turnip"
+
+
+@pytest.mark.parametrize("stem", ["turnip.json", "two words", "-", "json.turnip"])
+def test_a_file_whose_name_is_no_identifier_hides_nothing(tmp_path: Path, stem: str) -> None:
+    """Ours: nothing can import it by that name."""
+    assert module_name(stem, str(tmp_path)) == stem

@@ -1,0 +1,31 @@
+"""What a user's own code raised, in one line."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from gaia_mcp.paths import shown
+
+_OURS = Path(__file__).parents[1]
+_PYTHON = Path(importlib.__file__).parents[1]
+
+
+def failure_in_words(error: BaseException) -> str:
+    """What the code raised, and the place in that code: `KeyError: 'HOME', at agent.py:7`."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # The place of a syntax error is in its text.
+    place = "" if isinstance(error, SyntaxError) else _place_of(error)
+    return f"{text}, at {place}" if place else text
+
+
+def _place_of(error: BaseException) -> str:
+    """`FILE:LINE` of the user's code that raised the error, or called what did; empty for an error elsewhere."""
+    import traceback
+
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        is_foreign = path.is_relative_to(_OURS) or path.is_relative_to(_PYTHON) or "site-packages" in path.parts
+        if path.is_file() and not is_foreign:
+            return f"{shown(path)}:{frame.lineno}"
+    return ""

@@ -1,0 +1,60 @@
+"""What a user's own code raised, in one line."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.importing.failures import failure_in_words
+from gaia_mcp.importing.files import import_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import json\n\njson.loads('{')", "JSONDecodeError: Expecting property name"),
+        ("\n\nraise KeyError('HOME')", "KeyError: 'HOME', at "),
+        ("\n\nraise SystemExit", "SystemExit, at "),
+    ],
+)
+def test_a_failure_names_the_line_of_the_users_file(tmp_path: Path, text: str, words: str) -> None:
+    """Ours: however deep in a library it ended."""
+    path = tmp_path / "half.py"
+    path.write_text(text)
+
+    with pytest.raises(BaseException) as caught:
+        import_file(path)
+
+    assert failure_in_words(caught.value).startswith(words)
+    assert failure_in_words(caught.value).endswith(f", at {path}:3")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [(b"x = 1\ndef broken(:", 2), (b"x = '\xe4'", 1), (b"# coding: klingon\nx = 1", 0)]
+)
+def test_a_syntax_error_names_its_file_and_line_itself(tmp_path: Path, text: bytes, line: int) -> None:
+    """Ours: also bytes that are not of the declared encoding."""
+    path = tmp_path / "half.py"
+    path.write_bytes(text)
+
+    with pytest.raises(SyntaxError) as caught:
+        import_file(path)
+
+    words = failure_in_words(caught.value)
+    assert words.startswith("SyntaxError: ")
+    assert "half.py" in words
+    assert not line or words.endswith(f"(half.py, line {line})")
+
+
+def test_a_failure_elsewhere_has_no_place() -> None:
+    """Ours: the user cannot mend the standard library."""
+    thread = ThreadPoolExecutor(1).submit(json.loads, "{")
+
+    assert failure_in_words(thread.exception() or ValueError()).endswith("line 1 column 2 (char 1)")
+    assert failure_in_words(ValueError()) == "ValueError"

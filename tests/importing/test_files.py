@@ -1,0 +1,190 @@
+"""Executing a Python file as a module."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import py_compile
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import gaia_mcp
+from gaia_mcp.importing.files import first_in_path, forget_modules, import_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test imports from its folder is forgotten again."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    yield
+    monkeypatch.undo()
+    forget_modules(tmp_path)
+
+
+def write(name: str, text: str | bytes) -> Path:
+    """A file in the working folder, named as a person types it."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_file_becomes_a_module_of_its_name(tmp_path: Path) -> None:
+    """Ours: so that pickle, dataclasses and its neighbours find it."""
+    module = import_file(write("carrot.py", "WORD = __name__"))
+
+    assert module.WORD == "carrot"
+    assert sys.modules["carrot"] is module
+    assert module.__file__ == str(tmp_path / "carrot.py")
+
+
+def test_a_file_is_executed_anew_each_time() -> None:
+    """Ours: two handlers may come from one file."""
+    path = write("carrot.py", "PLACE = object()")
+
+    first, second = import_file(path), import_file(path)
+
+    assert first.PLACE is not second.PLACE
+    assert (first.__name__, second.__name__) == ("carrot", "_file_carrot")
+
+
+def test_what_was_compiled_before_is_not_used() -> None:
+    """Ours: it may have been made of something else, and whoever approved the file has not read it."""
+    compiled = py_compile.compile(
+        str(write("other.py", "WORD = 'compiled'")),
+        doraise=True,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
+    path = write("carrot.py", "WORD = 'written'")
+    Path(compiled).replace(importlib.util.cache_from_source(str(path)))
+    with first_in_path(str(path.parent.absolute())):
+        assert importlib.import_module("carrot").WORD == "compiled"  # as Python does it
+
+    assert import_file(path).WORD == "written"
+
+
+def test_a_file_in_another_encoding_is_read_as_it_declares() -> None:
+    """PEP 263, and a byte order mark."""
+    latin = "# -*- coding: iso-8859-15 -*-\nWORD = 'Preis: 3 €'\n".encode("iso-8859-15")
+
+    assert import_file(write("latin.py", latin)).WORD == "Preis: 3 €"
+    assert import_file(write("marked.py", b"\xef\xbb\xbfWORD = 'Preis: 3 \xe2\x82\xac'")).WORD == "Preis: 3 €"
+
+
+@pytest.mark.parametrize("text", ["raise SystemExit(3)", "raise KeyboardInterrupt", "def (", "1/0", b"'\xe4'", b"\0"])
+def test_a_file_that_fails_leaves_no_half_a_module(text: str | bytes) -> None:
+    """Ours: whatever it raises; the next try begins anew."""
+    path = write("carrot.py", text)
+
+    with pytest.raises(BaseException) as caught:
+        import_file(path)
+
+    assert not isinstance(caught.value, AssertionError)
+    assert "carrot" not in sys.modules
+    path.write_text("WORD = 1")
+    assert import_file(path).__name__ == "carrot"
+
+
+def test_a_file_that_is_not_there_is_an_error() -> None:
+    """Ours: that of the system."""
+    with pytest.raises(FileNotFoundError):
+        import_file(Path("carrot.py"))
+    assert "carrot" not in sys.modules
+
+
+@pytest.mark.story
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize("end", ["", "raise ValueError", "raise SystemExit(3)"])
+def test_the_child_of_a_file_that_forks_does_not_go_on(tmp_path: Path, end: str) -> None:
+    """Ours: the program would run twice."""
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    text = f"import os\nCHILD = os.fork()\nif not CHILD:\n    os.write({writing}, b'in the child')\n    {end or 'pass'}"
+
+    module = import_file(write("carrot.py", text))
+
+    os.close(writing)
+    assert os.waitpid(module.CHILD, 0) == (module.CHILD, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == b"in the child"
+
+
+def test_a_folder_is_the_first_that_modules_come_from_and_then_the_last(tmp_path: Path) -> None:
+    """Ours: as that of a script is; afterwards it must not be in the way of what the program imports."""
+    before = list(sys.path)
+    write("near/parsnip.py", "WORD = 'near'")
+    write("far/parsnip.py", "WORD = 'far'")
+    write("near/leek.py", "")
+    sys.path.insert(0, str(tmp_path / "far"))
+
+    with first_in_path(str(tmp_path / "near")):
+        assert importlib.import_module("parsnip").WORD == "near"
+
+    assert sys.path == [str(tmp_path / "far"), *before, str(tmp_path / "near")]
+    assert importlib.import_module("leek").__file__ == str(tmp_path / "near/leek.py")
+    del sys.modules["parsnip"]
+    assert importlib.import_module("parsnip").WORD == "far"
+
+    with first_in_path(str(tmp_path / "near")):
+        assert sys.path[0] == str(tmp_path / "near")
+    assert sys.path.count(str(tmp_path / "near")) == 1
+
+
+def test_a_folder_that_was_in_the_path_stays_where_it_was(tmp_path: Path) -> None:
+    """Ours: the program wants it there."""
+    sys.path.insert(0, str(tmp_path))
+    before = list(sys.path)
+
+    with contextlib.suppress(RuntimeError), first_in_path(str(tmp_path)):
+        raise RuntimeError
+
+    assert sys.path == before
+
+
+def test_code_may_change_the_path_meanwhile(tmp_path: Path) -> None:
+    """Ours: many a file does."""
+    with first_in_path(str(tmp_path)):
+        sys.path.clear()
+
+    assert sys.path == [str(tmp_path)]
+
+
+def test_forgotten_modules_are_read_anew(tmp_path: Path) -> None:
+    """Ours: the file and those that it imports from its folder, nothing else."""
+    write("turnip.py", "WORD = 'old'\n")
+    path = write("carrot.py", "from turnip import WORD\n")
+    with first_in_path(str(tmp_path)):
+        first = import_file(path)
+        write("turnip.py", "WORD = 'longer than before'\n")
+
+        forget_modules(tmp_path)
+
+        assert first.WORD == "old"
+        assert import_file(path).WORD == "longer than before"
+    assert "json" in sys.modules
+
+
+def test_what_is_installed_and_what_is_ours_is_not_forgotten(tmp_path: Path) -> None:
+    """Ours: an environment inside the folder, and a folder that we lie in ourselves."""
+    write("env/lib/site-packages/installed_here.py", "")
+    sys.path.insert(0, str(tmp_path / "env/lib/site-packages"))
+    installed = importlib.import_module("installed_here")
+    try:
+        forget_modules(tmp_path)
+        forget_modules(Path(gaia_mcp.__file__).parent)
+
+        assert sys.modules["installed_here"] is installed
+        assert sys.modules["gaia_mcp"] is gaia_mcp
+    finally:
+        del sys.modules["installed_here"]

@@ -1,0 +1,59 @@
+"""How a class of the user's is named."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.importing.files import forget_modules
+from gaia_mcp.importing.targets import import_named, split_target
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("target", "parts"),
+    [
+        ("package.module:Class", ("package.module", ":", "Class")),
+        ("./x.py:Outer.Inner", ("./x.py", ":", "Outer.Inner")),
+        ("./x.py", ("./x.py", "", "")),
+        ("./x.py:", ("./x.py", ":", "")),
+        ("demo", ("demo", "", "")),
+        (r"C:\\x.py", (r"C:\\x.py", "", "")),
+        (r"C:\\x.py:Class", (r"C:\\x.py", ":", "Class")),
+        ("C:/x.py", ("C:/x.py", "", "")),
+        ("/srv/a:b/x.py", ("/srv/a:b/x.py", "", "")),
+        ("/srv/a:b/x.py:Class", ("/srv/a:b/x.py", ":", "Class")),
+    ],
+)
+def test_a_target_has_a_place_and_a_class(target: str, parts: tuple[str, str, str]) -> None:
+    """Ours: a path may hold colons."""
+    assert split_target(target) == parts
+
+
+def test_a_module_in_the_working_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours, as `python -m` does."""
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "celery_here.py").write_text("WORD = 'here'")
+    try:
+        assert import_named("celery_here").WORD == "here"
+        assert sys.path[0] == str(tmp_path)
+        assert import_named("json.decoder").__name__ == "json.decoder"
+        assert sys.path.count(str(tmp_path)) == 1
+    finally:
+        forget_modules(tmp_path)
+
+
+def test_a_working_folder_that_was_deleted_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the module may be elsewhere."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert import_named("json").__name__ == "json"
