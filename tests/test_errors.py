@@ -283,7 +283,7 @@ def test_the_values_can_be_read_back() -> None:
     assert (late.stage, late.seconds) == ("tools/list", 2.5)
     assert late.message == "server 'fs' did not answer tools/list within 2.5 s; it printed 3 lines"
     assert (version.theirs, version.ours) == (("1999-01-01",), ("2025-11-25", "2026-07-28"))
-    assert "no version that it names" in VersionError("fs", [], ["2025-11-25"]).message
+    assert "no revision that it names" in VersionError("fs", [], ["2025-11-25"]).message
     assert (peer.asked, peer.code, peer.text, peer.data) == ("tools/call", -32603, "internal error", {"why": 1})
     assert (arguments.tool, arguments.problems) == ("read", ("a", "b"))
     assert "a; b" in arguments.message

@@ -150,10 +150,10 @@ def _refused(error: PeerError) -> str:
     if error.asked == "initialize" or error.asked.endswith("/list"):
         return _steps(error, "see each step with")
     if error.code == INTERNAL_ERROR:
-        return f"its log may tell why: {to_type('logs', error.server)}"
+        return f"its log may show why: {to_type('logs', error.server)}"
     kind = error.asked.partition("/")[0]
     listed = kind if kind in ("prompts", "resources") else "tools"
-    return f"see what it offers with: {to_type(listed, error.server)}"
+    return f"see what it has with: {to_type(listed, error.server)}"
 
 
 def _steps(error: MCPError, reason: str) -> str:
@@ -171,7 +171,7 @@ def _folder(error: SpawnError) -> str:
 
 def _agent_failed(error: AgentError) -> str:
     if "--debug" in Typed.words:
-        return f"mend it, and check again: {to_type('serve', error.target, more='--check')}"
+        return f"correct it, and check again: {to_type('serve', error.target, more='--check')}"
     return "see the traceback with --debug"
 
 
@@ -196,7 +196,7 @@ def _shell(error: EntryError) -> str:
 
 def _invalid(error: EntryError) -> str:
     if Typed.command in ("add", "edit", "import") or not is_server_name(error.server):
-        return f"see what an entry holds: {to_type('add', more='--help')}"
+        return f"see what an entry contains: {to_type('add', more='--help')}"
     return f"correct it in an editor: {to_type('edit', error.server)}"
 
 
@@ -207,7 +207,7 @@ def _exists(_: ServerExistsError) -> str:
 
 def _unsaved() -> str:
     if Typed.command in ("add", "edit"):
-        return f"nothing was saved; mend the command, or {again('save it as it is', '--no-check')}"
+        return f"nothing was saved; correct the command, or {again('save it as it is', '--no-check')}"
     return ""
 
 
@@ -216,11 +216,11 @@ def _unreachable(error: EntryError) -> str:
         return again("keep it for a version that can use it", "--no-check")
     if not Typed.is_saved(error.server):
         return f"keep it for a version that can: {to_type('add', error.server, more='--no-check')}"
-    return f"it stays saved for a version that can; see its entry with: {to_type('show', error.server)}"
+    return f"it stays in the configuration for a version that can; see its entry with: {to_type('show', error.server)}"
 
 
 HINTS: dict[type, Callable[[Any], str]] = {
-    ConfigFileError: lambda _: "mend or move the file; it was left as it is",
+    ConfigFileError: lambda _: "correct or move the file; it was not changed",
     ServerUnknownError: _unknown,
     ServerExistsError: _exists,
     EntryError: _invalid,
@@ -229,10 +229,10 @@ HINTS: dict[type, Callable[[Any], str]] = {
     SpawnError: lambda e: _steps(e, "try the entry alone with"),
     ServerExitedError: _exited,
     DeadlineError: _late,
-    CancelledError: lambda _: "ask again if you still want the result",
-    RemoteProtocolError: lambda e: _steps(e, "tell its author; see each step with"),
+    CancelledError: lambda _: "repeat the command if you still need the result",
+    RemoteProtocolError: lambda e: _steps(e, "report it to its author; see each step with"),
     VersionError: lambda _: "update the older of the two",
-    NotOfferedError: lambda e: f"see what it offers with: {to_type('show', e.server, more='--check')}",
+    NotOfferedError: lambda e: f"see what it has with: {to_type('show', e.server, more='--check')}",
     PeerError: _refused,
     ToolUnknownError: lambda e: f"see its tools with: {to_type('tools', e.server)}",
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
@@ -248,7 +248,7 @@ CASES: dict[str, Callable[[Any], str]] = {
     "agent-missing": lambda e: (
         f"if it is a server by itself, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"
     ),
-    "agent-problem": lambda e: f"mend it, and check again: {to_type('serve', e.target, more='--check')}",
+    "agent-problem": lambda e: f"correct it, and check again: {to_type('serve', e.target, more='--check')}",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
     "keyring-missing": lambda _: "install it beside this one: pip install keyring",
@@ -256,7 +256,7 @@ CASES: dict[str, Callable[[Any], str]] = {
         f"restore the file from version control, or remove it and lock again: {to_type('lock', more='NAME...')}"
     ),
     "no-folder": _folder,
-    "no-interpreter": lambda e: f"mend that line, or name an interpreter before {e.program}",
+    "no-interpreter": lambda e: f"correct that line, or name an interpreter before {e.program}",
     "not-executable": lambda e: f"make it executable (chmod +x {e.program}), or name its interpreter",
     "not-mcp": lambda _: "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     "not-on-path": _install,

@@ -319,7 +319,7 @@ class ClientEngine:
                     raise time_ran_out(self.name, deadline, method)
                 deadline.sleep(pause)
             asking = retry_params(params or {}, wanted, self._answers(wanted.requests, deadline))
-        raise RemoteProtocolError(self.name, f"wanted more input after {MAX_ROUND_TRIPS} rounds")
+        raise RemoteProtocolError(self.name, f"requested more input after {MAX_ROUND_TRIPS} round trips")
 
     def check_alive(self, deadline: Deadline | None = None, *, reconnects: bool = True) -> None:
         """Ask whether the server is there. Raises as `open` does; without `reconnects` also why a server has gone."""

@@ -28,8 +28,8 @@ class VersionError(ProtocolError, kind="version"):
     """We and the server have no protocol version in common."""
 
     def __init__(self, server: str, theirs: Sequence[str], ours: Sequence[str]) -> None:
-        named = ", ".join(theirs) or "no version that it names"
-        super().__init__(f"server {server!r} speaks {named}; we speak {', '.join(ours)}", server=server)
+        named = ", ".join(theirs) or "no revision that it names"
+        super().__init__(f"server {server!r} supports {named}; this client supports {', '.join(ours)}", server=server)
         self.theirs = tuple(theirs)
         self.ours = tuple(ours)
 
@@ -41,7 +41,7 @@ class NotOfferedError(ProtocolError, kind="not-offered"):
     """
 
     def __init__(self, server: str, offer: str) -> None:
-        super().__init__(f"server {server!r} offers no {offer}", server=server)
+        super().__init__(f"server {server!r} does not support {offer}", server=server)
         self.offer = offer
 
 

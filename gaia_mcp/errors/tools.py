@@ -58,9 +58,9 @@ class ReadOnlyError(RefusedError, kind="read-only"):
     """
 
     def __init__(self, server: str, tool: str, *, is_marked: bool = False) -> None:
-        why = "does not say that it only reads"
+        why = "is not marked as read-only by its server"
         if is_marked:
-            why = "is marked as read-only, and has the name of one that changes something"
+            why = "is marked as read-only, but its name suggests that it changes something"
         super().__init__(f"tool {tool!r} of {server!r} {why}", server=server)
         self.tool = tool
 

@@ -340,4 +340,4 @@ def connected(
         observer.stopping(name)
         session.close(grace)
     if noise := session.noise():
-        observer.remark(f"server {name!r} wrote {noise}; tell its author")
+        observer.remark(f"server {name!r} wrote {noise}; report it to its author")

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 PATH = Path("servers.json")
 # What is printed, and not to be typed: the title of a report, the usage of a tool, a text about a file; as are scripts.
 NOT_ADVISED = {"gaia mcp test-client", "### gaia mcp test-client: ", "gaia mcp call ", "A file of `gaia mcp record`."}
-UNSAVED = "nothing was saved; mend the command, or save it as it is with --no-check"
+UNSAVED = "nothing was saved; correct the command, or save it as it is with --no-check"
 EXPECTED: list[tuple[MCPError, str]] = [
-    (ConfigFileError(PATH, "is empty"), "mend or move the file; it was left as it is"),
+    (ConfigFileError(PATH, "is empty"), "correct or move the file; it was not changed"),
     (ServerUnknownError("fs", PATH), "see the names with: gaia mcp list"),
     (ServerExistsError("fs"), "choose another name"),
     (EntryError("fs", "is empty"), "correct it in an editor: gaia mcp edit fs"),
@@ -66,17 +66,17 @@ EXPECTED: list[tuple[MCPError, str]] = [
         DeadlineError("fs", "at its start", 5),
         "a first start may download a lot: allow more time with --timeout SECONDS",
     ),
-    (CancelledError("fs", "tools/list"), "ask again if you still want the result"),
-    (RemoteProtocolError("fs", "is silent"), "tell its author; see each step with: gaia mcp test-client fs"),
+    (CancelledError("fs", "tools/list"), "repeat the command if you still need the result"),
+    (RemoteProtocolError("fs", "is silent"), "report it to its author; see each step with: gaia mcp test-client fs"),
     (VersionError("fs", [], []), "update the older of the two"),
-    (NotOfferedError("fs", "prompts"), "see what it offers with: gaia mcp show fs --check"),
+    (NotOfferedError("fs", "prompts"), "see what it has with: gaia mcp show fs --check"),
     (PeerError("fs", "initialize", 1, "no"), "see each step with: gaia mcp test-client fs"),
     (PeerError("fs", "tools/list", 1, "no"), "see each step with: gaia mcp test-client fs"),
-    (PeerError("fs", "tools/call", 1, "no"), "see what it offers with: gaia mcp tools fs"),
-    (PeerError("fs", "tools/call", INTERNAL_ERROR, "no"), "its log may tell why: gaia mcp logs fs"),
-    (PeerError("fs", "completion/complete", 1, "no"), "see what it offers with: gaia mcp tools fs"),
-    (PeerError("fs", "prompts/get", 1, "no"), "see what it offers with: gaia mcp prompts fs"),
-    (PeerError("fs", "resources/read", 1, "no"), "see what it offers with: gaia mcp resources fs"),
+    (PeerError("fs", "tools/call", 1, "no"), "see what it has with: gaia mcp tools fs"),
+    (PeerError("fs", "tools/call", INTERNAL_ERROR, "no"), "its log may show why: gaia mcp logs fs"),
+    (PeerError("fs", "completion/complete", 1, "no"), "see what it has with: gaia mcp tools fs"),
+    (PeerError("fs", "prompts/get", 1, "no"), "see what it has with: gaia mcp prompts fs"),
+    (PeerError("fs", "resources/read", 1, "no"), "see what it has with: gaia mcp resources fs"),
     (ToolUnknownError("fs", "raed"), "see its tools with: gaia mcp tools fs"),
     (OfferUnknownError("fs", "prompt", "x"), "see its prompts with: gaia mcp prompts fs"),
     (ArgumentsError("fs", "read", []), "see its parameters with: gaia mcp tools fs"),
@@ -101,11 +101,11 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     ),
     (
         AgentError("a b.py", "has a problem", case="agent-problem"),
-        "mend it, and check again: gaia mcp serve 'a b.py' --check",
+        "correct it, and check again: gaia mcp serve 'a b.py' --check",
     ),
     (
         AgentError("a b.py:A", "has a problem", case="agent-problem"),
-        "mend it, and check again: gaia mcp serve 'a b.py:A' --check",
+        "correct it, and check again: gaia mcp serve 'a b.py:A' --check",
     ),
     (
         AgentError("a b.py", "contains no agent class", case="agent-missing"),
@@ -129,7 +129,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         "restore the file from version control, or remove it and lock again: gaia mcp lock NAME...",
     ),
     (spawn("npx", "no-folder"), "name an existing one: gaia mcp edit fs --cwd DIR"),
-    (spawn("npx", "no-interpreter"), "mend that line, or name an interpreter before /bin/npx"),
+    (spawn("npx", "no-interpreter"), "correct that line, or name an interpreter before /bin/npx"),
     (spawn("npx", "not-executable"), "make it executable (chmod +x /bin/npx), or name its interpreter"),
     (spawn("npx", "not-on-path"), "npx comes with Node.js; install that, or give the full path of npx"),
     (spawn("npx.cmd", "not-on-path"), "npx comes with Node.js; install that, or give the full path of npx"),
@@ -159,7 +159,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (ConfigFileError(PATH, "is a folder", case="unreadable-file"), "check its permissions, or name another file"),
     (
         EntryError("fs", "cannot be reached", case="transport-unknown"),
-        "it stays saved for a version that can; see its entry with: gaia mcp show fs",
+        "it stays in the configuration for a version that can; see its entry with: gaia mcp show fs",
     ),
 ]
 
@@ -183,7 +183,7 @@ def test_a_traceback_that_is_shown_is_not_advised_again() -> None:
     Typed.words = ["mcp", "tools", "./a.py", "--debug"]
 
     error = AgentError("./a.py", "cannot be imported", case="agent-failed")
-    assert hint_for(error) == "mend it, and check again: gaia mcp serve ./a.py --check"
+    assert hint_for(error) == "correct it, and check again: gaia mcp serve ./a.py --check"
 
 
 def test_the_table_has_no_error_that_is_not_tested() -> None:
@@ -287,7 +287,7 @@ def test_what_add_refused_is_added_in_another_way() -> None:
     """Ours: there is no entry to edit yet."""
     Typed.command = "add"
 
-    assert hint_for(EntryError("fs", "x")) == "see what an entry holds: gaia mcp add --help"
+    assert hint_for(EntryError("fs", "x")) == "see what an entry contains: gaia mcp add --help"
     assert hint_for(ServerExistsError("fs")) == "choose another name, or replace it with --force"
     shell = hint_for(EntryError("fs", "x", case="shell-syntax"))
     assert shell == "if you want a shell, name it: gaia mcp add fs -- sh -c '…'"

@@ -87,7 +87,7 @@ def test_a_call_with_an_invalid_response_is_told_to_have_perhaps_run(gaia: Gaia,
 
     assert ran.code == 6
     assert (ran.json["error"]["kind"], ran.json["error"]["may_have_run"]) == ("protocol-remote", "echo")
-    assert ran.errors[1].startswith("hint: 'echo' may have run, and was not called again; tell its author")
+    assert ran.errors[1].startswith("hint: 'echo' may have run, and was not called again; report it to its author")
 
 
 def test_a_server_that_writes_to_stdout_is_named_once(gaia: Gaia) -> None:

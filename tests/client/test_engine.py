@@ -973,7 +973,7 @@ def test_a_server_that_never_has_enough_is_stopped_after_ten_round_trips(start_s
     """Spec's SDKs: 10."""
     client = start_server("good_stateless")
 
-    with pytest.raises(RemoteProtocolError, match="10 rounds"):
+    with pytest.raises(RemoteProtocolError, match="10 round trips"):
         client.call("endless", {})
 
     assert len(calls(start_server, "good_stateless")) == MAX_ROUND_TRIPS == 10

@@ -163,7 +163,7 @@ def test_an_observer_is_told_of_the_start_the_stop_and_what_is_not_mcp(entries: 
     assert first == ("starting", "prints_banner", "")
     assert second == ("stopping", "prints_banner")
     assert third[0] == "remark"
-    assert "tell its author" in third[1]
+    assert "report it to its author" in third[1]
 
 
 def test_stderr_is_kept_and_shown_with_debug_only(entries: Entries) -> None:

@@ -86,7 +86,7 @@ def contract_now(server: str, tools: Sequence[MCPTool]) -> Contract:
     try:
         return contract_of(tool.definition for tool in tools)
     except Undefinable as problem:
-        raise RemoteProtocolError(server, f"describes a tool in a way that cannot be kept: {problem}") from problem
+        raise RemoteProtocolError(server, f"has a tool that cannot be locked: {problem}") from problem
 
 
 def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractError:
@@ -96,8 +96,8 @@ def changed(server: str, changes: Sequence[ToolChange], path: Path) -> ContractE
 
     summary = ", ".join(map(str, changes))
     again = to_type("lock", server, more=f"--update {_named(path)}".rstrip())
-    hint = f"read what has changed; if that is well: {again}"
-    return ContractError(server, f"is not as locked in {path}: {summary}", as_objects(changes), hint=hint)
+    hint = f"read what has changed; to approve it: {again}"
+    return ContractError(server, f"does not match {path}: {summary}", as_objects(changes), hint=hint)
 
 
 def _named(path: Path) -> str:

@@ -62,7 +62,9 @@ def print_outcome(outcome: Outcome, path: Path) -> None:
     if outcome.what in ("locked", "unchanged"):
         tools = counted(len(outcome.result.value.contract), "tool")
         print_line(
-            f"locked {name!r} in {path}: {tools}" if outcome.what == "locked" else f"{name!r} is as locked: {tools}"
+            f"locked {name!r} in {path}: {tools}"
+            if outcome.what == "locked"
+            else f"{name!r} is unchanged since it was locked: {tools}"
         )
     elif outcome.what != "failed":
         print_line(f"{name!r} has changed since it was locked" + ("; approved:" if outcome.what == "approved" else ":"))

@@ -48,7 +48,7 @@ def texts_checked(tools: Sequence[MCPTool]) -> tuple[str, str]:
     if not found:
         return OK, "nothing suspicious"
     # Their number first: a detail that is too long is cut.
-    return WARN, (f"{len(found)} to look at: " if len(found) > 1 else "") + "; ".join(found)
+    return WARN, (f"{len(found)} findings: " if len(found) > 1 else "") + "; ".join(found)
 
 
 def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Sequence[Known]]) -> tuple[str, str]:
@@ -57,7 +57,7 @@ def names_checked(server: str, tools: Sequence[MCPTool], known: Mapping[str, Seq
     if odd := [tool.name for tool in tools if not _RECOMMENDED.fullmatch(tool.name)]:
         problems.append(f"unusual: {', '.join(repr(visible(name)) for name in odd)}")
     if alike := [tool.name for tool in tools if looks_like_another(tool.name)]:
-        problems.append(f"of letters that look like others: {', '.join(map(ascii, alike))}")
+        problems.append(f"with letters that look like others: {', '.join(map(ascii, alike))}")
     taken: dict[str, list[str]] = {}
     for tool in tools:
         known_alike = (one for one in known.get(folded_name(tool.name), ()) if one.server != server)

@@ -77,7 +77,7 @@ class Report:
         more = f" (and {count - 1} more)" if count > 1 else ""
         # What a tool reports may be due to the arguments.
         by_hand = f"try it by hand: {to_type('call', self.server, more='TOOL')}"
-        hint = by_hand if first.name == "call" else "tell its author"
+        hint = by_hand if first.name == "call" else "report it to its author"
         return RemoteProtocolError(self.server, f"failed the check {first.name!r}: {first.detail}{more}", hint=hint)
 
     def add(self, check: Check) -> None:

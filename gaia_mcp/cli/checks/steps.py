@@ -155,8 +155,8 @@ class _Checker:
     def _negotiate(self) -> tuple[str, str]:
         peer = self.session.open()
         presented = " ".join(str(peer.info[key]) for key in ("name", "version") if peer.info.get(key))
-        offers = ", ".join(peer.capabilities) or "nothing"
-        return OK, f"{peer.version} ({peer.era}), {presented or 'unnamed'}, offers {offers}"
+        offers = ", ".join(peer.capabilities) or "none"
+        return OK, f"{peer.version} ({peer.era}), {presented or 'unnamed'}, capabilities: {offers}"
 
     def _answer(self) -> tuple[str, str]:
         self.session.check_alive()
@@ -168,7 +168,7 @@ class _Checker:
         if problems := self.session.problems:
             return FAIL, f"{count}; {'; '.join(problems)}"
         if "tools" not in self.session.capabilities:
-            return WARN, f"{count}, which it does not declare" if tools else "it offers no tools"
+            return WARN, f"{count}, which it does not declare" if tools else "it has no tools"
         return OK, count
 
     def _schemas(self, tools: list[MCPTool], member: str) -> tuple[str, str]:
@@ -186,12 +186,12 @@ class _Checker:
 
     def _contract(self, locked_tools: LockedTools, tools: list[MCPTool]) -> tuple[str, str]:
         locked_tools.check_server(self.session.entry.name, tools)
-        return OK, f"as locked in {locked_tools.path}"
+        return OK, f"matches {locked_tools.path}"
 
     def _listed(self, method: str, key: str) -> tuple[str, str]:
         items = self.session.listed(method)
         bad = [number for number, item in enumerate(items, 1) if not (isinstance(item, dict) and item.get(key))]
-        problems = [*self.session.problems, *(f"number {number} has no {key}" for number in bad)]
+        problems = [*self.session.problems, *(f"item {number} has no {key!r}" for number in bad)]
         return (FAIL, "; ".join(problems)) if problems else (OK, str(len(items)))
 
     def _templates(self) -> tuple[str, str]:
@@ -201,7 +201,7 @@ class _Checker:
         except PeerError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
-            return WARN, f"it has resources, and does not know {method}"
+            return WARN, f"it has resources, but does not support {method}"
 
     def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:
         tool = next((tool for tool in tools if tool.name == wanted.tool), None)
@@ -234,7 +234,7 @@ class _Checker:
                 found := validation_errors(tool.output_schema, result.get("structuredContent"), self.deadline)
             ):
                 problem = f"answered {tool.name} with a result that does not fit its own schema: {found[0]}"
-                raise RemoteProtocolError(self.session.entry.name, problem, hint="tell its author")
+                raise RemoteProtocolError(self.session.entry.name, problem, hint="report it to its author")
         except SchemaCostError as cost:
             unchecked.append(f"result not checked: the output schema: {cost}")
         except SchemaError:

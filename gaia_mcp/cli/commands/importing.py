@@ -66,7 +66,7 @@ def import_servers(
     if not words and not everything:
         if server or dry_run or force:
             hint = f"name a host or a file, or {again('import from all', '--all')}"
-            raise UsageError("import from where?", hint=hint)
+            raise UsageError("no host and no file to import from", hint=hint)
         raise typer.Exit(show_hosts())
     errors: list[MCPError] = []
     streams = [word for word in dict.fromkeys(words or []) if is_stream(word)]

@@ -74,4 +74,4 @@ def watch(
         remark(f"watching {', '.join(watched)} of {name!r}")
         watcher.run(deadline)
     if notifications.dropped:
-        remark(f"{notifications.dropped} log messages were left out: they came too fast")
+        remark(f"{notifications.dropped} log messages were dropped: they arrived too fast")

@@ -68,7 +68,7 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
     if hints := hints_in_words(annotations if isinstance(annotations, dict) else {}):
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(f"Its server calls it {' and '.join(hints)}.")
+            formatter.write_text(f"Its server marks it as {' and '.join(hints)}.")
     if words:
         with formatter.section("Arguments"):
             rows: list[tuple[str, str]] = []

@@ -145,7 +145,7 @@ def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
     entry, remarks = in_our_format(name or theirs or "pasted", pasted)
     tidy = name or tidy_name(theirs)
     if theirs and not name and not is_server_name(theirs):
-        remarks = [*remarks, f"is called {theirs!r} there"]
+        remarks = [*remarks, f"is named {theirs!r} there"]
     if not tidy:
         # A text may hold secrets, and is not repeated.
         tidy = _named(None, entry, given="-" if text.path is None else shlex.quote(f"@{text.path}")).name

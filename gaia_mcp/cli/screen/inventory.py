@@ -94,7 +94,7 @@ def enabled_names(store: ConfigStore) -> list[str]:
     names = []
     for name, entry in store.entries().items():
         if isinstance(entry, EntryError):
-            remark(f"passed over: {entry.message}")
+            remark(f"skipped: {entry.message}")
         elif not entry.disabled:
             names.append(name)
     return names

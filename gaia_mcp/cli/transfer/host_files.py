@@ -32,7 +32,7 @@ def host_or_file(word: str, *, project: bool) -> list[Place]:
             return places(host, os.environ, home_folder())
         found = project_places(host, project_folder(), os.environ, home_folder())
         if not found:
-            raise ConfigError(f"{host.title} keeps no servers in a project", hint="leave --project out")
+            raise ConfigError(f"{host.title} has no file of servers in a project", hint="leave --project out")
         return found
     path = home_expanded(Path(word))
     if not is_there(path) and not path.is_symlink() and not path.suffix and "/" not in word:

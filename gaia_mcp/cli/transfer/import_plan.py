@@ -81,7 +81,7 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
     try:
         entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
         if not name:
-            raise NotCarriedError("its name cannot be one here")
+            raise NotCarriedError("its name is not valid here")
         read_entry(name, entry)
     except NotCarriedError as problem:
         return Found(theirs, theirs, place, {}, reason=str(problem))
@@ -90,7 +90,7 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
     if folder is not None:
         remarks += _settled(entry, folder)
     if name != theirs:
-        remarks = [f"is called {theirs!r} there", *remarks]
+        remarks = [f"is named {theirs!r} there", *remarks]
     return Found(name, theirs, place, entry, tuple(remarks))
 
 

@@ -150,11 +150,11 @@ class Conversation:
 
     def check_alive(self, deadline: Deadline) -> None:
         """Send the cheapest request that every server must answer. Raises as `request` does."""
-        self._settle(ClientConnection.check_alive, deadline, "when asked whether it is there")
+        self._settle(ClientConnection.check_alive, deadline, "a ping")
 
     def want_logs(self, level: str, deadline: Deadline) -> None:
         """Ask for log messages of `level` and above, if the server offers them. Raises as `request` does."""
-        self._settle(lambda connection: connection.want_logs(level), deadline, "when asked for its log")
+        self._settle(lambda connection: connection.want_logs(level), deadline, "the request for its log messages")
 
     def watch_lists(self, deadline: Deadline) -> None:
         """Have changes of lists announced, if the server does so at all. Raises as `request` does."""
@@ -266,5 +266,4 @@ class Conversation:
 
     def _invalid(self, stage: str, outcome: InvalidResponse) -> RemoteProtocolError:
         problem = self._channel.masker().text(outcome.problem)
-        asked = stage if stage.startswith("when ") else f"asked for {stage}"
-        return RemoteProtocolError(self._name, f"{problem} ({asked})")
+        return RemoteProtocolError(self._name, f"{problem} (asked for {stage})")

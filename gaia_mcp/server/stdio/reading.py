@@ -28,7 +28,7 @@ MAX_CALLS = 32
 
 def note_full(limit: int) -> None:
     """Write to stderr that calls wait, since `limit` of them are running."""
-    print(f"note: as many calls are running as may ({limit}); the next ones wait", file=sys.stderr)  # noqa: T201
+    print(f"note: the limit of {limit} running calls is reached; further calls wait", file=sys.stderr)  # noqa: T201
 
 
 class StdioSession:

@@ -75,7 +75,7 @@ def test_tools_are_locked_once_and_found_unchanged_afterwards(gaia: Gaia, server
 
     ran = gaia("lock", "s")
 
-    assert (ran.code, ran.stdout) == (0, "'s' is as locked: 2 tools\n")
+    assert (ran.code, ran.stdout) == (0, "'s' is unchanged since it was locked: 2 tools\n")
     assert (gaia.cwd / "mcp.lock.json").stat().st_ino == before
 
 
@@ -99,8 +99,8 @@ def test_a_change_is_shown_and_refused_until_it_is_approved(gaia: Gaia, locked: 
     assert ran.stdout.splitlines() == ["'s' has changed since it was locked:", *difference]
     summary = "'put' added, 'read' changed (description), 'write' removed"
     assert ran.errors == [
-        f"error: server 's' is not as locked in mcp.lock.json: {summary}",
-        "hint: read what has changed; if that is well: gaia mcp lock s --update",
+        f"error: server 's' does not match mcp.lock.json: {summary}",
+        "hint: read what has changed; to approve it: gaia mcp lock s --update",
     ]
     assert (gaia.cwd / "mcp.lock.json").read_bytes() == before
 
@@ -108,7 +108,7 @@ def test_a_change_is_shown_and_refused_until_it_is_approved(gaia: Gaia, locked: 
 
     assert (ran.code, ran.stderr) == (0, "")
     assert ran.stdout.splitlines() == ["'s' has changed since it was locked; approved:", *difference]
-    assert gaia("lock", "s").stdout == "'s' is as locked: 2 tools\n"
+    assert gaia("lock", "s").stdout == "'s' is unchanged since it was locked: 2 tools\n"
 
 
 def test_several_are_locked_at_once_and_others_stay(gaia: Gaia, locked: Server) -> None:
@@ -171,7 +171,7 @@ def test_tools_that_are_none_are_told_about_and_not_locked(gaia: Gaia) -> None:
 
     assert ran.code == 0
     assert "note: bad-tools: tool " in ran.stderr
-    assert gaia("lock", "bad-tools").stdout.startswith("'bad-tools' is as locked")
+    assert gaia("lock", "bad-tools").stdout.startswith("'bad-tools' is unchanged since it was locked")
 
 
 def test_all_of_nothing_cannot_be_locked(gaia: Gaia) -> None:
@@ -210,7 +210,7 @@ def test_test_client_fails_with_the_difference_when_a_tool_has_changed(gaia: Gai
     assert [line.strip() for line in lines[at + 1 : at + 4]] == [
         "changed read", "annotations", "~ readOnlyHint: true → false"
     ]  # fmt: skip
-    assert ran.errors[1] == "hint: read what has changed; if that is well: gaia mcp lock s --update"
+    assert ran.errors[1] == "hint: read what has changed; to approve it: gaia mcp lock s --update"
     failure = ElementTree.parse(gaia.cwd / "report.xml").getroot().findtext(".//failure")
     assert failure is not None
     assert [line.strip() for line in failure.splitlines()] == [
@@ -300,7 +300,7 @@ def test_read_only_refuses_what_is_not_marked(gaia: Gaia, server: Server) -> Non
     ran = gaia("call", "s", "write", "--read-only")
 
     assert (ran.code, ran.stdout) == (8, "")
-    assert ran.errors[0] == "error: tool 'write' of 's' does not say that it only reads"
+    assert ran.errors[0] == "error: tool 'write' of 's' is not marked as read-only by its server"
     assert not server.was_called
     assert gaia("call", "s", "write", "--read-only", "--json").json["error"]["kind"] == "read-only"
     assert gaia("call", "s", "read", "--read-only").code == 0
@@ -313,7 +313,7 @@ def test_a_hint_alone_does_not_get_past_read_only(gaia: Gaia, server: Server) ->
     ran = gaia("call", "s", "chmod", "--read-only")
 
     assert ran.code == 8
-    problem = "is marked as read-only, and has the name of one that changes something"
+    problem = "is marked as read-only, but its name suggests that it changes something"
     assert ran.errors[0] == f"error: tool 'chmod' of 's' {problem}"
     assert not server.was_called
     assert gaia("call", "s", "chmod").code == 0
@@ -351,7 +351,7 @@ def test_many_warnings_are_counted(gaia: Gaia, server: Server) -> None:
     """Ours."""
     server.offer(*({**READ, "name": f"r{number}", "description": "[INST]"} for number in range(9)))
 
-    assert warning(gaia, "texts").startswith("9 to look at: 'r0': description tries to instruct a model: ")
+    assert warning(gaia, "texts").startswith("9 findings: 'r0': description tries to instruct a model: ")
 
 
 def test_a_name_that_is_taken_for_another_servers_is_warned_about(gaia: Gaia, server: Server) -> None:
@@ -366,7 +366,7 @@ def test_a_name_that_is_taken_for_another_servers_is_warned_about(gaia: Gaia, se
     found = warning(gaia, "names")
 
     assert "unusual: 'gеt'" in found
-    assert "of letters that look like others: 'g\\u0435t'" in found
+    assert "with letters that look like others: 'g\\u0435t'" in found
     assert "'Echo' may be taken for a tool of 'good'" in found
 
 

@@ -46,7 +46,7 @@ def test_a_server_need_not_know_of_templates(gaia: Gaia) -> None:
     assert (ran.code, ran.stdout.splitlines()[1:]) == (0, ["  file:///good good"])
     ran = gaia("test-client", "no-templates")
     assert ran.code == 0
-    assert "it has resources, and does not know resources/templates/list" in ran.stdout
+    assert "it has resources, but does not support resources/templates/list" in ran.stdout
 
 
 def test_servers_without_resources_are_left_out_unless_they_are_named(demo: Gaia) -> None:

@@ -356,7 +356,7 @@ def test_check_names_every_problem_and_ends_in_three(gaia: Gaia) -> None:
     assert [line for line in ran.stderr.splitlines() if line.startswith("error: ")] == [
         f"error: agent 'agent.py' has a problem: {problem}" for problem in problems
     ]
-    assert "hint: mend it, and check again: gaia mcp serve agent.py --check" in ran.stderr
+    assert "hint: correct it, and check again: gaia mcp serve agent.py --check" in ran.stderr
 
 
 def test_check_finds_definitions_and_schemas_that_cannot_be_used(gaia: Gaia) -> None:
@@ -390,11 +390,11 @@ def test_hints_that_cannot_be_schemas_are_reported_when_serving_begins(gaia: Gai
     assert (served.code, called.code) == (3, 3)
     assert served.errors[-2:] == [
         f"error: agent 'agent.py' {problem}",
-        "hint: mend it, and check again: gaia mcp serve agent.py --check",
+        "hint: correct it, and check again: gaia mcp serve agent.py --check",
     ]
     assert called.errors == [
         f"error: agent './agent.py' {problem}",
-        "hint: mend it, and check again: gaia mcp serve ./agent.py --check",
+        "hint: correct it, and check again: gaia mcp serve ./agent.py --check",
     ]
 
 

@@ -199,8 +199,8 @@ def test_it_ends_when_nobody_reads_it_any_more(gaia: Gaia, era: str) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("declares-nothing",), 6, "offers no notifications"),
-        (("good-handshake", "x://a"), 6, "offers no resources"),
+        (("declares-nothing",), 6, "does not support notifications"),
+        (("good-handshake", "x://a"), 6, "does not support resources"),
         (("exits-at-once",), 4, "exited"),
         (("nobody",), 3, "no server 'nobody'"),
         (("good-handshake", "--level", "loud"), 2, "no log level 'loud'"),

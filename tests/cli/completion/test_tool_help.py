@@ -93,8 +93,8 @@ def test_a_server_that_is_a_command_has_pages_too(gaia: Gaia, command: tuple[str
 @pytest.mark.parametrize(
     ("annotations", "said"),
     [
-        ({"readOnlyHint": True}, "Its server calls it read-only."),
-        ({"destructiveHint": True}, "Its server calls it destr"),
+        ({"readOnlyHint": True}, "Its server marks it as read-only."),
+        ({"destructiveHint": True}, "Its server marks it as destr"),
     ],
 )
 def test_what_a_tool_does_to_its_surroundings_is_said(gaia: Gaia, annotations: Any, said: str) -> None:

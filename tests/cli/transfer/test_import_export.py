@@ -86,7 +86,7 @@ class TestImport:
         assert ran.stdout.splitlines()[-1] == "imported 2 servers into ~/.gaia/mcp_servers.json"
         assert own(gaia) == {"a": {"command": "npx", "args": ["${HOME}"], "env": {"K": "${K}"}}, "My-Server": A}
         assert "note: a: envFile is not read" in ran.stderr
-        assert "note: My-Server: is called 'My Server' there" in ran.stderr
+        assert "note: My-Server: is named 'My Server' there" in ran.stderr
         assert gaia("import", "cursor", "--server", "My Server").stdout.split()[:2] == ["same", "My-Server"]
         again = gaia("import", "cursor")
         assert (again.code, [line.split()[0] for line in again.stdout.splitlines()]) == (0, ["same", "same"])
@@ -304,10 +304,10 @@ class TestImport:
             (["nobody-here"], 3, "the hosts are claude-desktop"),
             (["./nothing.json"], 3, "is not there"),
             (["cursor"], 3, "is not there"),
-            (["goose", "--project"], 3, "no servers in a project"),
+            (["goose", "--project"], 3, "no file of servers in a project"),
             (["kiro", "--server", "b"], 3, "no server 'b'"),
             (["--all", "cursor"], 2, "exclude each other"),
-            (["--dry-run"], 2, "from where"),
+            (["--dry-run"], 2, "to import from"),
             (["kiro", "--config", "."], 3, "cannot be read"),
         ],
     )

@@ -41,7 +41,7 @@ def test_pasted_entries_are_imported(gaia: Gaia) -> None:
         "time": {"command": "uvx", "args": ["mcp-server-time"]},
         "My-Notes": {"command": "notes", "args": [], "env": {"KEY": "${NOTES_KEY}"}},
     }
-    assert "is called 'My Notes' there" in ran.stderr
+    assert "is named 'My Notes' there" in ran.stderr
     assert gaia("import", "-", stdin=SNIPPET).stdout.split()[0] == "same"
     assert gaia("import", "-", stdin='{"command": "npx", "args": ["-y", "@scope/server-files"]}').code == 0
     assert list(own(gaia)) == ["time", "My-Notes", "files"]

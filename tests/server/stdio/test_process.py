@@ -163,7 +163,7 @@ def test_no_more_calls_run_than_are_allowed(start_process: Start) -> None:
 
     assert [message["id"] for message in talk.seen] == [1, 2]
     assert talk.close() == 0
-    assert talk.stderr == "note: as many calls are running as may (1); the next ones wait\n"
+    assert talk.stderr == "note: the limit of 1 running calls is reached; further calls wait\n"
 
 
 def test_a_system_that_cannot_poll_serves_all_the_same(start_process: Start) -> None:

@@ -207,7 +207,7 @@ def test_more_calls_may_be_allowed_while_serving(
     talk.send(call(1, "slow"), call(2, "slow"))
     talk.result(plain("full", "ping"))
     assert len(agent.running) == 1
-    assert capsys.readouterr().err == "note: as many calls are running as may (1); the next ones wait\n"
+    assert capsys.readouterr().err == "note: the limit of 1 running calls is reached; further calls wait\n"
 
     talk.server.max_calls = 2
     talk.result(plain("seen", "ping"))

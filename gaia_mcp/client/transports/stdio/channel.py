@@ -233,4 +233,4 @@ def _is_cut_off(record: bytes) -> bool:
 
 
 def _before(stage: str) -> str:
-    return stage if stage.startswith(("at ", "before ", "when ")) else f"while answering {stage}"
+    return stage if stage.startswith(("at ", "before ")) else f"while answering {stage}"
