@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from tests.prepare.installing import InstallError, node_and_npm, python_in, run
 from tests.prepare.peers import (
+    AGENT_PACKAGES,
     GAIA_BESIDE,
     NPM_PACKAGES,
     NPM_SERVERS,
@@ -27,7 +29,6 @@ from tests.prepare.peers import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from tests.prepare.peers import Peer
 
@@ -76,6 +77,13 @@ def npm_servers(prepared: Prepared) -> dict[str, list[str]]:
     node = prepared.node()
     names = [package.rpartition("@")[0] for package in NPM_PACKAGES]
     return {name.rpartition("server-")[2]: [node, str(folder / name / "dist" / "index.js")] for name in names}
+
+
+@pytest.fixture(scope="session")
+def agents_path(prepared: Prepared) -> str:
+    """A PATH on which the programs of the agents are, with what they need."""
+    programs = prepared.folder(AGENT_PACKAGES) / "node_modules" / ".bin"
+    return os.pathsep.join((str(programs), str(Path(prepared.node()).parent), "/usr/bin", "/bin"))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ whole or not at all.
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import shutil
 import sys
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_cache_path
 
-from tests.prepare.installing import InstallError, make_environment, python_in, run, run_npm
+from tests.prepare.installing import InstallError, make_environment, node_and_npm, python_in, run, run_npm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,6 +99,9 @@ NPM_PACKAGES = (
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
 )
+# The agents of the hub. Their native programs come as optional packages of npm.
+AGENTS = ("@anthropic-ai/claude-code@2.1.330", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0")
+AGENT_PROGRAMS = ("claude", "codex", "gemini")
 # Of its time: it imports an inner name of pydantic that later ones no longer have.
 SDK_OF_2025 = ("mcp==1.9.4", "pydantic==2.11.7")
 GAIA = "amd-gaia==0.19.0"
@@ -113,6 +117,17 @@ POWERSHELL_SHA512 = (
 
 def _make_npm_servers(folder: Path) -> None:
     run_npm(folder, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *NPM_PACKAGES)
+
+
+def _make_agents(folder: Path) -> None:
+    run_npm(folder, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *AGENTS)
+    # What its script does: without it, the program only prints that it has not run.
+    node, _ = node_and_npm()
+    run([node, "install.cjs"], folder / "node_modules" / "@anthropic-ai" / "claude-code")
+    programs = folder / "node_modules" / ".bin"
+    environ = {"HOME": str(folder), "PATH": os.pathsep.join((str(Path(node).parent), "/usr/bin", "/bin"))}
+    for name in AGENT_PROGRAMS:
+        run([programs / name, "--version"], folder, environ)
 
 
 def _make_powershell(folder: Path) -> None:
@@ -152,6 +167,7 @@ def _download_wheels(folder: Path) -> None:
 
 PYTHON = python_in(Path()).as_posix()
 NPM_SERVERS = Peer("npm-servers", NPM_PACKAGES, _make_npm_servers, "node_modules/.package-lock.json")
+AGENT_PACKAGES = Peer("agents", AGENTS, _make_agents, "node_modules/.package-lock.json")
 OLD_SDK = Peer("old-sdk", SDK_OF_2025, lambda folder: make_environment(folder, SDK_OF_2025), PYTHON)
 # With what this package needs: its caller adds the package as it stands.
 GAIA_BESIDE = Peer(
@@ -165,6 +181,6 @@ WINE_HOME = Peer("wine", ("1",), _make_wine_home, "wine/system.reg")
 # To install this package from a copy of it, without a network.
 WHEELS = Peer("wheels", (*BUILD_NEEDS, *OUR_NEEDS), _download_wheels, "complete")
 
-PEERS = (NPM_SERVERS, OLD_SDK, GAIA_BESIDE, POWERSHELL_FILES, WHEELS)
+PEERS = (NPM_SERVERS, AGENT_PACKAGES, OLD_SDK, GAIA_BESIDE, POWERSHELL_FILES, WHEELS)
 # These need programs from Debian.
 LATER_PEERS = (WINE_HOME,)
