@@ -104,6 +104,7 @@ WAYS_TO_READ = {
 }  # fmt: skip
 # What opens files although it is not the module that reads them.
 READERS = {
+    "agents.hub.running os.fdopen": "a pipe",
     "agents.demo wave.open": "writes to memory",
     "cli.commands.guide Path(manual.__file__).with_name('guide.txt').read_text": "a file of the package",
     "cli.entries.editor os.fdopen": "writes",

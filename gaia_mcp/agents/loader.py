@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.errors import AgentError
+from gaia_mcp.errors import AgentError, ConfigFileError
 from gaia_mcp.names import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-BUILT_IN = {"demo": "gaia_mcp.agents.demo:DemoAgent"}
+BUILT_IN = {"agents": "gaia_mcp.agents.hub.hub:AgentsHub", "demo": "gaia_mcp.agents.demo:DemoAgent"}
 
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # AMD's agents print banners and look for a model server without these; other classes do not have such parameters.
@@ -24,7 +25,7 @@ _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": Tru
 def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     """The agent that `target` names, created with `keywords`.
 
-    Raises `AgentError` with the step that failed.
+    Raises `AgentError` with the step that failed, and `ConfigFileError` for a file that configures it.
     """
     found = _find(target)
     if not isinstance(found, type) and all(callable(getattr(found, name, None)) for name in _METHODS):
@@ -64,7 +65,9 @@ def _find(target: str) -> Any:
     from gaia_mcp.importing.targets import import_named, split_target
 
     if target in BUILT_IN:
-        target = BUILT_IN[target]
+        place, _, name = BUILT_IN[target].partition(":")
+        # The working folder, which may be anybody's, is not where its modules are.
+        return getattr(importlib.import_module(place), name)
     place, colon, name = split_target(target)
     if place.endswith(".py"):
         module = _import_file(target, Path(place))
@@ -158,6 +161,8 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
             if quiet and _is_about_call(cause, quiet):
                 continue
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-arguments") from cause
+        except ConfigFileError:
+            raise  # A file of ours, and it names what is wrong.
         except (Exception, SystemExit) as cause:
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-failed") from cause
     raise AssertionError("the last attempt returns or raises")

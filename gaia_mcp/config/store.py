@@ -112,6 +112,21 @@ class ConfigStore:
         """
         return {name: _entry_or_error(name, raw, source) for name, (raw, source) in self._raw_entries().items()}
 
+    def section(self, key: str) -> dict[str, tuple[Any, Path]]:
+        """The members of another object at the top of the files, each with its file; those of an approved project win
+        over the user's. Empty where there is none. Raises `ConfigFileError`.
+        """
+        documents = [(self._read(), self.path)]
+        if self.project is not None and self.project.approved:
+            documents.append((parse_object(self.project.data, self.project.path), self.project.path))
+        found: dict[str, tuple[Any, Path]] = {}
+        for document, path in documents:
+            members = document.get(key, {})
+            if not isinstance(members, dict):
+                raise ConfigFileError(path, f"{key!r} is not an object", hint=f'it should read {{"{key}": {{…}}}}')
+            found.update((name, (member, path)) for name, member in members.items())
+        return found
+
     def source_of(self, name: str) -> Path:
         """The file that an entry of this name is taken from."""
         return self.project.path if self.project is not None and name in self._project_servers() else self.path

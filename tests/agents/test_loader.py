@@ -55,7 +55,19 @@ def _problem(target: str, keywords: dict[str, object] | None = None) -> AgentErr
 def test_a_built_in_agent_has_a_name() -> None:
     """Ours."""
     assert isinstance(load_agent("demo"), DemoAgent)
-    assert set(BUILT_IN) == {"demo"}
+    assert set(BUILT_IN) == {"agents", "demo"}
+
+
+def test_a_built_in_agent_is_not_looked_for_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: nothing that lies there is imported because a built-in agent is served there."""
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+
+    load_agent("demo")
+
+    assert sys.path == before
 
 
 def test_a_class_in_an_installed_module_is_found() -> None:

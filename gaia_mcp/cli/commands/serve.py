@@ -27,7 +27,7 @@ Target = Annotated[
     str,
     typer.Argument(
         metavar="TARGET",
-        help="path/to/file.py[:Class], package.module:Class, or a built-in agent (demo).",
+        help="path/to/file.py[:Class], package.module:Class, or a built-in agent (demo, agents).",
         autocompletion=agent_names,
     ),
 ]

@@ -12,6 +12,11 @@ from gaia_mcp.jsontext import JSONTextError, parse_json
 from gaia_mcp.safetext import cut
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+# What an agent may be able to do: the words of the hub's document.
+CAPABILITIES = (
+    "code_generation", "code_editing", "code_analysis", "text_completion", "streaming", "multi_turn", "code_execution",
+    "vision", "tool_use", "extended_thinking", "file_operations",
+)  # fmt: skip
 # The name under which an agent finds the server of the registered tools.
 SERVER = "gaia"
 # More of an agent's own words is not read as an error.

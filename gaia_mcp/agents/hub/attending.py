@@ -1,0 +1,45 @@
+"""What the thread of a request does while its agent works: notices the end of the time and a cancellation, and reports
+progress.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from gaia_mcp.errors import DeadlineError
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.toolcall import ToolCall
+
+# How soon a cancellation is noticed.
+LOOK_SECONDS = 0.1
+# How often a client learns that a request goes on. Some give up on one after a minute of silence.
+PROGRESS_SECONDS = 2.0
+
+
+class Attendant:
+    """Attends to one request of `agent`, by `deadline`, for `call`."""
+
+    def __init__(self, agent: str, deadline: Deadline, call: ToolCall) -> None:
+        self._agent = agent
+        self._deadline = deadline
+        self._call = call
+        self._began = self._reported = time.monotonic()
+
+    def pause(self) -> float:
+        """For how many seconds to wait before the next look."""
+        return min(LOOK_SECONDS, self._deadline.remaining())
+
+    def look(self) -> None:
+        """Report progress if it is time to. Raises `CallCancelledError`, `DeadlineError`."""
+        self._call.raise_if_cancelled()
+        if self._deadline.expired:
+            raise DeadlineError(self._agent, "before it answered", self._deadline.seconds)
+        now = time.monotonic()
+        if now - self._reported >= PROGRESS_SECONDS:
+            self._reported = now
+            seconds = round(now - self._began, 1)
+            text = f"{self._agent} has been working for {seconds:.0f} s"
+            self._call.progress(seconds, self._deadline.seconds, text)

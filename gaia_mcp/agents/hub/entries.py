@@ -1,0 +1,200 @@
+"""The agents of the hub: those that are looked for on PATH, and those that the configuration describes under `agents`.
+
+An entry holds what the file says. Variables in it are looked up when the agent is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
+from gaia_mcp.agents.hub.drivers.base import CAPABILITIES
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.targets import URL_SCHEMES
+from gaia_mcp.errors import ConfigFileError, EntryError
+from gaia_mcp.names import did_you_mean, is_server_name
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.store import ConfigStore
+
+# The key at the top of the configuration file.
+SECTION = "agents"
+DEFAULT_TIMEOUT_SECONDS = 30
+# Coding agents work for long, but no client waits for longer than this.
+MAX_TIMEOUT_SECONDS = 3600
+# Each run of an agent is a process of several hundred megabytes.
+DEFAULT_CONCURRENT = 4
+MAX_CONCURRENT = 1000
+DEFAULT_PER_MINUTE = 60
+MAX_PER_MINUTE = 100_000
+_COMMAND = ("command", "args", "env", "cwd")
+
+
+class Endpoint(NamedTuple):
+    """An OpenAI-compatible endpoint. `api_key` is a string, or `{"$keyring": …}` until it is resolved."""
+
+    url: str
+    api_key: Any = ""
+
+    def resolved(self, agent: str, environ: Mapping[str, str]) -> Endpoint:
+        """The endpoint with its variables expanded and its key fetched from the keyring.
+
+        Raises `VariableUnsetError`, and `EntryError` for a key that cannot be fetched or a URL that is not HTTP.
+        """
+        url = expanded(self.url, environ, server=agent, field="endpoint")
+        if not url.startswith(URL_SCHEMES):
+            raise EntryError(agent, "'endpoint' must begin with http:// or https://, also after its variables")
+        if isinstance(self.api_key, str):
+            return Endpoint(url, expanded(self.api_key, environ, server=agent, field="api_key"))
+        from gaia_mcp.config.keyring import secret_from_keyring
+
+        return Endpoint(url, secret_from_keyring(agent, "api_key", self.api_key["$keyring"]))
+
+
+class AgentEntry(NamedTuple):
+    """An agent. `kind` is the key of its driver, or "endpoint"; `timeout` is in seconds."""
+
+    name: str
+    kind: str
+    target: Command | Endpoint
+    description: str
+    capabilities: tuple[str, ...]
+    model: str = ""
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
+    max_concurrent: int = DEFAULT_CONCURRENT
+    per_minute: int = DEFAULT_PER_MINUTE
+
+
+def read_agents(store: ConfigStore) -> dict[str, AgentEntry]:
+    """The agents by name: those with a driver of their own, then those of the file; without the disabled ones.
+
+    Raises `ConfigFileError` naming the file, the agent and the member that is invalid.
+    """
+    configured = store.section(SECTION)
+    found: dict[str, AgentEntry] = {}
+    for name in dict.fromkeys((*DRIVERS, *configured)):
+        raw, source = configured.get(name, ({}, store.path))
+        try:
+            entry = read_agent(name, raw)
+        except EntryError as error:
+            raise ConfigFileError(source, of_agent(str(error), name)) from error
+        if entry is not None:
+            found[name] = entry
+    return found
+
+
+def of_agent(problem: str, name: str) -> str:
+    """The text of an error about a server, for an agent of that name."""
+    rest = problem.removeprefix(f"server {name!r}")
+    return problem if rest == problem else f"agent {name!r}{rest}"
+
+
+def read_agent(name: str, raw: Any) -> AgentEntry | None:
+    """The agent that `raw` describes, None for a disabled one.
+
+    Raises `EntryError` naming the member that is invalid.
+    """
+    if not is_server_name(name):
+        raise EntryError(name, "is not a name: use letters, digits, '_', '.', '@' and '-', at most 64")
+    if not isinstance(raw, dict):
+        raise EntryError(name, f"needs an object, not {type(raw).__name__}")
+    disabled = raw.get("disabled", False)
+    if not isinstance(disabled, bool):
+        raise EntryError(name, "'disabled' must be true or false")
+    kind = _kind(name, raw)
+    driver = DRIVERS.get(kind)
+    entry = AgentEntry(
+        name,
+        kind,
+        _endpoint(name, raw) if driver is None else _command(name, raw, driver.program),
+        _text(name, raw, "description") or (endpoint.DESCRIPTION if driver is None else driver.description),
+        _capabilities(name, raw, endpoint.CAPABILITIES if driver is None else driver.capabilities),
+        _model(name, raw),
+        _number(name, raw, "timeout", DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS),
+        int(_number(name, raw, "max_concurrent", DEFAULT_CONCURRENT, MAX_CONCURRENT, is_count=True)),
+        int(_number(name, raw, "per_minute", DEFAULT_PER_MINUTE, MAX_PER_MINUTE, is_count=True)),
+    )
+    return None if disabled else entry
+
+
+def _kind(name: str, raw: Mapping[str, Any]) -> str:
+    kind = raw.get("kind")
+    if kind is None:
+        kind = endpoint.KIND if "endpoint" in raw else name
+        if kind == endpoint.KIND and "endpoint" in raw:
+            return kind
+        if kind not in DRIVERS:
+            raise EntryError(name, f"needs an 'endpoint', or a 'kind': {', '.join(DRIVERS)}")
+    if not isinstance(kind, str) or kind not in (*DRIVERS, endpoint.KIND):
+        raise EntryError(name, f"'kind' must be one of {', '.join((*DRIVERS, endpoint.KIND))}, not {kind!r}")
+    if kind != endpoint.KIND and "endpoint" in raw:
+        raise EntryError(name, f"'endpoint' cannot stand beside the 'kind' {kind!r}")
+    return kind
+
+
+def _endpoint(name: str, raw: Mapping[str, Any]) -> Endpoint:
+    url, key = raw.get("endpoint"), raw.get("api_key", "")
+    if not isinstance(url, str) or not url.startswith((*URL_SCHEMES, "${")) or not url.isprintable() or " " in url:
+        raise EntryError(name, "'endpoint' must begin with http:// or https://")
+    is_reference = isinstance(key, dict) and isinstance(key.get("$keyring"), str)
+    if not is_reference and not (isinstance(key, str) and key.isascii() and (key.isprintable() or not key)):
+        raise EntryError(name, "'api_key' must be a string, such as ${API_KEY}")
+    for member in _COMMAND:
+        if member in raw:
+            raise EntryError(name, f"{member!r} cannot stand beside 'endpoint'")
+    return Endpoint(url, key)
+
+
+def _command(name: str, raw: Mapping[str, Any], program: str) -> Command:
+    given = {key: raw[key] for key in _COMMAND if key in raw}
+    if "command" not in given:
+        given = {"args": [], **given, "command": program}
+    target = read_entry(name, given).target
+    assert isinstance(target, Command)  # noqa: S101 (it has a command)
+    # As where a person runs it: its key and its settings are variables of any name.
+    return target._replace(inherit=True)
+
+
+def _text(name: str, raw: Mapping[str, Any], key: str) -> str:
+    text = raw.get(key, "")
+    if not isinstance(text, str):
+        raise EntryError(name, f"{key!r} must be a string")
+    return text
+
+
+def _model(name: str, raw: Mapping[str, Any]) -> str:
+    model = _text(name, raw, "model")
+    if model and (problem := model_problem(model)):
+        raise EntryError(name, f"'model' {problem}")
+    return model
+
+
+def model_problem(model: Any) -> str:
+    """Why `model` cannot be the name of a model; empty if it can. One that begins with a dash would be an option."""
+    is_name = isinstance(model, str) and model.isprintable() and 0 < len(model) <= 200
+    if not is_name or model[0] == "-" or model.split() != [model]:
+        return "must be the name of a model: without blanks, and not beginning with '-'"
+    return ""
+
+
+def _capabilities(name: str, raw: Mapping[str, Any], default: tuple[str, ...]) -> tuple[str, ...]:
+    given = raw.get("capabilities", list(default))
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise EntryError(name, "'capabilities' must be a list of strings")
+    for each in given:
+        if each not in CAPABILITIES:
+            hint = did_you_mean(each, CAPABILITIES)
+            raise EntryError(name, f"'capabilities' holds {each!r}, which is unknown" + (f"; {hint}" if hint else ""))
+    return tuple(dict.fromkeys(given))
+
+
+def _number(name: str, raw: Mapping[str, Any], key: str, default: float, most: int, *, is_count: bool = False) -> float:
+    number = raw.get(key, default)
+    is_number = isinstance(number, int) or (isinstance(number, float) and not is_count)
+    if not is_number or isinstance(number, bool) or not (1 if is_count else 0) <= number <= most or number == 0:
+        kind = f"a whole number from 1 to {most}" if is_count else f"a number of seconds above 0 and up to {most}"
+        raise EntryError(name, f"{key!r} must be {kind}")
+    return float(number)

@@ -1,0 +1,146 @@
+"""One request to an agent: checked, run once under a deadline, and answered without secrets."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.agents.hub.attending import Attendant
+from gaia_mcp.agents.hub.calling import Caller, EndpointError, attended
+from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
+from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
+from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
+from gaia_mcp.agents.hub.limits import LimitError, Limits
+from gaia_mcp.agents.hub.running import FloodError, run_program
+from gaia_mcp.agents.hub.scrubbing import masker_for
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import ConfigError, DeadlineError, SpawnError
+
+if TYPE_CHECKING:
+    from gaia_mcp.config.command import Command
+    from gaia_mcp.redaction.masker import Masker
+    from gaia_mcp.toolcall import ToolCall
+
+
+class RefusedRequestError(Exception):
+    """A request that is not passed on to the agent, with the reason."""
+
+
+def execute(agent: AgentEntry, arguments: Mapping[str, Any], limits: Limits, call: ToolCall) -> dict[str, Any]:
+    """The result of `execute_agent_request`. Raises `CallCancelledError` alone."""
+    began = time.monotonic()
+    metadata: dict[str, Any] = {"agent": agent.name, "kind": agent.kind}
+    warnings: list[str] = []
+    masker: Masker | None = None
+    try:
+        request = read_request(agent, arguments, warnings)
+        with limits.running(agent):
+            target = agent.target.resolved(agent.name, os.environ)
+            masker = masker_for(target, os.environ)
+            deadline = Deadline(arguments.get("timeout", agent.timeout))
+            answer = _answer(agent, target, request, deadline, call, masker)
+    except (RefusedRequestError, LimitError) as problem:
+        answer = Answer("", str(problem))
+    except ConfigError as problem:
+        answer = Answer("", of_agent(str(problem), agent.name))
+    if warnings:
+        metadata["warnings"] = warnings
+    return result(answer, time.monotonic() - began, metadata, masker)
+
+
+def result(answer: Answer, seconds: float, metadata: Mapping[str, Any], masker: Masker | None = None) -> dict[str, Any]:
+    """The result of `execute_agent_request` for an answer, without secrets."""
+    shown: dict[str, Any] = {
+        "status": "error" if answer.error else "success",
+        "content": answer.content,
+        "error": answer.error or None,
+        "execution_time": round(seconds, 3),
+        "tokens_used": answer.tokens,
+        "metadata": {**metadata, **answer.metadata},
+    }
+    if masker is not None:
+        for key in ("content", "error"):
+            shown[key] = masker.value(shown[key])
+        shown["metadata"] = {key: masker.value(value) for key, value in shown["metadata"].items()}
+    return shown
+
+
+def read_request(agent: AgentEntry, arguments: Mapping[str, Any], warnings: list[str]) -> Request:
+    """The request that the arguments describe, which fit their schema. What is left out of it is among `warnings`.
+
+    Raises `RefusedRequestError`.
+    """
+    prompt, context = arguments["prompt"], arguments.get("context") or {}
+    if not prompt.strip():
+        raise RefusedRequestError("the prompt is empty")
+    for capability in arguments.get("capabilities") or ():
+        if capability not in CAPABILITIES:
+            warnings.append(f"capability {capability!r} is unknown")
+        elif capability not in agent.capabilities:
+            warnings.append(f"agent {agent.name!r} does not support the capability {capability!r}")
+    known = endpoint.SETTINGS if agent.kind == endpoint.KIND else DRIVERS[agent.kind].settings
+    config = arguments.get("config") or {}
+    unknown = [key for key in config if key not in known and key != "model"]
+    warnings += [f"config member {key!r} is unknown to agent {agent.name!r}, and is ignored" for key in unknown]
+    model = config.get("model", agent.model)
+    if "model" in config and (problem := model_problem(model)):
+        raise RefusedRequestError(f"config member 'model' {problem}")
+    request = Request(prompt, context, model, {key: config[key] for key in config if key in known})
+    try:
+        f"{prompt}{context}{request.settings}".encode()
+    except UnicodeEncodeError:
+        raise RefusedRequestError("the prompt or its context is not Unicode text") from None
+    return request
+
+
+def _answer(
+    agent: AgentEntry,
+    target: Command | Endpoint,
+    request: Request,
+    deadline: Deadline,
+    call: ToolCall,
+    masker: Masker,
+) -> Answer:
+    attendant = Attendant(agent.name, deadline, call)
+    with _failures(agent):
+        if isinstance(target, Endpoint):
+            return _complete(target, request, deadline, attendant)
+        driver = DRIVERS[agent.kind]
+        invocation = driver.invocation(request)
+        ran = run_program(
+            agent.name, target, invocation, folder=None, deadline=deadline, attendant=attendant, masker=masker
+        )
+        return driver.answer(ran.stdout, ran.exit_status, ran.last_words)
+
+
+def _complete(target: Endpoint, request: Request, deadline: Deadline, attendant: Attendant) -> Answer:
+    body = endpoint.body(request, endpoint.messages(request), None)
+    caller = Caller(target)
+    try:
+        url = endpoint.completions_url(target.url)
+        response = attended(lambda: caller.request(url, body, deadline), attendant)
+    finally:
+        caller.give_up()
+    return endpoint.answer(endpoint.completion(response.status, response.data))
+
+
+@contextmanager
+def _failures(agent: AgentEntry) -> Iterator[None]:
+    """Turn what goes wrong with an agent into the reason for a result."""
+    try:
+        yield
+    except SpawnError as problem:
+        raise RefusedRequestError(
+            f"agent {agent.name!r} cannot be started: {problem.command!r} {problem.reason}"
+        ) from problem
+    except DeadlineError as problem:
+        raise RefusedRequestError(
+            f"agent {agent.name!r} did not answer within {problem.seconds:g} s, and was ended"
+        ) from problem
+    except (FloodError, UnreadableOutputError) as problem:
+        raise RefusedRequestError(f"agent {agent.name!r} {problem}") from problem
+    except EndpointError as problem:
+        raise RefusedRequestError(f"agent {agent.name!r} cannot be reached: {problem}") from problem

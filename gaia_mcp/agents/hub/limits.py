@@ -1,0 +1,59 @@
+"""How much the hub runs: so many agents at once, so many requests of one agent in a minute. Nothing ever waits here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gaia_mcp.agents.hub.entries import AgentEntry
+
+MINUTE_SECONDS = 60.0
+
+
+class LimitError(Exception):
+    """A request that is refused now; a later one may be allowed."""
+
+
+class Limits:
+    """The requests that are running, `most` at once, and when those of the last minute began. For several threads."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._running: dict[str, int] = {}
+        self._begun: dict[str, deque[float]] = {}
+
+    @contextmanager
+    def running(self, agent: AgentEntry) -> Iterator[None]:
+        """Count one request of `agent` as running. Raises `LimitError` at once if it is one too many."""
+        self._begin(agent)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running[agent.name] -= 1
+
+    def _begin(self, agent: AgentEntry) -> None:
+        with self._lock:
+            if sum(self._running.values()) >= self._most:
+                raise LimitError(f"{self._most} agents are running, which is the limit of the hub; try again later")
+            if self._running.get(agent.name, 0) >= agent.max_concurrent:
+                limit = f"{agent.max_concurrent} requests of agent {agent.name!r} are running"
+                raise LimitError(f"{limit}, which is its max_concurrent; try again later")
+            now = self._clock()
+            begun = self._begun.setdefault(agent.name, deque())
+            while begun and begun[0] <= now - MINUTE_SECONDS:
+                begun.popleft()
+            if len(begun) >= agent.per_minute:
+                # The configuration may have been changed to a smaller number since.
+                seconds = max(1, round(begun[-agent.per_minute] + MINUTE_SECONDS - now))
+                limit = f"agent {agent.name!r} has had {agent.per_minute} requests in a minute"
+                raise LimitError(f"{limit}, which is its per_minute; try again in {seconds} s")
+            begun.append(now)
+            self._running[agent.name] = self._running.get(agent.name, 0) + 1

@@ -1,0 +1,145 @@
+"""One run of a program to its end: its input written, its output collected, and whatever it started ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.client.transports.stdio.child import Child
+from gaia_mcp.client.transports.stdio.command_line import command_words
+from gaia_mcp.client.transports.stdio.drain import Drain
+from gaia_mcp.client.transports.stdio.environment import child_environment
+from gaia_mcp.client.transports.stdio.last_words import last_words
+from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
+
+if TYPE_CHECKING:
+    from gaia_mcp.agents.hub.attending import Attendant
+    from gaia_mcp.agents.hub.drivers.base import Invocation
+    from gaia_mcp.config.command import Command
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.redaction.masker import Masker
+
+# More than any answer, and no harm to the memory of sixteen runs.
+MAX_OUTPUT_BYTES = 8 << 20
+# What it wrote before it ended is in the pipes already.
+SETTLE_SECONDS = 0.5
+
+
+class FloodError(Exception):
+    """A program wrote more than is read."""
+
+
+class Ran(NamedTuple):
+    """How a run ended. `exit_status` is negative for the number of a signal."""
+
+    stdout: bytes
+    last_words: str
+    exit_status: int
+
+
+def run_program(
+    agent: str,
+    command: Command,
+    invocation: Invocation,
+    *,
+    folder: Path | None,
+    deadline: Deadline,
+    attendant: Attendant,
+    masker: Masker,
+) -> Ran:
+    """Run the program of `command`, which is resolved, once. The process is ended, with all that it started, however
+    this returns; the files of the invocation are written to `folder`.
+
+    Raises `SpawnError`, `DeadlineError`, `FloodError`, `EntryError` for an invalid command line, `CallCancelledError`.
+    """
+    program, words = command_words(agent, command.command, command.args)
+    own = {**command.env, **invocation.environment}
+    if folder is not None:
+        write_files(folder, invocation)
+        if invocation.folder_variable:
+            own[invocation.folder_variable] = str(folder)
+    environment = child_environment(own, os.environ, inherits_all=command.inherit)
+    child = Child(agent, program, [*words, *invocation.arguments], environment=environment, cwd=command.cwd)
+    output = _Output(agent)
+    try:
+        child.start()
+        output.collect(child)
+        threading.Thread(
+            target=_write, args=(child, invocation.stdin, deadline), name=f"{agent} stdin", daemon=True
+        ).start()
+        status = _wait(child, output, attendant)
+        output.settle()
+    finally:
+        child.stop(IMPATIENT_GRACE_SECONDS)
+        output.stop()
+    return Ran(output.data(), last_words(child.stderr_tail(masker)), status)
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that only this user can read, removed in the end."""
+    with tempfile.TemporaryDirectory(prefix="gaia-mcp-agents-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def write_files(folder: Path, invocation: Invocation) -> None:
+    """Write the files of an invocation."""
+    for name, data in invocation.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+class _Output:
+    """What a program writes to its stdout, as far as it is read."""
+
+    def __init__(self, agent: str) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._drain = Drain(agent, self._take)
+
+    def collect(self, child: Child) -> None:
+        # A copy, which the drain closes in its own time: a process that the program has left may hold the pipe open.
+        pipe = os.fdopen(os.dup(child.stdout), "rb", buffering=0)
+        child.close_stdout()
+        self._drain.start(pipe)
+
+    @property
+    def is_flood(self) -> bool:
+        return self._size > MAX_OUTPUT_BYTES
+
+    def data(self) -> bytes:
+        return b"".join(self._parts)
+
+    def settle(self) -> None:
+        self._drain.settle(SETTLE_SECONDS)
+
+    def stop(self) -> None:
+        self._drain.stop(SETTLE_SECONDS)
+
+    def _take(self, data: bytes) -> None:
+        self._size += len(data)
+        if not self.is_flood:
+            self._parts.append(data)
+
+
+def _write(child: Child, data: bytes, deadline: Deadline) -> None:
+    # What does not read its input may answer all the same; what it makes of half of it, it will report.
+    with contextlib.suppress(OSError):
+        child.write(data, deadline)
+    child.close_stdin()
+
+
+def _wait(child: Child, output: _Output, attendant: Attendant) -> int:
+    while (status := child.wait(attendant.pause())) is None:
+        if output.is_flood:
+            break
+        attendant.look()
+    if status is None or output.is_flood:
+        raise FloodError(f"wrote more than {MAX_OUTPUT_BYTES >> 20} MiB, and was ended")
+    return status

@@ -1,0 +1,71 @@
+"""Whether an agent can be used: looked at without running it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gaia_mcp.agents.hub.calling import Caller, EndpointError
+from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
+from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint
+from gaia_mcp.agents.hub.running import FloodError
+from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import DeadlineError, EntryError, SpawnError, VariableUnsetError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from gaia_mcp.config.command import Command
+
+OPERATIVE, KEY_MISSING, UNAVAILABLE, UNREACHABLE = "operative", "key_missing", "unavailable", "unreachable"
+# A model server that is up lists its models at once.
+REACH_SECONDS = 3.0
+AT_ONCE = 16
+
+
+def statuses(agents: Collection[AgentEntry], environ: Mapping[str, str]) -> list[str]:
+    """The status of each agent, in their order."""
+    if not agents:
+        return []
+    with ThreadPoolExecutor(min(len(agents), AT_ONCE)) as pool:
+        return list(pool.map(lambda agent: status_of(agent, environ), agents))
+
+
+def status_of(agent: AgentEntry, environ: Mapping[str, str]) -> str:
+    """Whether the program is there and has a key, or whether the endpoint responds to a list of its models."""
+    try:
+        target = agent.target.resolved(agent.name, environ)
+    except VariableUnsetError:
+        return KEY_MISSING
+    except EntryError:
+        return UNAVAILABLE
+    return _reached(target) if isinstance(target, Endpoint) else _found(agent, target, environ)
+
+
+def _found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> str:
+    variables = {**environ, **command.env}
+    try:
+        program, _ = command_words(agent.name, command.command, command.args)
+        find_program(agent.name, program, variables, command.cwd)
+    except (EntryError, SpawnError):
+        return UNAVAILABLE
+
+    def has_file(path: str) -> bool:
+        return Path(os.path.expanduser(path)).is_file()  # noqa: PTH111 (Path raises for a user that there is not)
+
+    return OPERATIVE if DRIVERS[agent.kind].has_key(variables, has_file) else KEY_MISSING
+
+
+def _reached(target: Endpoint) -> str:
+    try:
+        response = Caller(target).request(endpoint.models_url(target.url), None, Deadline(REACH_SECONDS))
+    except (EndpointError, FloodError, DeadlineError):
+        return UNREACHABLE
+    if response.status in (401, 403):
+        return KEY_MISSING
+    # Some servers do not list their models.
+    return UNREACHABLE if response.status >= 500 else OPERATIVE

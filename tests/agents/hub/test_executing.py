@@ -1,0 +1,324 @@
+"""Requests to agents that are programs. A stand-in is a real process, which the hub starts as it starts any agent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
+from tests.agents.hub.conftest import Agents, execute
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.story
+
+REPORT = "data = sys.stdin.buffer.read()\nimport hashlib\nanswer(hashlib.sha256(data).hexdigest())\n"
+ARGUMENTS = "sys.stdin.read()\nanswer(json.dumps(sys.argv[1:]))\n"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["--help", "-", "--\nrm", "@/etc/passwd", "two\r\nlines\n", " x", "$(id) `id`", "ünï\0", "y" * 1_000_000],
+    ids=lambda prompt: repr(prompt[:12]),
+)
+def test_the_prompt_arrives_byte_for_byte(agents: Agents, prompt: str) -> None:
+    """B4: a leading `--`, newlines, a megabyte."""
+    agents.write(REPORT)
+
+    found = agents.execute(prompt)
+
+    assert (found["status"], found["error"]) == ("success", None)
+    assert found["content"] == hashlib.sha256(prompt.encode()).hexdigest()
+
+
+def test_the_context_reaches_the_agent(agents: Agents) -> None:
+    """B4."""
+    agents.write("answer(sys.stdin.read())\n")
+
+    found = agents.execute("fix", context={"language": "python"})
+
+    assert found["content"] == 'fix\n\nContext (JSON):\n{\n  "language": "python"\n}\n'
+
+
+def test_a_result_has_every_member(agents: Agents) -> None:
+    """B4."""
+    agents.write('sys.stdin.read()\nanswer("ok", usage={"input_tokens": 1, "output_tokens": 2}, session_id="s")\n')
+
+    found = agents.execute()
+
+    assert found.pop("execution_time") > 0
+    metadata = {"agent": "claude", "kind": "claude", "session_id": "s"}
+    assert found == {"status": "success", "content": "ok", "error": None, "tokens_used": 3, "metadata": metadata}
+
+
+def test_the_model_of_the_request_wins_over_the_configured_one(agents: Agents) -> None:
+    """B4: `config.model` becomes the model flag."""
+    agents.write(ARGUMENTS)
+    agents.configure({"claude": {"model": "small"}})
+
+    configured, chosen = agents.execute(), agents.execute(config={"model": "big"})
+
+    assert json.loads(configured["content"])[-2:] == ["--model", "small"]
+    assert json.loads(chosen["content"])[-2:] == ["--model", "big"]
+
+
+@pytest.mark.parametrize("model", ["--dangerously-skip-permissions", "-x", "a b", "", "a\n--b", "a\0", 7, None, ["a"]])
+def test_a_model_that_would_be_another_argument_is_refused(agents: Agents, model: object) -> None:
+    """B4: config can never add flags."""
+    agents.write(ARGUMENTS)
+
+    found = agents.execute(config={"model": model})
+
+    assert found["status"] == "error"
+    assert "'model'" in found["error"]
+
+
+def test_unknown_members_of_config_are_warnings_and_never_flags(agents: Agents) -> None:
+    """B4."""
+    agents.write(ARGUMENTS)
+
+    plain = agents.execute()
+    found = agents.execute(config={"--add-dir": "/", "args": ["--verbose"], "temperature": 0.7})
+
+    assert found["content"] == plain["content"]
+    assert [warning.split("'")[1] for warning in found["metadata"]["warnings"]] == ["--add-dir", "args", "temperature"]
+
+
+def test_unsupported_capabilities_are_warnings(agents: Agents) -> None:
+    """B5: the request succeeds."""
+    agents.write("answer('ok')\n")
+
+    found = agents.execute(capabilities=["code_generation", "vision", "telepathy"])
+
+    assert found["status"] == "success"
+    assert ["vision" in each or "telepathy" in each for each in found["metadata"]["warnings"]] == [True, True]
+
+
+def test_an_unknown_agent_is_named_with_the_available_ones(agents: Agents) -> None:
+    """B5."""
+    agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "codex": {"disabled": True}})
+
+    found = agents.execute(agent_name="claud")
+
+    assert found["status"] == "error"
+    assert "'claud'" in found["error"]
+    assert "claude, gemini, local" in found["error"]
+
+
+def test_an_agent_that_is_not_installed_is_an_error_with_the_binary(agents: Agents) -> None:
+    """B5."""
+    found = agents.execute(agent_name="gemini")
+
+    assert found["status"] == "error"
+    assert "'gemini' was not found on PATH" in found["error"]
+
+
+@pytest.mark.parametrize("prompt", ["", " ", "\n\t"])
+def test_an_empty_prompt_is_an_error(agents: Agents, prompt: str) -> None:
+    """B5: nothing is started for it."""
+    agents.write(f"open({str(agents.folder / 'ran')!r}, 'w')\n")
+
+    assert agents.execute(prompt)["error"] == "the prompt is empty"
+    assert not (agents.folder / "ran").exists()
+
+
+def test_half_a_surrogate_pair_is_an_error(agents: Agents) -> None:
+    """B6: it is in no Unicode text."""
+    agents.write("answer('ok')\n")
+
+    assert "not Unicode" in agents.execute("\ud800")["error"]
+
+
+def test_an_agent_that_outlives_its_time_is_ended_with_all_it_has_started(agents: Agents) -> None:
+    """B5: also when it ignores SIGTERM and its child has left the group; the hub goes on answering."""
+    agents.write_shell("trap '' TERM HUP\nsetsid sleep 600 &\nsleep 600 &\nwhile :; do sleep 600; done\n")
+    agents.write("answer('ok')\n", "codex")
+    hub = agents.hub()
+
+    found = execute(hub, timeout=1)
+
+    assert found["status"] == "error"
+    assert "within 1 s" in found["error"]
+    assert agents.left() == []
+    assert execute(hub, agent_name="codex")["status"] == "error"  # It does not write as Codex does.
+
+
+def test_children_that_an_agent_leaves_are_ended(agents: Agents) -> None:
+    """Ours: although they hold its output open, the answer is there at once."""
+    agents.write_shell('sleep 600 &\nsetsid sleep 600 &\necho \'{"result": "ok"}\'\n')
+
+    found = agents.execute(timeout=60)
+
+    assert found["content"] == "ok"
+    assert agents.left() == []
+
+
+def test_an_agent_that_floods_is_ended(agents: Agents) -> None:
+    """Ours: no more is kept than an answer can have."""
+    agents.write_shell("exec cat /dev/zero\n")
+
+    found = agents.execute(timeout=60)
+
+    assert f"more than {MAX_OUTPUT_BYTES >> 20} MiB" in found["error"]
+    assert agents.left() == []
+
+
+def test_an_agent_that_floods_its_log_answers(agents: Agents) -> None:
+    """Ours: of stderr only the end is kept."""
+    agents.write("for _ in range(2000): sys.stderr.write('noise ' * 1000)\nanswer('ok')\n")
+
+    assert agents.execute(timeout=60)["content"] == "ok"
+
+
+@pytest.mark.parametrize("output", ['{"result": "half', "", "no JSON", "[1]", "\\xff\\xfe", '{"result": 7}'])
+def test_half_an_answer_and_none_are_errors(agents: Agents, output: str) -> None:
+    """B5, B6."""
+    agents.write(f"sys.stdin.read()\nsys.stdout.buffer.write(b'{output}')\n")
+
+    found = agents.execute()
+
+    assert (found["status"], found["content"]) == ("error", "")
+    assert "claude" in found["error"]
+
+
+def test_an_exit_status_other_than_0_is_a_failure_even_with_output(agents: Agents) -> None:
+    """B5: with the agent's own words."""
+    agents.write("answer('done')\nprint('quota exceeded', file=sys.stderr)\nsys.exit(3)\n")
+
+    found = agents.execute()
+
+    assert found["status"] == "error"
+    assert found["error"] == "quota exceeded (claude ended with exit status 3)"
+
+
+def test_an_agent_that_ignores_its_input_may_answer(agents: Agents) -> None:
+    """Ours: a megabyte that is not read holds up nothing."""
+    agents.write("answer('ok')\n")
+
+    assert agents.execute("x" * 1_000_000)["content"] == "ok"
+
+
+def test_an_agent_has_no_terminal_to_ask_on(agents: Agents) -> None:
+    """Ours: its input is the prompt, and there is no terminal in its session."""
+    agents.write("""
+try:
+    open("/dev/tty")
+except OSError as problem:
+    answer(f"{type(problem).__name__} {sys.stdin.isatty()} {os.getsid(0) == os.getpid()}")
+""")
+
+    assert agents.execute()["content"] == "OSError False True"
+
+
+def test_an_agent_gets_the_variables_of_the_hub_and_its_own(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B5 and the issue: it runs with the hub's own environment; a variable of its entry wins."""
+    monkeypatch.setenv("SOME_CHOICE", "hub")
+    monkeypatch.setenv("OTHER_CHOICE", "hub")
+    agents.write("answer(os.environ['SOME_CHOICE'] + os.environ['OTHER_CHOICE'])\n")
+    agents.configure({"claude": {"env": {"OTHER_CHOICE": "-${SOME_CHOICE}-own"}}})
+
+    assert agents.execute()["content"] == "hub-hub-own"
+
+
+def test_another_program_and_folder_may_be_configured(agents: Agents, tmp_path: Path) -> None:
+    """Ours: its own arguments come before those of the driver."""
+    (tmp_path / "work").mkdir()
+    program = agents.write("answer(json.dumps([os.getcwd(), *sys.argv[1:3]]))\n", "other")
+    entry = {"kind": "claude", "command": str(program), "args": ["--first"], "cwd": str(tmp_path / "work")}
+    agents.configure({"mine": entry})
+
+    found = agents.execute(agent_name="mine")
+
+    assert json.loads(found["content"]) == [str(tmp_path / "work"), "--first", "-p"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(agents: Agents, tmp_path: Path) -> None:
+    """B6."""
+    agents.write("answer('ok')\n")
+    agents.configure({"claude": {"cwd": str(tmp_path / "gone")}})
+
+    assert "no working folder" in agents.execute()["error"]
+
+
+def test_a_variable_that_is_not_set_is_an_error_with_its_name(agents: Agents) -> None:
+    """B6."""
+    agents.write("answer('ok')\n")
+    agents.configure({"claude": {"env": {"A_KEY": "${HUB_IS_NOT_SET}"}}})
+
+    assert agents.execute()["error"] == "agent 'claude': env A_KEY refers to ${HUB_IS_NOT_SET}, which is not set"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "answer(secret)",
+        "answer(json.dumps({'a': [secret]}))",
+        "answer('ok', session_id=secret)",
+        "print(json.dumps({'is_error': True, 'result': secret}))",
+        "print('bad ' + secret, file=sys.stderr); sys.exit(1)",
+        "print(secret); sys.exit(1)",
+    ],
+)
+@pytest.mark.parametrize("name", ["MY_KEY", "SOME_TOKEN_2", "my_secret", "DB_PASSWORD"])
+def test_no_value_of_a_secret_variable_is_in_an_answer(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, name: str, body: str
+) -> None:
+    """B5: the agent's own words are scrubbed."""
+    monkeypatch.setenv(name, "plain words 4711 abc")
+    agents.write(f"secret = os.environ[{name!r}]\n{body}\n")
+
+    found = agents.execute()
+
+    assert "4711" not in json.dumps(found)
+    assert "****" in json.dumps(found)
+
+
+def test_a_secret_of_the_entry_is_scrubbed(agents: Agents) -> None:
+    """B5."""
+    agents.write("answer('it is ' + os.environ['ANTHROPIC_API_KEY'])\n")
+    agents.configure({"claude": {"env": {"ANTHROPIC_API_KEY": "sk-very-private"}}})
+
+    assert agents.execute()["content"] == "it is ****"
+
+
+def test_a_run_is_never_repeated(agents: Agents) -> None:
+    """The issue: whatever becomes of it."""
+    runs = agents.folder / "runs"
+    agents.write(f"open({str(runs)!r}, 'a').write('x')\nsys.exit(1)\n")
+
+    agents.execute()
+
+    assert runs.read_text() == "x"
+
+
+def test_the_file_is_read_for_every_request(agents: Agents) -> None:
+    """Ours: an agent that is added while the hub runs is there; an invalid entry is an error that names it."""
+    agents.write("answer('ok')\n", "other")
+    hub = agents.hub()
+
+    agents.configure({"new": {"kind": "claude", "command": "other"}})
+    assert execute(hub, agent_name="new")["content"] == "ok"
+
+    agents.configure({"new": {"kind": "claude", "timeout": 0}})
+    problem = execute(hub, agent_name="new")["error"]
+    assert str(agents.config) in problem
+    assert "agent 'new': 'timeout'" in problem
+
+
+def test_nothing_is_left_of_a_run(agents: Agents) -> None:
+    """Ours: also no thread and no descriptor."""
+    agents.write("answer('ok')\n")
+    agents.execute()
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before, threads = descriptors(), threading.active_count()
+    for _ in range(3):
+        agents.execute()
+
+    assert agents.left() == []
+    wait_until(lambda: (descriptors(), threading.active_count()) <= (before, threads))

@@ -1,0 +1,226 @@
+"""The hub as a client sees it: three tools, their results, cancellation, progress, and many requests at once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from gaia_mcp.agents.hub.hub import AgentsHub
+from gaia_mcp.agents.loader import load_agent
+from gaia_mcp.errors import AgentError, ConfigFileError
+from gaia_mcp.server.agent import AgentProvider
+from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from tests.agents.hub.conftest import Agents, call, execute
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.story
+
+EXECUTE, LIST, REGISTER = "execute_agent_request", "list_available_agents", "register_tool_with_agent"
+DOCUMENTED = {
+    EXECUTE: (
+        {
+            "agent_name": "string",
+            "prompt": "string",
+            "context": "object",
+            "capabilities": "array",
+            "timeout": "integer",
+            "config": "object",
+        },
+        ["agent_name", "prompt"],
+    ),
+    LIST: ({"capability_filter": "string", "include_status": "boolean"}, None),
+    REGISTER: ({"tool_name": "string", "tool_spec": "object", "agent_name": "string"}, ["tool_name", "tool_spec"]),
+}
+
+
+def tools() -> dict[str, dict[str, Any]]:
+    return {tool["name"]: tool for tool in AgentsHub().get_mcp_tool_definitions()}
+
+
+def test_the_built_in_agent_has_exactly_three_tools(agents: Agents) -> None:
+    """B: and their parameters, types and required lists are those of the document (B1)."""
+    assert isinstance(load_agent("agents"), AgentsHub)
+    found = {
+        name: (
+            {key: member["type"] for key, member in tool["inputSchema"]["properties"].items()},
+            tool["inputSchema"].get("required"),
+        )
+        for name, tool in tools().items()
+    }
+    assert found == DOCUMENTED
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "is_error"),
+    [
+        (EXECUTE, {"agent_name": "claude", "prompt": "hi"}, False),
+        (EXECUTE, {"agent_name": "nobody", "prompt": "hi"}, True),
+        (EXECUTE, {"agent_name": "claude", "prompt": ""}, True),
+        (LIST, {}, False),
+        (LIST, {"capability_filter": "telepathy"}, False),
+        (LIST, {"include_status": True}, False),
+        (REGISTER, {"tool_name": "t", "tool_spec": {}}, True),
+    ],
+)
+def test_every_result_is_structured_and_the_same_json_as_text(
+    agents: Agents, tool: str, arguments: dict[str, Any], is_error: bool
+) -> None:
+    """B1: and an error exactly when its status is one; both fit the output schema."""
+    agents.write("answer('ok')\n")
+
+    found = call(agents.hub(), tool, **arguments)
+
+    (block,) = found["content"]
+    assert json.loads(block["text"]) == found["structuredContent"]
+    assert found["isError"] == is_error == (found["structuredContent"].get("status") == "error")
+    jsonschema_rs.validate(tools()[tool]["outputSchema"], found["structuredContent"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"agent_name": "claude"},
+        {"agent_name": "claude", "prompt": 7},
+        {"agent_name": ["claude"], "prompt": "hi"},
+        {"agent_name": "claude", "prompt": "hi", "timeout": 0},
+        {"agent_name": "claude", "prompt": "hi", "timeout": -1},
+        {"agent_name": "claude", "prompt": "hi", "timeout": 1.5},
+        {"agent_name": "claude", "prompt": "hi", "timeout": 10**9},
+        {"agent_name": "claude", "prompt": "hi", "timeout": True},
+        {"agent_name": "claude", "prompt": "hi", "context": "text"},
+        {"agent_name": "claude", "prompt": "hi", "capabilities": "vision"},
+        {"agent_name": "claude", "prompt": "hi", "capabilities": [1]},
+        {"agent_name": "claude", "prompt": "hi", "config": []},
+    ],
+)
+def test_arguments_that_do_not_fit_are_an_error_result(agents: Agents, arguments: dict[str, Any]) -> None:
+    """B6: and nothing is run."""
+    agents.write(f"open({str(agents.folder / 'ran')!r}, 'w')\n")
+
+    assert call(agents.hub(), EXECUTE, **arguments)["isError"] is True
+    assert not (agents.folder / "ran").exists()
+
+
+@pytest.mark.parametrize("number", [0, -1, 1001, "16", 1.5, True])
+def test_a_limit_that_is_no_number_is_refused(agents: Agents, number: Any) -> None:
+    """Ours."""
+    with pytest.raises(AgentError, match="max_concurrent"):
+        load_agent("agents", {"max_concurrent": number})
+
+
+def test_an_invalid_file_keeps_the_hub_from_starting(agents: Agents) -> None:
+    """Ours: the person who starts it learns which member is wrong."""
+    agents.configure({"local": {"endpoint": "ftp://x"}})
+
+    with pytest.raises(ConfigFileError, match="agent 'local': 'endpoint'"):
+        load_agent("agents", {"config": str(agents.config)})
+
+
+def test_a_cancelled_request_ends_the_agent(agents: Agents) -> None:
+    """The issue: with its process group, and without an answer."""
+    agents.write_shell(f"echo x >> {agents.folder}/begun\nsleep 600 & sleep 600\n")
+    running = ToolCall()
+    ends: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call(agents.hub(), EXECUTE, running, agent_name="claude", prompt="hi", timeout=600)
+        except BaseException as end:
+            ends.append(end)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until((agents.folder / "begun").exists)
+    running.cancel()
+    thread.join()
+
+    assert [type(end) for end in ends] == [CallCancelledError]
+    assert agents.left() == []
+
+
+def test_a_long_request_reports_progress(agents: Agents) -> None:
+    """The issue: until the agent answers."""
+    agents.write(f"sys.stdin.read()\nwhile not os.path.exists({str(agents.folder / 'seen')!r}): time.sleep(0.05)\n"
+                 "answer('ok')\n")  # fmt: skip
+    seen: list[tuple[float, float | None, str]] = []
+
+    def on_progress(done: float, total: float | None, text: str) -> None:
+        seen.append((done, total, text))
+        if len(seen) == 2:
+            (agents.folder / "seen").touch()
+
+    found = call(agents.hub(), EXECUTE, ToolCall(on_progress), agent_name="claude", prompt="hi", timeout=600)
+
+    assert found["structuredContent"]["content"] == "ok"
+    assert 0 < seen[0][0] < seen[1][0]
+    assert seen[0][1] == 600
+    assert "claude" in seen[0][2]
+
+
+def test_sixteen_agents_run_at_once_and_the_next_is_refused_at_once(agents: Agents) -> None:
+    """B6 and the figure: each gets its own answer; the seventeenth does not wait for any of them."""
+    agents.write(f"""
+prompt = sys.stdin.read()
+open({str(agents.folder)!r} + "/begun-" + prompt, "w")
+while not os.path.exists({str(agents.folder / "go")!r}): time.sleep(0.05)
+answer(prompt)
+""")
+    agents.configure({"claude": {"max_concurrent": 100}})
+    hub = agents.hub()
+    found: dict[str, Any] = {}
+    threads = [
+        threading.Thread(target=lambda name: found.update({name: execute(hub, name, timeout=600)}), args=(str(number),))
+        for number in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(list(agents.folder.glob("begun-*"))) == 16, seconds=60)
+
+    refused = execute(hub, "17")
+    (agents.folder / "go").touch()
+    for thread in threads:
+        thread.join()
+
+    assert refused["status"] == "error"
+    assert "16 agents are running" in refused["error"]
+    assert {name: each["content"] for name, each in found.items()} == {str(n): str(n) for n in range(16)}
+    assert execute(hub, "again")["content"] == "again"
+    assert agents.left() == []
+
+
+def test_nothing_is_left_after_a_hundred_cancelled_requests(agents: Agents) -> None:
+    """The figure: sixteen at a time, each cancelled at another moment of its run."""
+    agents.write_shell("trap '' TERM\nsleep 600 &\nsetsid sleep 600 &\ncat > /dev/null\nsleep 600\n")
+    agents.configure({"claude": {"max_concurrent": 16, "per_minute": 1000}})
+    provider = AgentProvider(agents.hub())
+    places = threading.Semaphore(16)
+    ends: list[str] = []
+
+    def run(number: int) -> None:
+        running = ToolCall()
+        timer = threading.Timer(0.02 * (number % 16), running.cancel)
+        timer.start()
+        arguments = {"agent_name": "claude", "prompt": "hi", "timeout": 600}
+        try:
+            provider.answer("tools/call", {"name": EXECUTE, "arguments": arguments}, running)
+        except CallCancelledError:
+            ends.append("cancelled")
+        finally:
+            timer.cancel()
+            places.release()
+
+    threads = []
+    for number in range(100):
+        places.acquire()
+        threads.append(threading.Thread(target=run, args=(number,)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+
+    assert ends == ["cancelled"] * 100
+    assert agents.left() == []

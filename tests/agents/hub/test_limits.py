@@ -1,0 +1,78 @@
+"""The limits of the hub: what is one too many is refused at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.agents.hub.entries import AgentEntry, read_agent
+from gaia_mcp.agents.hub.limits import LimitError, Limits
+from tests.waiting import Clock
+
+
+def agent(name: str = "claude", **members: int) -> AgentEntry:
+    found = read_agent(name, {"kind": "claude", **members})
+    assert found is not None
+    return found
+
+
+def test_an_agent_runs_as_often_at_once_as_its_entry_allows() -> None:
+    """B6: the next request is refused until one has ended, also by an error."""
+    limits = Limits(10)
+
+    with limits.running(agent(max_concurrent=1)):
+        with pytest.raises(LimitError, match="max_concurrent"), limits.running(agent(max_concurrent=1)):
+            pass
+        with limits.running(agent("codex", max_concurrent=1)):
+            pass
+    with pytest.raises(ZeroDivisionError), limits.running(agent(max_concurrent=1)):
+        raise ZeroDivisionError
+    with limits.running(agent(max_concurrent=1)):
+        pass
+
+
+def test_the_hub_runs_so_many_agents_at_once() -> None:
+    """B6: whichever they are."""
+    limits = Limits(2)
+
+    with (
+        limits.running(agent("a")),
+        limits.running(agent("b")),
+        pytest.raises(LimitError, match="2 agents are running"),
+        limits.running(agent("c")),
+    ):
+        pass
+
+
+def test_an_agent_has_so_many_requests_in_a_minute() -> None:
+    """B6: those that were refused do not count; a minute after the first there is room for another."""
+    clock = Clock()
+    limits = Limits(10, clock)
+
+    def ask() -> None:
+        with limits.running(agent(per_minute=2)):
+            pass
+
+    ask()
+    clock.now += 20
+    ask()
+    for _ in range(3):
+        with pytest.raises(LimitError, match="try again in 40 s"):
+            ask()
+    with limits.running(agent("codex", per_minute=2)):
+        pass
+    clock.now += 40
+    ask()
+    with pytest.raises(LimitError, match="try again in 20 s"):
+        ask()
+
+
+def test_a_smaller_limit_counts_at_once() -> None:
+    """Ours: the file is read for every request."""
+    clock = Clock()
+    limits = Limits(10, clock)
+    for _ in range(5):
+        with limits.running(agent(per_minute=5)):
+            pass
+
+    with pytest.raises(LimitError, match="60 s"), limits.running(agent(per_minute=2)):
+        pass
