@@ -66,7 +66,9 @@ def status_of_run(
         if Form.debug:
             raise
         # A bug of ours is reported in two lines rather than a page.
-        bug = MCPError(f"{type(error).__name__}: {error}", hint="this is a bug of ours; please report it with --debug")
+        bug = MCPError(
+            f"{type(error).__name__}: {error}", hint="this is a bug in gaia mcp; please report it with --debug"
+        )
         return fail(bug)
 
 
@@ -81,7 +83,7 @@ def refused(error: OSError) -> MCPError:
         return MCPError("the working folder no longer exists", hint="change to a folder that exists, and try again")
     where = f" ({error.filename})" if error.filename else ""
     # A help page takes no options.
-    hint = "more with --debug" if Typed.command else "look at where its output goes"
+    hint = "more with --debug" if Typed.command else "check where its output goes"
     return MCPError(f"{error.strerror or error}{where}", hint=hint)
 
 

@@ -57,7 +57,7 @@ def last_words(error: BaseException) -> None:
     """Report what no part of the program has reported, in two lines, written without any of it."""
     shortage = shortage_in(error)
     message = shortage.message if shortage is not None else f"{type(error).__name__}: {error}"
-    hint = shortage.hint if shortage is not None else "this is a bug of ours; please report it with --debug"
+    hint = shortage.hint if shortage is not None else "this is a bug in gaia mcp; please report it with --debug"
     if "--debug" in sys.argv:
         import traceback
 

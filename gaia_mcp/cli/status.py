@@ -26,14 +26,14 @@ class ExitStatus(IntEnum):
 
 MEANINGS = {
     ExitStatus.DONE: "done",
-    ExitStatus.FAILURE: "anything not below; a bug of ours (traceback with --debug)",
+    ExitStatus.FAILURE: "any other error; a bug in gaia mcp (traceback with --debug)",
     ExitStatus.USAGE: "wrong command line",
     ExitStatus.CONFIG: "configuration: file unreadable, server unknown, existing or invalid; agent not loadable",
     ExitStatus.CONNECTION: "connection: the server was not started, not reached, or has gone",
     ExitStatus.TIMEOUT: "time ran out",
-    ExitStatus.PROTOCOL: "protocol: the peer broke it, shares no version, or answered a JSON-RPC error",
+    ExitStatus.PROTOCOL: "protocol: an invalid message, no common revision, or a JSON-RPC error",
     ExitStatus.TOOL: "no such tool, prompt or resource, or arguments that do not fit it",
-    ExitStatus.REFUSED: "refused: a tool is not as it was locked, may do more than read, or is excluded by the entry",
+    ExitStatus.REFUSED: "refused: the tool changed since it was locked, is not read-only, or is excluded by its entry",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
     ExitStatus.TERMINATED: "SIGTERM (129 SIGHUP, 131 SIGQUIT); servers that were started are stopped first",

@@ -181,7 +181,7 @@ class FeaturesClient(ClientEngine):
         try:
             self._channels.conversation.subscribe(uri, deadline)
         except MCPError as error:
-            logger.warning("MCP server %r no longer tells of %r: %s", self.name, uri, str(error))
+            logger.warning("MCP server %r ended the subscription to %r: %s", self.name, uri, str(error))
             self._heard(SubscriptionEnded(uri))
         else:
             self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.

@@ -115,7 +115,7 @@ def servers_in(document: Any, layout: Layout) -> dict[str, Any]:
 
 def _object(value: Any, trail: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TextProblemError(f"{'.'.join(trail)!r} is not an object" if trail else "does not hold an object")
+        raise TextProblemError(f"{'.'.join(trail)!r} is not an object" if trail else "does not contain an object")
     if isinstance(value, Repeated):
         raise TextProblemError(f"has the key {value.key!r} twice in one object")
     return value

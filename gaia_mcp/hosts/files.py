@@ -60,7 +60,7 @@ def _text(path: Path, title: str) -> str:
     try:
         data = read_file(path, MAX_BYTES)
     except FileNotFoundError as cause:
-        raise ConfigFileError(path, f"is not there{_of(title)}", case="host-file-missing") from cause
+        raise ConfigFileError(path, f"does not exist{_of(title)}", case="host-file-missing") from cause
     except OSError as cause:
         problem = f"cannot be read{_of(title)}: {cause.strerror}"
         raise ConfigFileError(path, problem, case="unreadable-file") from cause

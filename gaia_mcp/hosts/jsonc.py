@@ -66,7 +66,7 @@ def with_member(text: str, path: tuple[str, ...], value: Any) -> str:
     reader.document()
     depth = max((len(found) for found in reader.found), default=-1)
     if depth < 0:
-        raise TextProblemError("does not hold an object", at=0)
+        raise TextProblemError("does not contain an object", at=0)
     braces = reader.found[path[:depth]]
     member = braces.members.get(path[depth])
     unit = _unit(text)

@@ -58,7 +58,7 @@ def read_pasted(text: str) -> list[Pasted]:
     except TextProblemError as problem:
         raise problem.placed(text) from problem.__cause__
     except (ValueError, RecursionError) as cause:
-        raise TextProblemError("holds what JSON cannot hold") from cause
+        raise TextProblemError("contains a value that JSON does not have") from cause
     return [one._replace(raw=raw) for one, raw in zip(found, raws, strict=True)]
 
 
@@ -115,7 +115,7 @@ def _entries(document: Any, kind: str) -> list[Pasted]:
     if isinstance(document, list):
         return [Pasted(_name_in(item), item, _host_of(item, _USUAL)) for item in document]
     if not isinstance(document, dict):
-        raise TextProblemError("does not hold an object", at=0)
+        raise TextProblemError("does not contain an object", at=0)
     if _stands_alone(document):
         return [Pasted(_name_in(document), document, _host_of(document, _USUAL))]
     host, layout = layout_of(document, kind)

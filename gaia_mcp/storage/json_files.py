@@ -46,7 +46,9 @@ def parse_object(data: bytes, path: Path) -> dict[str, Any]:
     except JSONTextError as cause:
         raise _explained(path, text, cause) from cause
     if not isinstance(value, dict):
-        raise ConfigFileError(path, f"holds {kind_of(value)}, not an object", hint='it should begin {"mcpServers": {')
+        raise ConfigFileError(
+            path, f"contains {kind_of(value)}, not an object", hint='it should begin {"mcpServers": {'
+        )
     return value
 
 

@@ -59,7 +59,7 @@ class Rehearsals:
                     {**{name: value.replace(here, there) for name, value in environ.items()}, "EDITOR": "true"},
                     stdin or SNIPPET,
                 )
-            if "a bug of ours" not in printed:  # It stays one.
+            if "a bug in gaia mcp" not in printed:  # It stays one.
                 is_well = code != BUG and cured not in shown if cured else code not in (BUG, WRONG)
                 assert is_well, f"advised: {words}; {code}: {shown}"
 

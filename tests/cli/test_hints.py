@@ -55,8 +55,8 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (ServerExistsError("fs"), "choose another name"),
     (EntryError("fs", "is empty"), "correct it in an editor: gaia mcp edit fs"),
     (VariableUnsetError("fs", "KEY", "env KEY"), "export KEY=… first, or write a default: ${KEY:-value}"),
-    (AgentError("demo", "is not there"), "write package.module:Class or path/to/file.py:Class"),
-    (SpawnError("fs", "npx", "is not there"), "try the entry alone with: gaia mcp test-client fs"),
+    (AgentError("demo", "does not exist"), "write package.module:Class or path/to/file.py:Class"),
+    (SpawnError("fs", "npx", "does not exist"), "try the entry alone with: gaia mcp test-client fs"),
     (ServerExitedError("my fs", "at its start", 1), "try its command by hand; it is shown with: gaia mcp show 'my fs'"),
     (ServerExitedError("fs", "while answering", 1), "see each step with: gaia mcp test-client fs"),
     (ServerExitedError("fs", "at its start", 1, "a\nb\n"), "read all that it wrote with: gaia mcp logs fs"),
@@ -119,7 +119,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         DeadlineError("fs", "at its start", 5, case="not-mcp"),
         "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     ),
-    (ConfigFileError(PATH, "is not there", case="host-file-missing"), "see what is here with: gaia mcp import"),
+    (ConfigFileError(PATH, "does not exist", case="host-file-missing"), "see what is here with: gaia mcp import"),
     (
         EntryError("fs", "lies in the keyring", case="keyring-missing"),
         "install it beside this one: pip install keyring",
@@ -270,7 +270,7 @@ def test_a_command_that_saved_nothing_sends_to_no_entry(command: str) -> None:
     Typed.command = command
 
     for error in (
-        SpawnError("fs", "npx", "is not there"),
+        SpawnError("fs", "npx", "does not exist"),
         ServerExitedError("fs", "at its start", 1),
         ServerExitedError("fs", "x", 1),
         RemoteProtocolError("fs", "is silent"),
@@ -317,6 +317,6 @@ def test_test_client_does_not_send_to_itself() -> None:
     """Ours: its steps have just been shown."""
     Typed.command = "test-client"
 
-    assert hint_for(SpawnError("fs", "npx", "is not there")) == "see all that it writes to stderr with --debug"
+    assert hint_for(SpawnError("fs", "npx", "does not exist")) == "see all that it writes to stderr with --debug"
     silent = ServerExitedError("fs", "at its start", 1)
     assert hint_for(silent) == "try its command by hand; it is shown with: gaia mcp show fs"

@@ -55,7 +55,7 @@ def run(gaia: Gaia, *words: str, stdin: bytes = b"") -> Ran:
     )  # fmt: skip
     ran = Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
     assert "Traceback" not in ran.stderr
-    assert "bug of ours" not in ran.stderr
+    assert "bug in gaia mcp" not in ran.stderr
     return ran
 
 

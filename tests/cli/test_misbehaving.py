@@ -285,7 +285,7 @@ def test_half_of_a_surrogate_pair_from_a_server_is_shown_and_stored_as_text(
 
         assert ran.code == code, ran
         assert "Traceback" not in ran.stderr
-        assert "a bug of ours" not in ran.stderr
+        assert "a bug in gaia mcp" not in ran.stderr
     # With -o, the answer is in the file.
     json.dumps(json.loads(ran.stdout or "null"), ensure_ascii=False).encode()
     for written in (*gaia.home.rglob("*.json"), *gaia.cwd.glob("text")):

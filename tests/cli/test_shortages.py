@@ -41,7 +41,7 @@ def shell(gaia: Gaia, line: str) -> Ran:
     )
     ran = Ran(done.stdout.decode(), done.stderr.decode(), done.returncode)
     assert "Traceback" not in ran.stderr, ran.stderr
-    assert "bug of ours" not in ran.stderr, ran.stderr
+    assert "bug in gaia mcp" not in ran.stderr, ran.stderr
     return ran
 
 

@@ -47,8 +47,8 @@ def test_servers_are_found_in_every_format(text: str, layout: Layout, servers: d
 @pytest.mark.parametrize(
     ("text", "layout", "words"),
     [
-        ("[]", JSON, "does not hold an object"),
-        ("[]", BARE, "does not hold an object"),
+        ("[]", JSON, "does not contain an object"),
+        ("[]", BARE, "does not contain an object"),
         ('{"mcpServers": []}', JSON, "'mcpServers' is not an object"),
         ('{"projects": {"/a.b": 1}}', DEEP, "'projects./a.b' is not an object"),
         ("mcpServers: {a: 1}", LIST, "'mcpServers' is not a list"),

@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_used_is_an_exact_error_and_stays(
 
 def test_a_file_that_is_not_there_cannot_be_read_but_can_be_made(path: Path) -> None:
     """Ours: private, as it may come to hold secrets."""
-    with pytest.raises(ConfigFileError, match="is not there"):
+    with pytest.raises(ConfigFileError, match="does not exist"):
         servers_of(path, JSON)
     below = path.parent / "new" / "mcp.json"
     put(below, n=ENTRY)

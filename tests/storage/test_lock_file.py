@@ -119,7 +119,7 @@ def test_a_file_keeps_its_rights(path: Path) -> None:
     ("text", "problem"),
     [
         ("", "is empty"),
-        ("[]", "holds a list"),
+        ("[]", "contains a list"),
         ('{"version": 1,\n', "ends too early"),
         ('{"version": 1}', "is not a lock file"),
         ('{"servers": {}}', "is not a lock file"),

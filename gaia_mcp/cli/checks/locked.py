@@ -36,7 +36,7 @@ class LockedTools:
         where = lock_path(path)
         servers = read_lock(where)
         if servers is None:
-            raise ConfigFileError(where, "is not there", hint=f"write it with: {to_type('lock', more='NAME...')}")
+            raise ConfigFileError(where, "does not exist", hint=f"write it with: {to_type('lock', more='NAME...')}")
         return cls(where, servers)
 
     def contract(self, server: str) -> Contract:

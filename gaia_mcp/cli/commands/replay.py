@@ -42,7 +42,7 @@ def replay(file: FileArgument) -> None:
 
     data = read_bytes(file, MAX_RECORD_BYTES, may_be_pipe=True)
     if data is None:
-        raise ConfigFileError(file, "is not there", hint="check the name of the file")
+        raise ConfigFileError(file, "does not exist", hint="check the name of the file")
     try:
         transcripts, is_cut = read_transcripts(data)
     except TranscriptError as cause:

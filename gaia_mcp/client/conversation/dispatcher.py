@@ -92,7 +92,7 @@ class Dispatcher:
             raise CancelledError(self._name, stage)
         if self._notifying is not None and self._notifying == threading.get_ident():
             raise LocalProtocolError(
-                f"{stage} was asked of {self._name!r} by its own listener, on the thread that reads the response",
+                f"{stage} was called in a listener of server {self._name!r}, on the thread that reads its responses",
                 hint="ask from a thread of its own",
                 server=self._name,
             )

@@ -302,8 +302,8 @@ class TestImport:
         [
             (["cursro"], 3, "did you mean 'cursor'"),
             (["nobody-here"], 3, "the hosts are claude-desktop"),
-            (["./nothing.json"], 3, "is not there"),
-            (["cursor"], 3, "is not there"),
+            (["./nothing.json"], 3, "does not exist"),
+            (["cursor"], 3, "does not exist"),
             (["goose", "--project"], 3, "no file of servers in a project"),
             (["kiro", "--server", "b"], 3, "no server 'b'"),
             (["--all", "cursor"], 2, "exclude each other"),
