@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         MCPToolDefinition,
         MCPToolResult,
     )
+    from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.handlers.registry import MCPRegistry
     from gaia_mcp.manager.client_manager import MCPClientManager
     from gaia_mcp.mixin.client_mixin import MCPClientMixin
@@ -72,6 +73,9 @@ __all__ = [
     "StdioTransport",
     "__version__",
     "current_call",
+    "load_handler",
+    "load_handlers_from_directory",
+    "load_mcp_handler",
     "tool",
 ]
 
@@ -102,6 +106,9 @@ _HOMES = {
     "SilentConsole": "gaia_mcp.agents.base.console",
     "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
     "current_call": "gaia_mcp.toolcall",
+    "load_handler": "gaia_mcp.handlers.loader",
+    "load_handlers_from_directory": "gaia_mcp.handlers.loader",
+    "load_mcp_handler": "gaia_mcp.handlers.loader",
     "tool": "gaia_mcp.agents.base.tools",
 }
 

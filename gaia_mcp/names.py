@@ -10,6 +10,9 @@ _SERVER_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"
 # Begins what is kept for a server that has no name, since it is not saved. No server's name begins so.
 UNSAVED_MARK = "~"
 
+# At the end of the name of a handler's file, before `.py`.
+HANDLER_SUFFIX = "_handler"
+
 
 def is_server_name(name: str) -> bool:
     """Whether a new server may have this name."""
@@ -46,6 +49,11 @@ def handler_key(name: str) -> str:
     only with `_`.
     """
     return name.replace("-", "_")
+
+
+def handler_name(stem: str) -> str:
+    """The name of the handler in a file, of which this is the name without `.py`: `cost` for `cost_handler`."""
+    return stem.removesuffix(HANDLER_SUFFIX) or stem
 
 
 def near_misses(name: str, known: Iterable[str], limit: int = 3) -> list[str]:

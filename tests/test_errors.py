@@ -26,6 +26,7 @@ from gaia_mcp.errors import (
     ContractError,
     DeadlineError,
     EntryError,
+    HandlerError,
     LocalProtocolError,
     MCPError,
     NotConnectedError,
@@ -67,6 +68,7 @@ EVERY: list[MCPError] = [
     EntryError("fs", "'cwd' must be a string"),
     VariableUnsetError("fs", "TOKEN", "env TOKEN"),
     AgentError("demo:Demo", "has no such class"),
+    HandlerError("x_handler.py", "is not a regular file"),
     ConnectError("something happened"),
     SpawnError("fs", "npx", "is not there"),
     ServerExitedError("fs", "before it answered", 3, "out of memory", last_words="out of memory"),
@@ -184,6 +186,7 @@ def test_an_error_that_is_told_its_hint_keeps_it() -> None:
         ServerUnknownError("fs", PATH, suggestion=own).hint,
         EntryError("fs", "x", hint=own).hint,
         AgentError("a", "x", hint=own).hint,
+        HandlerError("a", "x", hint=own).hint,
         SpawnError("fs", "npx", "x", hint=own).hint,
         RemoteProtocolError("fs", "x", hint=own).hint,
         ToolUnknownError("fs", "x", suggestion=own).hint,
@@ -294,3 +297,4 @@ def test_the_values_can_be_read_back() -> None:
     assert ServerUnknownError("fs", PATH).path == ServerExistsError("fs", PATH).path == PATH
     assert ArgumentsError("fs", "review", [], offer="prompt").offer == "prompt"
     assert AgentError("demo:Demo", "x").target == "demo:Demo"
+    assert HandlerError("x_handler.py", "x").target == "x_handler.py"

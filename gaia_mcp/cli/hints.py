@@ -20,6 +20,7 @@ from gaia_mcp.errors import (
     ConfigFileError,
     DeadlineError,
     EntryError,
+    HandlerError,
     MCPError,
     NotOfferedError,
     OfferUnknownError,
@@ -169,7 +170,7 @@ def _folder(error: SpawnError) -> str:
     return f"name an existing one: {to_type('edit', error.server, more='--cwd DIR')}"
 
 
-def _agent_failed(error: AgentError) -> str:
+def _code_failed(error: AgentError | HandlerError) -> str:
     if "--debug" in Typed.words:
         return f"correct it, and check again: {to_type('serve', error.target, more='--check')}"
     return "see the traceback with --debug"
@@ -226,6 +227,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     EntryError: _invalid,
     VariableUnsetError: lambda e: f"export {e.variable}=… first, or write a default: ${{{e.variable}:-value}}",
     AgentError: lambda _: "write package.module:Class or path/to/file.py:Class",
+    HandlerError: lambda _: "write path/to/file.py, path/to/file.py:Class or package.module:Class",
     SpawnError: lambda e: _steps(e, "try the entry alone with"),
     ServerExitedError: _exited,
     DeadlineError: _late,
@@ -243,13 +245,14 @@ HINTS: dict[type, Callable[[Any], str]] = {
 # By the `case` of an error.
 CASES: dict[str, Callable[[Any], str]] = {
     "agent-arguments": lambda _: "give arguments with --kwarg NAME=VALUE",
-    "agent-failed": _agent_failed,
+    "agent-failed": _code_failed,
     "agent-incomplete": lambda _: f"mark its methods with @tool, as in the file that this writes: {how_to_begin()}",
     "agent-missing": lambda e: (
         f"if it is a server by itself, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"
     ),
     "agent-problem": lambda e: f"correct it, and check again: {to_type('serve', e.target, more='--check')}",
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
+    "handler-failed": _code_failed,
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",
     "keyring-missing": lambda _: "install it beside this one: pip install keyring",
     "lock-file": lambda _: (

@@ -7,7 +7,8 @@
     │   ├── ServerExistsError       the name is taken                             (ValueError)
     │   ├── EntryError              an invalid entry                              (ValueError)
     │   ├── VariableUnsetError      `${NAME}` is not set and has no default
-    │   └── AgentError              an agent that cannot be loaded
+    │   ├── AgentError              an agent that cannot be loaded
+    │   └── HandlerError            a handler that cannot be loaded               (ValueError)
     ├── ConnectError                no connection to the server                   (RuntimeError)
     │   ├── SpawnError              its command could not be started
     │   ├── ConnectionLostError     the connection ended while it was in use
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         ConfigError,
         ConfigFileError,
         EntryError,
+        HandlerError,
         ServerExistsError,
         ServerUnknownError,
         VariableUnsetError,
@@ -106,6 +108,7 @@ __all__ = [
     "ContractError",
     "DeadlineError",
     "EntryError",
+    "HandlerError",
     "LocalProtocolError",
     "MCPError",
     "NotConnectedError",
@@ -137,6 +140,7 @@ _HOMES = {
     "EntryError": "configuration",
     "VariableUnsetError": "configuration",
     "AgentError": "configuration",
+    "HandlerError": "configuration",
     "ConnectError": "connection",
     "SpawnError": "connection",
     "ConnectionLostError": "connection",

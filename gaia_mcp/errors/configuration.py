@@ -75,3 +75,11 @@ class AgentError(ConfigError, kind="agent"):
     def __init__(self, target: str, problem: str, *, hint: str = "", case: str = "") -> None:
         super().__init__(f"agent {target!r} {problem}", hint=hint, case=case)
         self.target = target
+
+
+class HandlerError(ConfigError, ValueError, kind="handler"):
+    """A handler that cannot be loaded. `target` is its file, or a class as it was named."""
+
+    def __init__(self, target: str, problem: str, *, hint: str = "", case: str = "") -> None:
+        super().__init__(f"handler {target!r} {problem}", hint=hint, case=case)
+        self.target = target

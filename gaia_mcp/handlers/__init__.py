@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         MCPToolDefinition,
         MCPToolResult,
     )
+    from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.handlers.registry import MCPRegistry
 
 __all__ = [
@@ -48,6 +49,9 @@ __all__ = [
     "MCPToolCall",
     "MCPToolDefinition",
     "MCPToolResult",
+    "load_handler",
+    "load_handlers_from_directory",
+    "load_mcp_handler",
 ]
 
 _HOMES = {
@@ -58,6 +62,9 @@ _HOMES = {
     "MCPToolCall": "gaia_mcp.handlers.base",
     "MCPToolDefinition": "gaia_mcp.handlers.base",
     "MCPToolResult": "gaia_mcp.handlers.base",
+    "load_handler": "gaia_mcp.handlers.loader",
+    "load_handlers_from_directory": "gaia_mcp.handlers.loader",
+    "load_mcp_handler": "gaia_mcp.handlers.loader",
 }
 
 

@@ -23,6 +23,7 @@ from gaia_mcp.errors import (
     ConfigFileError,
     DeadlineError,
     EntryError,
+    HandlerError,
     MCPError,
     NotConnectedError,
     NotOfferedError,
@@ -56,6 +57,7 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (EntryError("fs", "is empty"), "correct it in an editor: gaia mcp edit fs"),
     (VariableUnsetError("fs", "KEY", "env KEY"), "export KEY=… first, or write a default: ${KEY:-value}"),
     (AgentError("demo", "does not exist"), "write package.module:Class or path/to/file.py:Class"),
+    (HandlerError("x", "is wrong"), "write path/to/file.py, path/to/file.py:Class or package.module:Class"),
     (SpawnError("fs", "npx", "does not exist"), "try the entry alone with: gaia mcp test-client fs"),
     (ServerExitedError("my fs", "at its start", 1), "try its command by hand; it is shown with: gaia mcp show 'my fs'"),
     (ServerExitedError("fs", "while answering", 1), "see each step with: gaia mcp test-client fs"),
@@ -95,6 +97,7 @@ def spawn(command: str, case: str) -> SpawnError:
 CASE_BY_CASE: list[tuple[MCPError, str]] = [
     (AgentError("demo", "cannot be created", case="agent-arguments"), "give arguments with --kwarg NAME=VALUE"),
     (AgentError("demo", "cannot be imported", case="agent-failed"), "see the traceback with --debug"),
+    (HandlerError("x.py", "cannot be imported", case="handler-failed"), "see the traceback with --debug"),
     (
         AgentError("demo", "has no x()", case="agent-incomplete"),
         "mark its methods with @tool, as in the file that this writes: gaia mcp init",
