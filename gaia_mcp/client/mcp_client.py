@@ -79,7 +79,7 @@ class MCPClient(FeaturesClient):
         """
         from gaia_mcp.client.transports.factory import transport_of
 
-        seconds = entry.timeout or timeout
+        seconds = entry.request_seconds(timeout)
         transport = transport_of(entry, seconds, debug, environ=environ, on_stderr=on_stderr, child=child)
         return cls(
             entry.name,

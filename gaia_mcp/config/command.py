@@ -119,4 +119,4 @@ def on_one_line(text: str) -> str:
 def _secret(server: str, key: str, held: dict[str, str]) -> str:
     from gaia_mcp.config.keyring import secret_from_keyring
 
-    return secret_from_keyring(server, key, held["$keyring"])
+    return secret_from_keyring(server, f"env {key}", held["$keyring"])

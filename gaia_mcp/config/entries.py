@@ -4,7 +4,7 @@ Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -27,13 +27,17 @@ _URL_TYPES = {
     "rpc": "rpc",
 }
 
-# The members that choose among the tools.
+# The members that choose among the tools, and those that restrict who may use them.
 _FILTERS = ("includeTools", "excludeTools")
+_SCOPES = ("stages", "agents")
+# The kinds of code that this program serves itself.
+_SERVED = ("handler", "agent")
 
 
 class ServerEntry(NamedTuple):
     """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given.
-    Without a `tool_filter` all tools of the server are used.
+    Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
+    `toolspec.scope` defines.
     """
 
     name: str
@@ -43,6 +47,8 @@ class ServerEntry(NamedTuple):
     raw: Mapping[str, Any] = NOTHING
     source: Path | None = None
     tool_filter: ToolFilter | None = None
+    stages: Sequence[str] | None = None
+    agents: Sequence[str] | None = None
 
     @property
     def transport(self) -> str:
@@ -61,12 +67,21 @@ class ServerEntry(NamedTuple):
         shown = {"name": self.name, "transport": self.transport, **self.target.masked()}
         if self.timeout is not None:
             shown["timeout"] = self.timeout
-        shown.update((key, self.raw[key]) for key in _FILTERS if self.raw.get(key) is not None)
+        shown.update((key, self.raw[key]) for key in (*_FILTERS, *_SCOPES) if self.raw.get(key) is not None)
         return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
 
     def described(self) -> str:
         """What the server is, on one line and without secrets: a command line, a URL, or a name."""
         return self.target.described()
+
+    def request_seconds(self, default: float) -> float:
+        """How long a request may take. A handler's own limit ends a call before this one ends the handler."""
+        seconds = self.timeout or default
+        if self.transport != "handler":
+            return seconds
+        from gaia_mcp.config.served import MARGIN_SECONDS
+
+        return seconds + MARGIN_SECONDS
 
     @property
     def key(self) -> str:
@@ -100,8 +115,9 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
     disabled = config.get("disabled", False)
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")
-    tool_filter = _read_filter(name, config)
-    return ServerEntry(name, _read_target(name, config), timeout, disabled, config, source, tool_filter)
+    tool_filter, (stages, agents) = _read_filter(name, config), _read_scope(name, config)
+    target = _read_target(name, config, source)
+    return ServerEntry(name, target, timeout, disabled, config, source, tool_filter, stages, agents)
 
 
 def _read_timeout(name: str, timeout: Any) -> float | None:
@@ -128,29 +144,40 @@ def _read_filter(name: str, config: dict[str, Any]) -> ToolFilter | None:
     return Filter(include, exclude or ())
 
 
-def _read_target(name: str, config: dict[str, Any]) -> Target:
+def _read_scope(name: str, config: dict[str, Any]) -> list[list[str] | None]:
+    held = [config.get(key) for key in _SCOPES]
+    for key, names in zip(_SCOPES, held, strict=True):
+        if names is not None and not (isinstance(names, list) and all(isinstance(each, str) for each in names)):
+            raise EntryError(name, f"{key!r} must be a list of names, or null for all")
+    return held
+
+
+def _read_target(name: str, config: dict[str, Any], source: Path | None) -> Target:
     if "url" in config:
         return _read_remote(name, config)
-    if "command" not in config and ("handler" in config or "agent" in config):
-        from gaia_mcp.config.targets import Agent, Handler
-
-        kind = Handler if "handler" in config else Agent
-        name = config[kind.transport]
-        # What it names is for the version to judge that can load it.
-        return kind(name if isinstance(name, str) else "")
-    command = config.get("command")
-    if not _is_system_text(command) or not command.strip():
-        raise EntryError(name, "config must include 'command', a string that is not empty (or 'url')")
-    args = config.get("args")
-    if args is not None and not (isinstance(args, list) and all(_is_system_text(part) for part in args)):
-        raise EntryError(name, "'args' must be a list of strings")
+    served = next((kind for kind in _SERVED if kind in config), None) if "command" not in config else None
+    program = "command" if served is None else served
+    if not _is_system_text(config.get(program)) or not config[program].strip():
+        also = " (or 'url', 'handler' or 'agent')" if served is None else ""
+        raise EntryError(name, f"config must include {program!r}, a string that is not empty{also}")
     cwd = config.get("cwd")
     if cwd is not None and not _is_system_text(cwd):
         raise EntryError(name, "'cwd' must be a string")
     inherit = config.get("inherit", False)
     if not isinstance(inherit, bool):
         raise EntryError(name, "'inherit' must be true or false")
-    return Command(command, args, _read_env(name, config.get("env")), cwd, inherit)
+    env = _read_env(name, config.get("env"))
+    if served is None:
+        return Command(config["command"], _read_args(name, config.get("args")), env, cwd, inherit)
+    from gaia_mcp.config.served import read_served
+
+    return read_served(name, served, config, source, env)
+
+
+def _read_args(name: str, args: Any) -> list[str] | None:
+    if args is None or (isinstance(args, list) and all(_is_system_text(part) for part in args)):
+        return args
+    raise EntryError(name, "'args' must be a list of strings")
 
 
 def _read_remote(name: str, config: dict[str, Any]) -> Target:

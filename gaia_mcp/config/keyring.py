@@ -10,26 +10,26 @@ from gaia_mcp.errors import EntryError
 SERVICE = "gaia.connections"
 
 
-def secret_from_keyring(server: str, variable: str, reference: str) -> str:
-    """The secret behind a reference.
+def secret_from_keyring(server: str, field: str, reference: str) -> str:
+    """The secret behind a reference that stands in `field`.
 
     Raises `EntryError` for another service, without a keyring, and for a secret that the keyring does not hold.
     """
     service, colon, account = reference.partition(":")
     if service != SERVICE or not colon or not account:
-        raise EntryError(server, f"env {variable} refers to a keyring service other than {SERVICE!r}")
+        raise EntryError(server, f"{field} refers to a keyring service other than {SERVICE!r}")
     try:
         import keyring
     except ImportError:
         raise EntryError(
             server,
-            f"env {variable} is in the system's keyring, which needs the package 'keyring'",
+            f"{field} is in the system's keyring, which needs the package 'keyring'",
             case="keyring-missing",
         ) from None
     try:
         secret = keyring.get_password(SERVICE, account)
     except keyring.errors.KeyringError as cause:
-        raise EntryError(server, f"env {variable}: the keyring cannot be read: {cause}") from cause
+        raise EntryError(server, f"{field}: the keyring cannot be read: {cause}") from cause
     if secret is None:
-        raise EntryError(server, f"env {variable}: the keyring has no entry {account!r}")
+        raise EntryError(server, f"{field}: the keyring has no entry {account!r}")
     return str(secret)

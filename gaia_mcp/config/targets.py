@@ -1,4 +1,4 @@
-"""What an entry leads to, if it is not a command: a URL that is called, or a handler or an agent that is loaded.
+"""What an entry leads to: a command, a URL that is called, or a handler or an agent that is served.
 
 Each kind of target expands its variables, describes itself without secrets, and has an identity. Knows nothing of
 connecting: a transport is made of a target elsewhere, and a kind that cannot be reached is refused there.
@@ -7,11 +7,11 @@ connecting: a transport is made of a target elsewhere, and a kind that cannot be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
+from gaia_mcp.config.command import NOTHING, Command, on_one_line
 from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
 
 URL_SCHEMES = ("http://", "https://")
@@ -61,45 +61,4 @@ class Remote(NamedTuple):
         return [self.transport, self.url, sorted(self.headers)]
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """Code that is loaded into this process; `name` is empty where the entry does not give it as a string."""
-
-    transport: ClassVar[str]
-    name: str
-
-    def resolved(self, server: str, environ: Mapping[str, str]) -> Self:
-        """The name with its variables expanded. Raises `VariableUnsetError`."""
-        name = expanded(self.name, environ, server=server, field=self.transport)
-        return replace(self, name=with_home(name))
-
-    def masked(self) -> dict[str, Any]:
-        """The members of the entry, with their secrets masked."""
-        return {self.transport: self.described()}
-
-    def summary(self) -> dict[str, Any]:
-        """The members that make the server what it is, for a file that others read."""
-        return self.masked()
-
-    def described(self) -> str:
-        """The name, on one line."""
-        return on_one_line(self.name)
-
-    def identity(self) -> list[Any]:
-        """What distinguishes this server from others, as JSON."""
-        return [self.transport, self.name]
-
-
-class Handler(_Loaded):
-    """A plug-in that talks to a server in its own way."""
-
-    transport = "handler"
-
-
-class Agent(_Loaded):
-    """An agent that is served in this process."""
-
-    transport = "agent"
-
-
-Target = Command | Remote | Handler | Agent
+Target = Command | Remote | Served

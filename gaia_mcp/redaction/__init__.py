@@ -10,7 +10,7 @@ What a server was given (`given`) it may repeat, in a form of its own: quoted, e
 
 from __future__ import annotations
 
-from gaia_mcp.redaction.arguments import masked, masked_arguments, masked_url, masked_value
+from gaia_mcp.redaction.arguments import masked, masked_arguments, masked_members, masked_url, masked_value
 from gaia_mcp.redaction.names import looks_secret
 
-__all__ = ["looks_secret", "masked", "masked_arguments", "masked_url", "masked_value"]
+__all__ = ["looks_secret", "masked", "masked_arguments", "masked_members", "masked_url", "masked_value"]

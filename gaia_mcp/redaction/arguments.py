@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gaia_mcp.redaction import looks
 from gaia_mcp.redaction.finding import Place, hidden, in_named, in_text, in_urls, in_value
@@ -55,6 +56,28 @@ def masked_url(url: str) -> str:
 def masked_value(name: str, value: str) -> str:
     """The value of a variable, a header or a member that is called `name`, with its secrets replaced by `****`."""
     return hidden(value, in_value(name, value))
+
+
+def masked_members(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an object, and of those in it, with their secrets masked. What is called a secret has none that is
+    shown. References to a keyring stay.
+    """
+    return {key: _masked_member(key, held) for key, held in members.items()}
+
+
+def _masked_member(name: str, held: Any, outer: str = "") -> Any:
+    if isinstance(held, Mapping):
+        if held.keys() == {"$keyring"}:
+            return held
+        around = name if looks_secret(name) else outer
+        return {key: _masked_member(key, inner, around) for key, inner in held.items()}
+    if isinstance(held, list):
+        return [_masked_member(name, inner, outer) for inner in held]
+    if held is None or isinstance(held, bool):
+        return held
+    text = str(held)
+    shown = masked_value(name, text) if not outer or looks_secret(name) else masked_value(outer, text)
+    return held if shown == text else shown
 
 
 def masked(value: str) -> str:

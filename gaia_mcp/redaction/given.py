@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.redaction import finding, looks
 from gaia_mcp.redaction.arguments import places_in
+from gaia_mcp.redaction.names import looks_secret
 
 if TYPE_CHECKING:
     from gaia_mcp.redaction.finding import Place
@@ -24,6 +25,7 @@ def secrets_in(variables: Mapping[str, str], arguments: Sequence[str]) -> list[s
     found: list[str] = []
     for name, value in variables.items():
         found += secrets_at(value, finding.in_value(name, value))
+        found += _in_document(value)
     for argument, places in zip(arguments, places_in(arguments), strict=True):
         found += secrets_at(argument, places)
     return list(dict.fromkeys(found))
@@ -42,6 +44,30 @@ def credentials_in(text: str) -> list[str]:
     if any("%" in password for password in passwords):
         passwords += [_decoded(password) for password in passwords]
     return [*found, *passwords]
+
+
+def _in_document(value: str) -> Iterator[str]:
+    """The secrets in the members of a value that is a JSON object, by their own names."""
+    if not value.lstrip().startswith("{"):
+        return
+    try:
+        members = list(_named_texts("", json.loads(value)))
+    except (ValueError, RecursionError):
+        return
+    for name, text in members:
+        yield from secrets_at(text, finding.in_value(name, text))
+
+
+def _named_texts(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Each text and number in a JSON value, with the name of its member; that of an outer one that names a secret."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _named_texts(name if looks_secret(name) and not looks_secret(key) else key, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named_texts(name, inner)
+    elif isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        yield name, str(value)
 
 
 def _parts(secret: str, depth: int) -> Iterator[str]:

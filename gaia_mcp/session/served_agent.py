@@ -19,14 +19,14 @@ def explained(error: MCPError, entry: ServerEntry) -> MCPError:
     """`error` of the server of `entry`: an `AgentError` if the server is an agent that could not be loaded."""
     if type(error) is not ServerExitedError or not error.returncode:
         return error
-    from gaia_mcp.config.typed import ServedAgent
+    from gaia_mcp.config.served import Served
 
-    if not isinstance(entry.target, ServedAgent):
+    if not isinstance(entry.target, Served):
         return error
     reports = list(re.finditer(_REPORT, error.stderr_tail))
     if not reports:
         return error
-    problem, hint = reports[-1]["problem"], reports[-1]["hint"].replace(entry.target.agent, entry.name)
+    problem, hint = reports[-1]["problem"], reports[-1]["hint"].replace(entry.target.anchored(), entry.name)
     if problem.endswith("contains no agent class"):
         # Many a Python file is a server of its own.
         return AgentError(entry.name, problem, case="agent-missing")

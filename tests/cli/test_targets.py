@@ -398,13 +398,13 @@ def test_a_lock_file_in_a_project_holds_its_agent(notes: Gaia) -> None:
     ("words", "name"),
     [(["mine", "./notes.py:Notes"], "mine"), (["./notes.py:Notes"], "notes"), (["mine", "notes:Notes"], "mine")],
 )
-def test_an_agent_is_added_as_the_command_that_serves_it(notes: Gaia, words: list[str], name: str) -> None:
+def test_an_agent_is_added_as_an_agent(notes: Gaia, words: list[str], name: str) -> None:
     """Ours: found from every folder, with the variables that it was tried with."""
     assert notes("add", *words).code == 0
 
     entry = json.loads(notes.config.read_text())["mcpServers"][name]
-    assert entry["args"][:2] == ["mcp", "serve"]
-    assert entry["inherit"] is True
+    module = {"agent": "notes:Notes", "cwd": str(notes.cwd)}
+    assert entry == (module if words[-1] == "notes:Notes" else {"agent": f"{notes.cwd}/notes.py:Notes"})
     notes.cwd = notes.home
     assert notes("call", name, "add", "text=hi").stdout.strip() == "added hi"
 

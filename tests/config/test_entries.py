@@ -9,7 +9,8 @@ import pytest
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.targets import Agent, Handler, Remote
+from gaia_mcp.config.served import Served
+from gaia_mcp.config.targets import Remote
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.toolspec.tool_filter import ToolFilter
@@ -72,20 +73,63 @@ def test_a_url_may_be_a_reference(url: str) -> None:
     assert read_entry("web", {"url": url}).target == Remote(url, {})
 
 
-@pytest.mark.parametrize("target", [Handler, Agent])
-def test_a_handler_or_an_agent_is_kept(target: type[Handler | Agent]) -> None:
-    """Ours: what it names is judged by the version that can load it."""
-    kind = target.transport
-    entry = read_entry("x", {kind: "module:Class", "timeout": 5})
-    assert entry.target == target("module:Class")
-    assert (entry.transport, entry.timeout) == (kind, 5)
-    assert read_entry("x", {kind: {"odd": 1}}).target == target("")
+@pytest.mark.parametrize("kind", ["handler", "agent"])
+def test_code_that_this_program_serves_is_beside_the_file_that_names_it(kind: str) -> None:
+    """Ours: a path is relative to the file of the entry. It has all variables unless the entry says otherwise."""
+    limits = {"timeout": 5, "max_retries": 0, "max_result_bytes": 100, "settings": {"url": "x"}, "stages": ["build"]}
+    entry = read_entry("x", {kind: "./code.py", **limits, "env": {"A": "b"}, "note": 1}, Path("/project/servers.json"))
+
+    assert entry.target == Served(kind, "./code.py", "/project", limits, {"A": "b"})
+    assert (entry.transport, entry.timeout, entry.stages, entry.agents) == (kind, 5, ["build"], None)
+    assert isinstance(entry.target, Served)
+    assert entry.target.file == "/project/code.py"
+    assert read_entry("x", {kind: "m:C", "inherit": False, "cwd": "/"}).target == Served(
+        kind, "m:C", cwd="/", inherit=False
+    )
     assert read_entry("x", {kind: "module:Class", "command": "npx"}).transport == "stdio"
     assert read_entry("x", {kind: "module:Class", "url": "http://h"}).transport == "http"
 
 
+@pytest.mark.parametrize("source", ["/dev/fd/63", "/proc/self/fd/63"])
+def test_beside_a_pipe_there_is_nothing(source: str) -> None:
+    """Ours: `--config <(…)` names no folder, and a path is relative to the working one."""
+    target = read_entry("x", {"handler": "code.py"}, Path(source)).target
+    assert isinstance(target, Served)
+    assert target.folder == ""
+
+
+@pytest.mark.parametrize("config", [{"command": "npx"}, {"url": "https://h"}, {"handler": "x.py"}, {"agent": "demo"}])
+def test_an_entry_of_every_kind_may_be_restricted_to_stages_and_agents(config: dict[str, Any]) -> None:
+    """A3: null and a member that is left out allow all."""
+    entry = read_entry("x", {**config, "stages": ["build", "all"], "agents": []})
+
+    assert (entry.stages, entry.agents) == (["build", "all"], [])
+    assert (entry.masked()["stages"], entry.masked()["agents"]) == (["build", "all"], [])
+    for nothing in (config, {**config, "stages": None, "agents": None}):
+        entry = read_entry("x", nothing)
+        assert (entry.stages, entry.agents) == (None, None)
+        assert not {"stages", "agents"} & entry.masked().keys()
+
+
+def test_a_handler_reports_that_its_time_is_over_before_it_is_given_up() -> None:
+    """A8: a call that takes too long is the tool's error; an agent and a command have no limit of their own."""
+    assert read_entry("x", {"handler": "x.py", "timeout": 2}).request_seconds(30) > 2
+    assert read_entry("x", {"handler": "x.py"}).request_seconds(30) > 30
+    assert read_entry("x", {"agent": "demo", "timeout": 2}).request_seconds(30) == 2
+    assert read_entry("x", {"command": "npx"}).request_seconds(30) == 30
+
+
 OK: dict[str, Any] = {"command": "npx"}
 URL: dict[str, Any] = {"url": "https://host/mcp"}
+HANDLER: dict[str, Any] = {"handler": "x.py"}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """An object in an object in an object."""
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
 
 
 @pytest.mark.parametrize(
@@ -144,6 +188,29 @@ URL: dict[str, Any] = {"url": "https://host/mcp"}
         ({**URL, "type": []}, "'type'"),
         ({**URL, "timeout": 0}, "'timeout'"),
         ({"agent": "m:C", "timeout": 0}, "'timeout'"),
+        ({"handler": ""}, "'handler'"),
+        ({"handler": None}, "'handler'"),
+        ({"handler": ["x.py"]}, "'handler'"),
+        ({"handler": "a\0.py"}, "'handler'"),
+        ({"agent": {"odd": 1}}, "'agent'"),
+        ({"agent": "a", "handler": "b"}, "'handler' and 'agent'"),
+        ({**HANDLER, "env": {"A": 5}}, "'A'"),
+        ({**HANDLER, "cwd": 5}, "'cwd'"),
+        ({**HANDLER, "inherit": 1}, "'inherit'"),
+        ({**HANDLER, "stages": "build"}, "'stages'"),
+        ({**HANDLER, "stages": ["build", 5]}, "'stages'"),
+        ({**OK, "agents": {"a": 1}}, "'agents'"),
+        ({**OK, "agents": True}, "'agents'"),
+        ({**HANDLER, "max_retries": -1}, "'max_retries'"),
+        ({**HANDLER, "max_retries": True}, "'max_retries'"),
+        ({**HANDLER, "max_retries": 1.5}, "'max_retries'"),
+        ({**HANDLER, "max_retries": "2"}, "'max_retries'"),
+        ({**HANDLER, "max_result_bytes": 0}, "'max_result_bytes'"),
+        ({**HANDLER, "max_result_bytes": "8k"}, "'max_result_bytes'"),
+        ({"agent": "demo", "max_result_bytes": 1e4}, "'max_result_bytes'"),
+        ({**HANDLER, "settings": []}, "'settings'"),
+        ({**HANDLER, "settings": "url=x"}, "'settings'"),
+        ({**HANDLER, "settings": nested(60)}, "'settings'"),
     ],
     ids=lambda value: ascii(value)[:60],
 )
@@ -218,6 +285,8 @@ ONE: dict[str, Any] = {"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "
         ({"agent": "a:A"}, {"agent": "b:B"}),
         ({"agent": "a"}, {"handler": "a"}),
         ({"agent": "a"}, {"command": "a"}),
+        ({"handler": "a.py"}, {"handler": "a.py", "settings": {"url": "x"}}),
+        ({"handler": "a.py"}, {"handler": "a.py", "env": {"A": "x"}}),
         ({"url": "https://a"}, {"command": "https://a"}),
     ],
     ids=str,
@@ -234,6 +303,8 @@ def test_servers_that_are_not_the_same_have_different_identities(one: dict[str, 
         (ONE, {**ONE, "env": {"TOKEN": "two"}}),
         (ONE, {**ONE, "timeout": 5, "disabled": True, "note": "x"}),
         (ONE, {**ONE, "includeTools": ["a"], "excludeTools": ["b"]}),
+        ({"handler": "a.py", "settings": {"key": "1"}}, {"handler": "a.py", "settings": {"key": "2"}}),
+        ({"handler": "a.py", "stages": ["build"]}, {"handler": "./a.py", "max_retries": 5}),
         ({"url": "https://a", "headers": {"A": "1", "B": "2"}}, {"url": "https://a", "headers": {"B": "3", "A": "4"}}),
     ],
     ids=str,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import ServedAgent, TypedEntry
+from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.names import is_server_name
 
 if TYPE_CHECKING:
@@ -58,28 +58,3 @@ def test_a_key_holds_no_secret_and_can_name_a_file() -> None:
     for target in (Command("x", ["--token", token]), Remote(f"https://me:{token}@example.com/mcp")):
         assert token not in TypedEntry("x", target).key
     TypedEntry("x", Command("caf\udce9", [])).key.encode()
-
-
-def test_an_agent_is_the_same_whatever_serves_it() -> None:
-    """Ours: `gaia` and `gmcp` have one cache; a module is looked for in the working folder."""
-    one = ServedAgent.of(["/bin/gaia", "mcp", "serve"], "/x/a.py:A")
-
-    assert one.identity() == ServedAgent.of(["python", "-m", "gaia_mcp", "serve"], "/x/a.py:A").identity()
-    assert one.identity() != ServedAgent.of(["/bin/gaia", "mcp", "serve"], "/x/a.py:B").identity()
-    assert ServedAgent.of(["g"], "m:A", "/one").identity() != ServedAgent.of(["g"], "m:A", "/two").identity()
-    assert (one.agent, one.described()) == ("/x/a.py:A", "/x/a.py:A")
-
-
-def test_an_agent_is_started_as_it_was_typed() -> None:
-    """Ours: nothing in a path is a variable, and it has all of ours, as where a person serves it."""
-    command = ServedAgent.of(["/bin/gaia", "mcp", "serve"], "/x/${HOME}/a.py").resolved("x", {"HOME": "/root"})
-
-    assert command == Command("/bin/gaia", ["mcp", "serve", "/x/${HOME}/a.py"], inherit=True)
-
-
-def test_a_lock_file_tells_an_agent_alike_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours: it is kept beside the agent, in version control."""
-    monkeypatch.chdir(tmp_path)
-
-    assert ServedAgent.of(["/bin/gaia"], f"{tmp_path}/a.py:A").summary() == {"agent": "a.py:A"}
-    assert ServedAgent.of(["/bin/gaia"], "demo").summary() == {"agent": "demo"}

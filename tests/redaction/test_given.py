@@ -69,3 +69,14 @@ def test_no_secret_is_what_only_stands_beside_one() -> None:
 
     assert found == ["app:Pw%40rd77", "app:Pw@rd77", "Pw%40rd77", "Pw@rd77"]
     assert secrets_in({"LOGIN": "machine h.example login jane password Ntr77tt88"}, []) == ["Ntr77tt88"]
+
+
+def test_the_members_of_a_variable_that_is_a_document_are_secrets_by_their_own_names() -> None:
+    """Ours: what a handler is given, and what others pass so; not what is ordinary in it."""
+    document = {"name": "cost", "settings": {"key": "word", "x": "q7Lm2x!z", "pin": 123456, "auth": {"user": "ada"}}}
+
+    found = secrets_in({"A": json.dumps(document)}, [])
+    assert {"word", "q7Lm2x!z", "123456", "ada"} <= set(found)
+    assert "cost" not in found
+    assert secrets_in({"A": '{"name": "cost", "n": [5, true, "two words"]}'}, []) == []
+    assert secrets_in({"A": '{"a": ' * 100_000}, []) == []

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gaia_mcp.config.command import Command
-from gaia_mcp.config.typed import ServedAgent, TypedEntry
+from gaia_mcp.config.served import Served
+from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, CallLostError, MCPError, ServerExitedError
 from gaia_mcp.session.served_agent import explained
 
-ENTRY = TypedEntry("./a.py:A", ServedAgent.of(["gaia", "mcp", "serve"], "/x/a.py:A"))
+ENTRY = TypedEntry("./a.py:A", Served("agent", "/x/a.py:A", is_typed=True))
 
 
 def exited(stderr: str, returncode: int | None = 3) -> ServerExitedError:

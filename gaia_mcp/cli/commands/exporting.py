@@ -69,6 +69,7 @@ def export(
     from gaia_mcp.cli.transfer.export_report import print_export
     from gaia_mcp.cli.transfer.host_entry import home_alone, whatever_is_set
     from gaia_mcp.cli.transfer.host_files import host_or_file, known_host
+    from gaia_mcp.cli.transfer.served_entry import entry_to_export
     from gaia_mcp.cli.transfer.snippets import print_entries
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.hosts.places import chosen_place
@@ -87,7 +88,7 @@ def export(
     chosen = enabled_names(store) if everything else names or []
     if not chosen:
         raise ConfigError(f"no server to export in {store.path}", hint=how_to_add())
-    entries = {name: store.entry(name).raw for name in dict.fromkeys(chosen)}
+    entries = {name: entry_to_export(store.entry(name)) for name in dict.fromkeys(chosen)}
     variables = whatever_is_set if expand else home_alone
     if as_host is not None:
         print_entries(known_host(as_host), entries, variables, show_secrets=show_secrets)

@@ -80,12 +80,17 @@ def serve(
 
     Example: gaia mcp serve demo
     """
-    keywords: dict[str, Any] = {}
+    import os
+
+    from gaia_mcp.config.served import take_order
+
+    given: dict[str, Any] = {}
     for item in kwarg or []:
         key, value = _keyword(item)
-        if key in keywords:
+        if key in given:
             raise UsageError(f"--kwarg {key!r} is given twice", hint="write a list as JSON: --kwarg name=[1,2]")
-        keywords[key] = value
+        given[key] = value
+    keywords = {**take_order(os.environ).get("settings", {}), **given}
     if print_config is not None:
         from gaia_mcp.cli.transfer.host_entry import home_alone
         from gaia_mcp.cli.transfer.host_files import known_host

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.cli.entries.building import command_of
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
-from gaia_mcp.cli.entries.targets import raw_entry, served_agent
+from gaia_mcp.cli.entries.targets import raw_entry, served_code
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.store import check_server_name
@@ -20,7 +20,7 @@ from gaia_mcp.names import is_server_name, tidy_name, typeable
 from gaia_mcp.redaction import masked_arguments, masked_url
 
 if TYPE_CHECKING:
-    from gaia_mcp.config.typed import ServedAgent
+    from gaia_mcp.config.served import Served
     from gaia_mcp.hosts.pasted import Pasted
 
 
@@ -65,8 +65,8 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
         if len(words) > 1:
             raise UsageError(f"a URL takes no arguments, such as {words[1]!r}", hint="leave out what follows the URL")
         return [_named(name, {"url": words[0]}, given=shlex.quote(masked_url(words[0])))]
-    if len(words) == 1 and (agent := _agent(words[0])) is not None:
-        return [_named(name, raw_entry(agent))]
+    if len(words) == 1 and (code := _code(words[0])) is not None:
+        return [_named(name, raw_entry(code))]
     # A command line that cannot be split is reported under some name.
     called = name or suggested_name({"command": words[0]}) or "NAME"
     return [_named(name, command_of(called, list(words)), words)]
@@ -89,12 +89,12 @@ def starts_program(words: Sequence[str]) -> bool:
 
 def _is_content(word: str) -> bool:
     """Whether a word that stands alone is what to add, rather than its name."""
-    return _is_url(word) or is_pasted(word) or names_file(word) or bool(word.split()[1:]) or _agent(word) is not None
+    return _is_url(word) or is_pasted(word) or names_file(word) or bool(word.split()[1:]) or _code(word) is not None
 
 
-def _agent(word: str) -> ServedAgent | None:
-    """The agent that a word is; a program on PATH is none. Raises `AgentError` for a file that is not there."""
-    return served_agent(word) if shutil.which(word) is None else None
+def _code(word: str) -> Served | None:
+    """The code that a word is; a program on PATH is none. Raises `AgentError` for a file that is not there."""
+    return served_code(word) if shutil.which(word) is None else None
 
 
 def _is_url(word: str) -> bool:

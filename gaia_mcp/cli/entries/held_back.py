@@ -8,18 +8,18 @@ import os
 from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.screen.output import remark
-from gaia_mcp.config.command import Command
+from gaia_mcp.config.targets import Remote
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
 
 
 def remark_on_held_back(entry: ServerEntry) -> None:
-    """Remark which variables are not passed on to the server of `entry`, if it is a command that inherits only some."""
+    """Remark which variables are not passed on to the server of `entry`, if it is a program that inherits only some."""
     from gaia_mcp.client.transports.stdio.environment import child_environment
 
     target = entry.target
-    if not isinstance(target, Command) or target.inherit:
+    if isinstance(target, Remote) or target.inherit:
         return
     given = child_environment(dict.fromkeys(target.env, ""), os.environ)
     if names := sorted(name for name in os.environ if name not in given):

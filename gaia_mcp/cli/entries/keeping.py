@@ -11,7 +11,7 @@ from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.targets import raw_entry
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.config.command import Command
-from gaia_mcp.config.typed import ServedAgent
+from gaia_mcp.config.served import Served
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -22,9 +22,9 @@ FALLBACK = "server"
 def how_to_keep(entry: ServerEntry, taken: Collection[str] = ()) -> str:
     """What to type to save a server, with a name for it that is not `taken`. Secrets in its command are masked."""
     target = entry.target
-    if not isinstance(target, Command):
+    if not isinstance(target, (Command, Served)):
         return to_type("add", more=quote(entry.name))
     name = suggested_name(raw_entry(target)) or FALLBACK
-    words = quote(entry.name) if isinstance(target, ServedAgent) else f"-- {target.described()}"
+    words = quote(entry.name) if isinstance(target, Served) else f"-- {target.described()}"
     free = chain([name], (f"{name}-{number}" for number in count(2)))
     return to_type("add", next(each for each in free if each not in taken), more=words)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gaia_mcp.cli.launchers import LAUNCHERS
-from gaia_mcp.names import tidy_name
+from gaia_mcp.names import handler_name, tidy_name
 from gaia_mcp.redaction import masked_arguments
 
 # Options of launchers that have a value of their own; that of `--from` or `-p` is only a package that has the program.
@@ -39,12 +39,21 @@ def suggested_name(entry: Mapping[str, Any]) -> str:
     url, command, args = entry.get("url"), entry.get("command"), entry.get("args")
     if isinstance(url, str):
         return _name_of_url(url)
+    if isinstance(handler := entry.get("handler"), str) and isinstance(command, type(None)):
+        return tidy_name(_handler_name(handler))
+    if isinstance(agent := entry.get("agent"), str) and isinstance(command, type(None)):
+        return tidy_name(_essence(agent))
     if not isinstance(command, str):
         return ""
     program, *rest = [command, *map(str, args)] if isinstance(args, list) else _split(command) or [""]
     # The folder of an interpreter says nothing, that of its script does.
     words = [re.split(r"[/\\]", program)[-1], *_named(masked_arguments(rest))]
     return next((name for word in words if (name := tidy_name(_essence(word)))), "")
+
+
+def _handler_name(target: str) -> str:
+    file = re.split(r"[/\\]", target.rpartition(":")[0] or target)[-1].removesuffix(".py")
+    return handler_name(file.rpartition(".")[2])
 
 
 def _named(words: list[str]) -> Iterator[str]:

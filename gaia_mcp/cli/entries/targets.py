@@ -1,7 +1,7 @@
 """The server that is meant where a command names one: a configured name, or else a target, which is not saved.
 
-A target is a URL, an agent (`./file.py:Class`, `package.module:Class`, or a built-in one), or a command line. Here it
-becomes an entry; nothing of it is started, imported or connected to.
+A target is a URL, a handler or an agent (`./file.py:Class`, `package.module:Class`, or a built-in agent), a folder of
+handlers, or a command line. Here it becomes an entry; nothing of it is started, imported or connected to.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
+from gaia_mcp.config.served import Served, split_target
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
-from gaia_mcp.config.typed import ServedAgent, TypedEntry
+from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError
 from gaia_mcp.filebytes import open_file
-from gaia_mcp.names import split_tool_name
+from gaia_mcp.names import HANDLER_SUFFIX, split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
 _SCRIPTS = ("gaia", "gmcp")
+# A child of ours reports tracebacks in its log.
+_DEBUG = ("--debug",)
 # What a command needs beside the server.
 _ITEMS = {"prompt": "prompt", "read": "resource"}
 
@@ -43,9 +46,16 @@ def find_entry(store: ConfigStore, word: str, *, debug: bool = False) -> ServerE
     Raises `ServerUnknownError` for a word that is neither, `EntryError` for one that is invalid, `AgentError` for the
     file of an agent that is not there, `ConfigFileError`.
     """
-    entry = store.find(word) or typed_entry(word, debug=debug)
+    entry = _configured(store, word, debug=debug) or typed_entry(word, debug=debug)
     if entry is None:
         raise store.unknown(word)
+    return entry
+
+
+def _configured(store: ConfigStore, name: str, *, debug: bool) -> ServerEntry | None:
+    entry = store.find(name)
+    if debug and entry is not None and isinstance(entry.target, Served):
+        return entry._replace(target=entry.target._replace(options=_DEBUG))
     return entry
 
 
@@ -54,8 +64,8 @@ def typed_entry(word: str, *, debug: bool = False) -> TypedEntry | None:
     if word.lower().startswith(URL_SCHEMES):
         scheme, _, rest = word.partition(":")
         return TypedEntry(on_one_line(masked_url(word)), Remote(f"{scheme.lower()}:{rest}"))
-    if (agent := served_agent(word, debug=debug)) is not None:
-        return TypedEntry(on_one_line(word), agent)
+    if (code := served_code(word, debug=debug)) is not None:
+        return TypedEntry(on_one_line(word), code)
     is_path = re.fullmatch(_PATH, word, re.DOTALL) is not None
     if is_path and (word.split() == [word] or os.path.exists(os.path.expanduser(word))):  # noqa: PTH110, PTH111
         return TypedEntry(on_one_line(word), Command(word, []))
@@ -93,29 +103,33 @@ def tool_of(word: str, servers: Sequence[str]) -> tuple[str, str] | None:
     return split_tool_name(word, servers) or split_tool_name(word, BUILT_IN)
 
 
-def served_agent(word: str, *, debug: bool = False) -> ServedAgent | None:
-    """The agent that `word` is, as a command of this program that serves it from any folder; None if it is none.
+def served_code(word: str, *, debug: bool = False) -> Served | None:
+    """The handler, the agent or the folder of handlers that `word` is, found from every folder; None if it is none.
 
-    To save it: `raw_entry(agent)`. A path without a class is no agent but a program if it can be run as one. Raises
-    `AgentError` for a file that is not there.
+    A path without a class is no code to be loaded but a program if it can be run as one. Raises `AgentError` for a file
+    that is not there.
     """
     from gaia_mcp.agents.loader import BUILT_IN
 
-    program = [*own_program(), "serve", *(["--debug"] if debug else [])]
+    options = _DEBUG if debug else ()
     if word in BUILT_IN:
-        return ServedAgent.of(program, word)
-    place, colon, name = word.rpartition(":") if not word.endswith(".py") else (word, "", "")
+        return Served("agent", word, is_typed=True, options=options)
+    place, rest = split_target(word)
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)
         if path.is_file():
-            if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
+            if not rest and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
                 return None
-            return ServedAgent.of(program, f"{path}{colon}{name}")
+            kind = "handler" if path.stem.endswith(HANDLER_SUFFIX) else "agent"
+            return Served(kind, f"{path}{rest}", is_typed=True, options=options)
         if word.split() != [word]:
             return None  # A command line that ends so.
         raise AgentError(word, f"does not exist: there is no file {place!r}", hint="check the path")
+    if (re.fullmatch(_PATH, word, re.DOTALL) or word.endswith("/")) and os.path.isdir(os.path.expanduser(word)):  # noqa: PTH111, PTH112
+        return Served("handler", os.path.abspath(os.path.expanduser(word)), is_typed=True, options=options)  # noqa: PTH100, PTH111
+    place, _, name = word.rpartition(":")
     if place and name and all(part.isidentifier() for part in [*place.split("."), *name.split(".")]):
-        return ServedAgent.of(program, word, _working_folder())
+        return Served("agent", word, cwd=_working_folder(), is_typed=True, options=options)
     return None
 
 
@@ -128,8 +142,10 @@ def _is_script(path: Path) -> bool:
         return False
 
 
-def raw_entry(target: Command) -> dict[str, object]:
-    """The entry that is written into a file for a command."""
+def raw_entry(target: Command | Served) -> dict[str, object]:
+    """The entry that is written into a file for what was typed."""
+    if isinstance(target, Served):
+        return {target.transport: target.target, **({} if target.cwd is None else {"cwd": target.cwd})}
     entry: dict[str, object] = {"command": target.command, "args": list(target.args or [])}
     if target.cwd is not None:
         entry["cwd"] = target.cwd
@@ -164,7 +180,7 @@ def find_server(
     if typed.after and typed.has_command(store.names(), has_item=has_item):
         return command_entry(typed.after, debug=debug), list(typed.before)
     first, *rest = typed.words
-    entry = store.find(first) or typed_entry(first, debug=debug)
+    entry = _configured(store, first, debug=debug) or typed_entry(first, debug=debug)
     if typed.after and not typed.before and has_item and (entry is None or _is_program(entry)):
         command, item = command_entry(typed.after).name, _ITEMS.get(Typed.command, "tool")
         begun = to_type(Typed.command, more=f"{item.upper()} [ARG...] -- {command}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import remark
-from gaia_mcp.config.command import Command
+from gaia_mcp.config.targets import Remote
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
 
@@ -28,7 +28,7 @@ def remark_on_unseen(entries: Iterable[ServerEntry]) -> None:
     names = [
         entry.name
         for entry in entries
-        if isinstance(entry.target, Command) and not entry.disabled and ServerCache(folder, entry).seen() is None
+        if not isinstance(entry.target, Remote) and not entry.disabled and ServerCache(folder, entry).seen() is None
     ]
     if names:
         whose = "its tools" if len(names) == 1 else "their tools"

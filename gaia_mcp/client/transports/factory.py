@@ -50,9 +50,12 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
     Raises `EntryError` for a server that is reached in another way, and as `ServerEntry.resolved` does.
     """
     if not isinstance(entry.target, Command):
-        raise EntryError(
-            entry.name,
-            f"servers of type {entry.transport!r} cannot be reached by this version, only those with a 'command'",
-            case="transport-unknown",
-        )
+        from gaia_mcp.config.served import Served
+
+        if not isinstance(entry.target, Served):
+            raise EntryError(
+                entry.name,
+                f"servers of type {entry.transport!r} cannot be reached by this version, only those that it starts",
+                case="transport-unknown",
+            )
     return entry.target.resolved(entry.name, os.environ if environ is None else environ)

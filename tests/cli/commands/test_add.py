@@ -206,7 +206,7 @@ def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
 
     ran = gaia("add", "a", "--no-check", "--", "sub/../sub/run.sh", "x/y")
     gaia("add", "b", "--no-check", "./run.sh x")
-    for name, command in (("c", "prog"), ("d", "~/run.sh"), ("e", "${HOME}/run.sh"), ("f", "/opt/../run")):
+    for name, command in (("c", "prog"), ("d", "~/run.sh"), ("e", "${HOME}/run.sh"), ("f", "/opt/../runs")):
         kept = gaia("add", name, "--no-check", "--", command)
         assert "is saved as" not in kept.stderr
     gaia("add", "g", "--no-check", "--cwd", "sub", "--", "./run.sh")
@@ -218,7 +218,7 @@ def test_a_program_in_a_folder_is_found_from_everywhere(gaia: Gaia) -> None:
         "c": "prog",
         "d": "~/run.sh",
         "e": "${HOME}/run.sh",
-        "f": "/opt/../run",
+        "f": "/opt/../runs",
         "g": "./run.sh",
     }
     assert saved(gaia)["a"]["args"] == ["x/y"]

@@ -7,8 +7,9 @@ import pytest
 from gaia_mcp.cli.entries.keeping import how_to_keep
 from gaia_mcp.cli.entries.targets import command_entry
 from gaia_mcp.config.command import Command
+from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import ServedAgent, TypedEntry
+from gaia_mcp.config.typed import TypedEntry
 
 
 @pytest.mark.parametrize(
@@ -17,9 +18,9 @@ from gaia_mcp.config.typed import ServedAgent, TypedEntry
         (command_entry(["uvx", "mcp-server-time", "a b"]), "time -- uvx mcp-server-time 'a b'"),
         (command_entry(["python", "server.py"]), "server -- python server.py"),
         (TypedEntry("x", Command("srv", ["--token", "sk-1234567890"])), "srv -- srv --token ****"),
-        (TypedEntry("demo", ServedAgent.of(["/bin/gaia", "mcp", "serve"], "demo")), "demo demo"),
+        (TypedEntry("demo", Served("agent", "demo", is_typed=True)), "demo demo"),
         (
-            TypedEntry("./it's.py:Notes", ServedAgent.of(["/bin/gaia", "mcp", "serve"], "/x/it's.py:Notes")),
+            TypedEntry("./it's.py:Notes", Served("agent", "/x/it's.py:Notes", is_typed=True)),
             """notes './it'"'"'s.py:Notes'""",
         ),
         (TypedEntry("https://example.com/mcp", Remote("https://example.com/mcp")), "https://example.com/mcp"),

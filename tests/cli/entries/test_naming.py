@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import pytest
 
@@ -64,4 +65,20 @@ def test_a_url_suggests_the_name_of_its_host(url: str, name: str) -> None:
 
 def test_what_is_no_entry_suggests_nothing() -> None:
     """Ours."""
-    assert [suggested_name(entry) for entry in ({}, {"command": 5}, {"command": "'"}, {"handler": "x"})] == [""] * 4
+    assert [suggested_name(entry) for entry in ({}, {"command": 5}, {"command": "'"}, {"handler": 5})] == [""] * 4
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ({"handler": "/x/cost_lookup_handler.py"}, "cost_lookup"),
+        ({"handler": "./cost_handler.py:Cost"}, "cost"),
+        ({"handler": "_handler.py"}, "_handler"),
+        ({"handler": "package.cost_handler:Cost"}, "cost"),
+        ({"agent": "/x/notes.py:MyNotes"}, "mynotes"),
+        ({"agent": "demo"}, "demo"),
+    ],
+)
+def test_code_suggests_its_own_name(entry: dict[str, Any], name: str) -> None:
+    """A2: a handler is called by its file without `_handler`; an agent by its class."""
+    assert suggested_name(entry) == name

@@ -15,7 +15,7 @@ from gaia_mcp.cli.entries.targets import (
     find_servers,
     own_program,
     raw_entry,
-    served_agent,
+    served_code,
     tool_of,
     typed_entry,
 )
@@ -23,15 +23,17 @@ from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.config.targets import Remote
-from gaia_mcp.config.typed import ServedAgent, TypedEntry
+from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError, ServerUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+WORDS = ("notes.py:Notes", "./cost_handler.py", "cost_handler.py:Cost", "pkg.mod:Class", "demo", "./handlers")
 TOKEN = "sk-1234567890abcdef"
 
 
@@ -72,8 +74,7 @@ def configure(tmp_path: Path) -> Callable[..., ConfigStore]:
         ("/opt/server", Command("/opt/server", [])),
         ("~/bin/server", Command("~/bin/server", [])),
         ("~root/server", Command("~root/server", [])),
-        ("./", Command("./", [])),
-        (".", Command(".", [])),
+        ("./gone/", Command("./gone/", [])),
         (r"C:\bin\server", Command(r"C:\bin\server", [])),
     ],
 )
@@ -106,8 +107,8 @@ def test_an_agent_is_a_file_a_module_or_built_in(work: Path, word: str, agent: s
 
     assert entry is not None
     assert entry.name == word
-    assert isinstance(entry.target, ServedAgent)
-    assert entry.target.agent == agent.format(work=work)
+    assert isinstance(entry.target, Served)
+    assert entry.target.target == agent.format(work=work)
     assert entry.target.cwd == (str(work) if agent.startswith(("pkg", "mod")) else None)
 
 
@@ -144,9 +145,9 @@ def test_a_python_file_that_can_be_run_is_a_program_unless_it_names_a_class(work
         return [type(entry.target) for word in words if (entry := typed_entry(word)) is not None]
 
     path.chmod(0o644)
-    assert targets() == [ServedAgent, ServedAgent, ServedAgent]
+    assert targets() == [Served, Served, Served]
     path.chmod(0o755)
-    assert targets() == [Command, ServedAgent, ServedAgent]
+    assert targets() == [Command, Served, Served]
 
 
 def test_a_url_is_shown_without_its_secrets(work: Path) -> None:
@@ -187,8 +188,8 @@ def test_after_two_dashes_are_a_program_and_its_arguments_or_one_target(work: Pa
     assert command_entry(["node", "server.js"]).target == Command("node", ["server.js"])
     assert command_entry(["my-server"]).target == Command("my-server", [])
     assert command_entry(["uvx x"]).target == Command("uvx", ["x"])
-    assert isinstance(command_entry(["./notes.py"]).target, ServedAgent)
-    assert isinstance(command_entry(["demo"]).target, ServedAgent)
+    assert isinstance(command_entry(["./notes.py"]).target, Served)
+    assert isinstance(command_entry(["demo"]).target, Served)
 
 
 def test_a_configured_name_always_wins(work: Path, configure: Callable[..., ConfigStore]) -> None:
@@ -243,22 +244,22 @@ def test_the_tool_of_a_built_in_agent_can_follow_a_dot() -> None:
     assert tool_of("demo.greet", ["demo.greet"]) is None
 
 
-def test_an_agent_is_saved_as_the_command_that_serves_it(work: Path) -> None:
+def test_code_is_saved_as_the_kind_that_it_is(work: Path) -> None:
     """Ours: what was tried is what is kept, also the folder that a module is in."""
-    file, module = served_agent("notes.py:Notes"), served_agent("pkg.mod:Class")
-    assert file is not None
-    assert module is not None
-    program, *words = own_program()
+    (work / "cost_handler.py").touch()
+    (work / "handlers").mkdir()
+    saved = {word: raw_entry(code) for word in WORDS if (code := served_code(word)) is not None}
 
-    assert raw_entry(file) == {
-        "command": program,
-        "args": [*words, "serve", f"{work}/notes.py:Notes"],
-        "inherit": True,
+    assert saved == {
+        "notes.py:Notes": {"agent": f"{work}/notes.py:Notes"},
+        "./cost_handler.py": {"handler": f"{work}/cost_handler.py"},
+        "cost_handler.py:Cost": {"handler": f"{work}/cost_handler.py:Cost"},
+        "pkg.mod:Class": {"agent": "pkg.mod:Class", "cwd": str(work)},
+        "demo": {"agent": "demo"},
+        "./handlers": {"handler": f"{work}/handlers"},
     }
-    assert raw_entry(module)["cwd"] == str(work)
-    for agent in (file, module):
-        read = read_entry("x", raw_entry(agent)).target
-        assert read == agent.resolved("x", {})
+    for word, entry in saved.items():
+        assert read_entry("x", entry).target == served_code(word)._replace(is_typed=False)  # type: ignore[union-attr]
 
 
 def test_this_program_is_started_by_its_script_or_by_its_interpreter(

@@ -37,12 +37,10 @@ def test_a_variable_that_is_missing_is_an_error() -> None:
     [
         {"url": "https://host"},
         {"url": "https://host/${NONE}", "type": "sse"},
-        {"agent": "m:C"},
-        {"handler": "m:C"},
     ],
 )
 def test_a_server_that_cannot_be_reached_yet_is_refused(config: dict[str, Any]) -> None:
-    """Ours: this version reaches commands only."""
+    """Ours: this version reaches what it starts itself."""
     with pytest.raises(EntryError, match="cannot be reached by this version") as caught:
         transport_of(read_entry("x", config), 5, environ={})
     assert caught.value.server == "x"

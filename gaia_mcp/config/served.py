@@ -1,0 +1,217 @@
+"""Code that a child of this program serves: a handler, or an agent.
+
+It never runs in the process of a command: what hangs, prints, forks or ends its process there ends a child that is
+ended anyway. The child is given what the entry configures by one environment variable, never by an argument.
+Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
+from gaia_mcp.config.expansion import expanded
+from gaia_mcp.config.keyring import secret_from_keyring
+from gaia_mcp.errors import EntryError
+from gaia_mcp.filebytes import open_file
+
+# Holds the `order` of the entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
+ORDER_VARIABLE = "GAIA_MCP_SERVE"
+# Linux takes 128 kB for one variable; more settings belong in a file of their own.
+MAX_ORDER_BYTES = 100_000
+# The child ends a call that takes too long, and reports that; only then is the child itself given up.
+MARGIN_SECONDS = 5.0
+# Settings that a person writes are not nested so deeply, and what goes through them has no limit of its own.
+MAX_DEPTH = 50
+# The members of an entry that the code is given.
+ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
+# Those of them that entries of every kind have.
+SHARED = ("stages", "agents", "timeout")
+# What lies in these folders is no file beside which others lie.
+PIPES = ("/dev/", "/proc/")
+# A source file of a hundred thousand lines has 4 MB.
+MAX_SOURCE_BYTES = 16 << 20
+
+
+class Served(NamedTuple):
+    """A handler or an agent. `target` is `path/to/file.py` or `path/to/file.py:Class`, `package.module:Class`, or the
+    name of a built-in agent. A path is relative to `folder`, or to the working folder without one.
+
+    `order` are the members of the entry that the code is given, such as its `settings`. A target that `is_typed` was
+    not read from an entry: it holds no variables. `options` are those of the command that serves it.
+    """
+
+    transport: str
+    target: str
+    folder: str = ""
+    order: Mapping[str, Any] = NOTHING
+    env: Mapping[str, Any] = NOTHING
+    cwd: str | None = None
+    inherit: bool = True
+    is_typed: bool = False
+    options: Sequence[str] = ()
+
+    def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
+        """The command of the child, with variables expanded and secrets fetched from the keyring.
+
+        Raises `VariableUnsetError`, and `EntryError` for a file that cannot be loaded, a secret that cannot be fetched,
+        and settings that cannot be passed on.
+        """
+        # -P: nothing of the working folder is loaded by accident.
+        program, words = sys.executable, ["-P", "-m", "gaia_mcp", "serve", *self.options]
+        if self.is_typed:
+            return Command(program, [*words, self.anchored()], cwd=self.cwd, inherit=self.inherit)
+        target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
+        _check_file(server, self.transport, target)
+        # Only these: what is found in a folder may contain what looks like a variable.
+        own = Command("", [], self.env, self.cwd).resolved(server, environ)
+        order = _resolved_values(server, self.order, environ)
+        env = {**own.env, **self._replace(order=order).order_variable(server)}
+        cwd = None if own.cwd is None else os.path.join(self.folder, own.cwd)  # noqa: PTH118
+        return Command(program, [*words, target], env, cwd, self.inherit)
+
+    def order_variable(self, server: str) -> dict[str, str]:
+        """The variable that tells a child what to serve, with its value. Raises `EntryError` for what is not JSON."""
+        order = {"kind": self.transport, "name": server, **self.order}
+        return {ORDER_VARIABLE: _as_json(server, order)}
+
+    def anchored(self) -> str:
+        """The target as it is found from every folder; its variables are not expanded."""
+        return self._anchored(with_home(self.target))
+
+    @property
+    def file(self) -> str | None:
+        """The absolute path of the Python file; None for what is not loaded from a file of its own."""
+        place, _ = split_target(self.anchored())
+        return place if place.endswith(".py") else None
+
+    def masked(self) -> dict[str, Any]:
+        """The members of the entry, with their secrets masked."""
+        from gaia_mcp.redaction import masked_members
+
+        own = {key: held for key, held in self.order.items() if key not in SHARED}
+        shown = {self.transport: self.described(), **masked_members(own)}
+        if self.env:
+            shown["env"] = masked_members(self.env)
+        if self.cwd is not None:
+            shown["cwd"] = self.cwd
+        return shown if self.inherit else {**shown, "inherit": False}
+
+    def summary(self) -> dict[str, Any]:
+        """The members that make the server what it is, for a file that others read: a path relative to the working
+        folder, and of its settings and variables only the names.
+        """
+        target = self.anchored()
+        shown: dict[str, Any] = {self.transport: os.path.relpath(target) if os.path.isabs(target) else target}  # noqa: PTH117
+        names = {"settings": sorted(self.order.get("settings", ())), "env": sorted(self.env)}
+        return {**shown, **{key: held for key, held in names.items() if held}}
+
+    def described(self) -> str:
+        """The target, on one line."""
+        return on_one_line(self.target)
+
+    def identity(self) -> list[Any]:
+        """What distinguishes this server from others, as JSON. Of its settings and variables only the names."""
+        names = [sorted(self.order.get("settings", ())), sorted(self.env)]
+        return [self.transport, self.anchored(), self.cwd, *(names if names != [[], []] else [])]
+
+    def _anchored(self, target: str) -> str:
+        place, rest = split_target(target)
+        if not (place.endswith(".py") or os.path.dirname(place)):  # noqa: PTH120
+            return target
+        # Links are kept: what a file imports lies beside the link.
+        return os.path.abspath(os.path.join(self.folder, place)) + rest  # noqa: PTH100, PTH118
+
+
+def read_served(name: str, kind: str, config: Mapping[str, Any], source: Path | None, env: Mapping[str, Any]) -> Served:
+    """The handler or agent, the `kind`, in an entry whose other members have been read.
+
+    Raises `EntryError` naming the member that is invalid.
+    """
+    if (other := {"handler": "agent", "agent": "handler"}[kind]) in config:
+        raise EntryError(name, f"{kind!r} and {other!r} exclude each other")
+    order = {key: config[key] for key in ORDERED if config.get(key) is not None}
+    for key, least in (("max_retries", 0), ("max_result_bytes", 1)):
+        if type(order.get(key, least)) is not int or order.get(key, least) < least:
+            raise EntryError(name, f"{key!r} must be a whole number, {least} or more")
+    if not isinstance(order.get("settings", {}), dict):
+        raise EntryError(name, "'settings' must be an object")
+    if _depth(order.get("settings")) > MAX_DEPTH:
+        raise EntryError(name, f"'settings' is nested more than {MAX_DEPTH} levels deep")
+    folder = str(source.absolute().parent) if source is not None and not str(source).startswith(PIPES) else ""
+    inherit = config.get("inherit", True)
+    return Served(kind, config[kind], folder, order, env, config.get("cwd"), inherit)
+
+
+def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
+    """What this process was told to serve, which is removed from `environ`; empty if it was started by hand."""
+    try:
+        order = json.loads(environ.pop(ORDER_VARIABLE, "{}"))
+    except (ValueError, RecursionError):
+        return {}  # It was not set by us.
+    return order if isinstance(order, dict) else {}
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The file of a target, and `:Class` or nothing. A target that names no Python file is the first as a whole."""
+    place, colon, name = target.rpartition(":")
+    return (place, colon + name) if colon and place.endswith(".py") else (target, "")
+
+
+def _check_file(server: str, member: str, target: str) -> None:
+    place, _ = split_target(target)
+    if not os.path.isabs(place):  # noqa: PTH117
+        if member == "handler" and ":" not in place:
+            raise EntryError(server, "'handler' must be path/to/file.py, path/to/file.py:Class or package.module:Class")
+        return
+    try:
+        with open_file(place) as file:
+            size = os.fstat(file.fileno()).st_size
+    except OSError as problem:
+        raise EntryError(server, f"{member!r} names {place!r}, which cannot be read: {problem.strerror}") from problem
+    if not place.endswith(".py"):
+        raise EntryError(server, f"{member!r} names {place!r}, which is not a Python file: its name must end in .py")
+    if size > MAX_SOURCE_BYTES:
+        raise EntryError(server, f"{member!r} names {place!r}, which is larger than {MAX_SOURCE_BYTES >> 20} MB")
+
+
+def _resolved_values(server: str, value: Any, environ: Mapping[str, str], field: str = "") -> Any:
+    """A JSON value with the variables in its texts expanded, and its secrets fetched from the keyring."""
+    if isinstance(value, str):
+        return expanded(value, environ, server=server, field=field)
+    if isinstance(value, list):
+        return [_resolved_values(server, part, environ, field) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if isinstance(reference := value.get("$keyring"), str) and len(value) == 1:
+        return secret_from_keyring(server, field, reference)
+    return {
+        key: _resolved_values(server, held, environ, f"{field}.{key}" if field else str(key))
+        for key, held in value.items()
+    }
+
+
+def _depth(value: Any) -> int:
+    """How deeply a JSON value is nested, as far as it matters."""
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+        ]
+        depth += 1
+    return depth
+
+
+def _as_json(server: str, order: dict[str, Any]) -> str:
+    try:
+        text = json.dumps(order, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise EntryError(server, f"'settings' cannot be written as JSON: {cause}") from cause
+    if len(text) > MAX_ORDER_BYTES:
+        raise EntryError(server, f"'settings' has {len(text)} bytes, and at most {MAX_ORDER_BYTES} can be passed on")
+    return text

@@ -1,0 +1,214 @@
+"""Code that a child of this program serves."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gaia_mcp.config.command import Command
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.served import MAX_SOURCE_BYTES, ORDER_VARIABLE, Served, take_order
+from gaia_mcp.errors import EntryError, VariableUnsetError
+
+SERVE = ["-P", "-m", "gaia_mcp", "serve"]
+TOKEN = "lpd_8fK2mQ9xZ7"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A file of servers beside a handler."""
+    (tmp_path / "x_handler.py").touch()
+    return tmp_path / "servers.json"
+
+
+def command_of(config: dict[str, Any], source: Path, **environ: str) -> Command:
+    command = read_entry("cost", config, source).resolved(environ).target
+    assert isinstance(command, Command)
+    return command
+
+
+def order_of(command: Command) -> Any:
+    return json.loads(command.env[ORDER_VARIABLE])
+
+
+def test_a_handler_is_a_child_of_this_program(project: Path) -> None:
+    """Ours: what the entry configures is in one variable, and never among the arguments."""
+    config = {"handler": "x_handler.py", "timeout": 5, "max_retries": 0, "settings": {"api_key": TOKEN, "n": [1, None]}}
+    command = command_of({**config, "env": {"A": "${B}"}, "stages": ["build"]}, project, B="c")
+
+    assert (command.command, command.args) == (sys.executable, [*SERVE, str(project.with_name("x_handler.py"))])
+    assert (command.cwd, command.inherit, command.env["A"]) == (None, True, "c")
+    assert order_of(command) == {
+        "kind": "handler",
+        "name": "cost",
+        "stages": ["build"],
+        "timeout": 5,
+        "max_retries": 0,
+        "settings": {"api_key": TOKEN, "n": [1, None]},
+    }
+
+
+def test_variables_are_expanded_in_all_members_when_they_are_used(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: at use, never at save; a missing one is named with its place. What is no text stays as it is."""
+    monkeypatch.setenv("HOME", str(project.parent))
+    settings = {"auth": {"key": "${KEY}", "list": ["${KEY:-x}", 5]}, "on": True, "none": None}
+    config = {"handler": "${DIR}/x_handler.py", "settings": settings, "cwd": "${DIR}"}
+
+    command = command_of(config, project, DIR=str(project.parent), KEY="k")
+    assert command.args == [*SERVE, str(project.with_name("x_handler.py"))]
+    assert command.cwd == str(project.parent)
+    assert order_of(command)["settings"] == {"auth": {"key": "k", "list": ["k", 5]}, "on": True, "none": None}
+    assert config["settings"] is settings
+    assert command_of({"agent": "~/x_handler.py"}, project).args == [*SERVE, str(project.with_name("x_handler.py"))]
+    for missing, field in ((config, "handler"), ({**config, "handler": "x_handler.py"}, "settings.auth.key")):
+        with pytest.raises(VariableUnsetError) as caught:
+            command_of({**missing, "cwd": None}, project)
+        assert caught.value.field == field
+
+
+def test_a_folder_with_the_look_of_a_variable_is_found(tmp_path: Path) -> None:
+    """Ours: nothing in the folder of a file is a variable, nor in what was typed."""
+    folder = tmp_path / "${HOME}"
+    folder.mkdir()
+    (folder / "x.py").touch()
+
+    assert command_of({"agent": "x.py"}, folder / "s.json").args == [*SERVE, str(folder / "x.py")]
+    typed = Served("agent", f"{folder}/x.py", is_typed=True, options=["--debug"])
+    assert typed.resolved("x", {}) == Command(sys.executable, [*SERVE, "--debug", str(folder / "x.py")], inherit=True)
+
+
+def test_a_folder_that_an_entry_names_is_beside_its_file(project: Path) -> None:
+    """Ours: as the path of the code."""
+    assert command_of({"agent": "m:C", "cwd": "sub"}, project).cwd == str(project.with_name("sub"))
+    assert command_of({"agent": "m:C", "cwd": "/sub"}, project).cwd == "/sub"
+    assert command_of({"agent": "m:C", "cwd": "~"}, project).cwd == str(Path.home())
+
+
+def test_a_module_and_a_built_in_agent_are_found_by_name(project: Path) -> None:
+    """Ours: no path is made of them."""
+    for target in ("package.module:Class", "demo"):
+        assert command_of({"agent": target}, project).args == [*SERVE, target]
+        assert Served("agent", target).file is None
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("gone_handler.py", "No such file"),
+        ("./", "it is a folder"),
+        ("folder.py", "it is a folder"),
+        ("folder.py:Class", "it is a folder"),
+        ("pipe.py", "it is a pipe"),
+        ("/dev/zero", "it is a device"),
+        ("device.py", "it is a device"),
+        ("loop.py", "symbolic links"),
+        ("./notes.txt", "must end in .py"),
+        ("huge_handler.py", "is larger than"),
+        ("x", "path/to/file.py"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_reported_before_anything_is_started(
+    tmp_path: Path, target: str, problem: str
+) -> None:
+    """Issue: a handler path that is a folder, a device, 3 GB, missing, not Python. The error names the member."""
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "device.py").symlink_to("/dev/zero")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    with (tmp_path / "huge_handler.py").open("wb") as huge:
+        huge.truncate(3 << 30)  # Without taking the space.
+    assert MAX_SOURCE_BYTES < 3 << 30
+
+    with pytest.raises(EntryError) as caught:
+        command_of({"handler": target}, tmp_path / "servers.json")
+    assert problem in caught.value.message
+    assert "'handler'" in caught.value.message
+    assert caught.value.server == "cost"
+
+
+@pytest.mark.parametrize("settings", [{"a": object()}, {"a": float("nan")}, {"a": "x" * 200_000}])
+def test_settings_that_cannot_be_passed_on_are_refused(project: Path, settings: dict[str, Any]) -> None:
+    """Ours: a variable holds text, and not much of it."""
+    with pytest.raises(EntryError, match="'settings'"):
+        command_of({"handler": "x_handler.py", "settings": settings}, project)
+
+
+def test_code_is_shown_without_its_secrets() -> None:
+    """Ours: those of its settings by their names and looks, those that are references as they are."""
+    settings = {
+        "api_key": "abc",
+        "url": f"https://ada:{TOKEN}@host/?token={TOKEN}",
+        "auth": {"user": "ada", "other": "hunter2", "list": ["pw"]},
+        "pin": 123456,
+        "retries": 5,
+        "bearer": "${TOKEN}",
+        "kept": {"$keyring": "gaia.connections:x:KEY"},
+        "verbose": True,
+        "nothing": None,
+    }
+    config = {"handler": "\x1b[2Jx.py", "settings": settings, "max_retries": 1, "timeout": 5, "env": {"TOKEN": TOKEN}}
+    entry = read_entry("cost", {**config, "inherit": False, "cwd": "/c"}, Path("/p/s.json"))
+
+    assert entry.masked() == {
+        "name": "cost",
+        "transport": "handler",
+        "handler": "\\x1b[2Jx.py",
+        "max_retries": 1,
+        "settings": {
+            "api_key": "****",
+            "url": "https://****@host/?token=****",
+            "auth": {"user": "****", "other": "****", "list": ["****"]},
+            "pin": "****",
+            "retries": 5,
+            "bearer": "${TOKEN}",
+            "kept": {"$keyring": "gaia.connections:x:KEY"},
+            "verbose": True,
+            "nothing": None,
+        },
+        "env": {"TOKEN": "****"},
+        "cwd": "/c",
+        "inherit": False,
+        "timeout": 5,
+        "disabled": False,
+        "source": "/p/s.json",
+    }
+    assert entry.described() == "\\x1b[2Jx.py"
+
+
+def test_a_lock_file_tells_code_alike_on_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: it is kept beside the code, in version control; of its settings only the names are in it."""
+    monkeypatch.chdir(tmp_path)
+    handler = {"handler": "a.py:A", "settings": {"key": TOKEN}, "env": {"B": TOKEN}}
+
+    assert Served("agent", f"{tmp_path}/a.py:A", is_typed=True).summary() == {"agent": "a.py:A"}
+    assert Served("agent", "demo").summary() == {"agent": "demo"}
+    assert read_entry("x", handler, tmp_path / "s.json").target.summary() == {
+        "handler": "a.py:A",
+        "settings": ["key"],
+        "env": ["B"],
+    }
+
+
+def test_typed_code_is_known_by_the_identity_of_earlier_versions() -> None:
+    """Ours: what they have remembered is still found; a module is another one in another folder."""
+    assert Served("agent", "/x/a.py:A", is_typed=True).identity() == ["agent", "/x/a.py:A", None]
+    assert Served("agent", "m:A", cwd="/one", is_typed=True).identity() == ["agent", "m:A", "/one"]
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [('{"settings": {"a": 1}}', {"settings": {"a": 1}}), (None, {}), ("", {}), ("[]", {}), ("[" * 100_000, {})],
+)
+def test_a_child_takes_its_order_out_of_its_environment(text: str | None, order: dict[str, Any]) -> None:
+    """Ours: what the code starts itself does not get the secrets of its settings."""
+    environ = {"A": "b"} if text is None else {"A": "b", ORDER_VARIABLE: text}
+    assert take_order(environ) == order
+    assert environ == {"A": "b"}
