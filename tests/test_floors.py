@@ -80,7 +80,7 @@ EARLIER = {
     "client.conversation": {"client.host", "client.transports"},
     "client.transports": {"client.conversation", "client.host"},
     "client.transports.factory": {"client.transports"},
-    "config": {"storage"},
+    "config": {"importing", "storage"},
     "content": {"filebytes", "jsonvalues"},
     "errors": {"names"},
     "hosts": {"storage"},

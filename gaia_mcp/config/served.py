@@ -17,6 +17,7 @@ from gaia_mcp.config.expansion import expanded
 from gaia_mcp.config.keyring import secret_from_keyring
 from gaia_mcp.errors import EntryError
 from gaia_mcp.filebytes import open_file
+from gaia_mcp.importing.targets import split_target
 
 # Holds the `order` of the entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
 ORDER_VARIABLE = "GAIA_MCP_SERVE"
@@ -85,7 +86,7 @@ class Served(NamedTuple):
     @property
     def file(self) -> str | None:
         """The absolute path of the Python file; None for what is not loaded from a file of its own."""
-        place, _ = split_target(self.anchored())
+        place, _, _ = split_target(self.anchored())
         return place if place.endswith(".py") else None
 
     def masked(self) -> dict[str, Any]:
@@ -119,11 +120,11 @@ class Served(NamedTuple):
         return [self.transport, self.anchored(), self.cwd, *(names if names != [[], []] else [])]
 
     def _anchored(self, target: str) -> str:
-        place, rest = split_target(target)
+        place, colon, name = split_target(target)
         if not (place.endswith(".py") or os.path.dirname(place)):  # noqa: PTH120
             return target
         # Links are kept: what a file imports lies beside the link.
-        return os.path.abspath(os.path.join(self.folder, place)) + rest  # noqa: PTH100, PTH118
+        return f"{os.path.abspath(os.path.join(self.folder, place))}{colon}{name}"  # noqa: PTH100, PTH118
 
 
 def read_served(name: str, kind: str, config: Mapping[str, Any], source: Path | None, env: Mapping[str, Any]) -> Served:
@@ -155,16 +156,10 @@ def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
     return order if isinstance(order, dict) else {}
 
 
-def split_target(target: str) -> tuple[str, str]:
-    """The file of a target, and `:Class` or nothing. A target that names no Python file is the first as a whole."""
-    place, colon, name = target.rpartition(":")
-    return (place, colon + name) if colon and place.endswith(".py") else (target, "")
-
-
 def _check_file(server: str, member: str, target: str) -> None:
-    place, _ = split_target(target)
+    place, colon, _ = split_target(target)
     if not os.path.isabs(place):  # noqa: PTH117
-        if member == "handler" and ":" not in place:
+        if member == "handler" and not colon:
             raise EntryError(server, "'handler' must be path/to/file.py, path/to/file.py:Class or package.module:Class")
         return
     try:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
-from gaia_mcp.config.served import Served, split_target
+from gaia_mcp.config.served import Served
 from gaia_mcp.config.targets import URL_SCHEMES, Remote
 from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError
 from gaia_mcp.filebytes import open_file
+from gaia_mcp.importing.targets import split_target
 from gaia_mcp.names import HANDLER_SUFFIX, split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
 
@@ -114,20 +115,19 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
     options = _DEBUG if debug else ()
     if word in BUILT_IN:
         return Served("agent", word, is_typed=True, options=options)
-    place, rest = split_target(word)
+    place, colon, name = split_target(word)
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)
         if path.is_file():
-            if not rest and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
+            if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
                 return None
             kind = "handler" if path.stem.endswith(HANDLER_SUFFIX) else "agent"
-            return Served(kind, f"{path}{rest}", is_typed=True, options=options)
+            return Served(kind, f"{path}{colon}{name}", is_typed=True, options=options)
         if word.split() != [word]:
             return None  # A command line that ends so.
         raise AgentError(word, f"does not exist: there is no file {place!r}", hint="check the path")
     if (re.fullmatch(_PATH, word, re.DOTALL) or word.endswith("/")) and os.path.isdir(os.path.expanduser(word)):  # noqa: PTH111, PTH112
         return Served("handler", os.path.abspath(os.path.expanduser(word)), is_typed=True, options=options)  # noqa: PTH100, PTH111
-    place, _, name = word.rpartition(":")
     if place and name and all(part.isidentifier() for part in [*place.split("."), *name.split(".")]):
         return Served("agent", word, cwd=_working_folder(), is_typed=True, options=options)
     return None
