@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 BUILT_IN = {"agents": "gaia_mcp.agents.hub.hub:AgentsHub", "demo": "gaia_mcp.agents.demo:DemoAgent"}
+# Started by the hub's agents, and not for a person to type.
+_UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:RegisteredTools"}
 
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # AMD's agents print banners and look for a model server without these; other classes do not have such parameters.
@@ -64,8 +66,8 @@ def source_folder(target: str) -> Path | None:
 def _find(target: str) -> Any:
     from gaia_mcp.importing.targets import import_named, split_target
 
-    if target in BUILT_IN:
-        place, _, name = BUILT_IN[target].partition(":")
+    if (own := BUILT_IN.get(target) or _UNLISTED.get(target)) is not None:
+        place, _, name = own.partition(":")
         # The working folder, which may be anybody's, is not where its modules are.
         return getattr(importlib.import_module(place), name)
     place, colon, name = split_target(target)

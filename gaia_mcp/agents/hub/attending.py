@@ -20,10 +20,10 @@ PROGRESS_SECONDS = 2.0
 
 
 class Attendant:
-    """Attends to one request of `agent`, by `deadline`, for `call`."""
+    """Attends to one request, by `deadline`, for `call`. `doing` is what is reported, such as "claude is working"."""
 
-    def __init__(self, agent: str, deadline: Deadline, call: ToolCall) -> None:
-        self._agent = agent
+    def __init__(self, doing: str, deadline: Deadline, call: ToolCall) -> None:
+        self._doing = doing
         self._deadline = deadline
         self._call = call
         self._began = self._reported = time.monotonic()
@@ -36,10 +36,9 @@ class Attendant:
         """Report progress if it is time to. Raises `CallCancelledError`, `DeadlineError`."""
         self._call.raise_if_cancelled()
         if self._deadline.expired:
-            raise DeadlineError(self._agent, "before it answered", self._deadline.seconds)
+            raise DeadlineError(self._doing, "before it answered", self._deadline.seconds)
         now = time.monotonic()
         if now - self._reported >= PROGRESS_SECONDS:
             self._reported = now
             seconds = round(now - self._began, 1)
-            text = f"{self._agent} has been working for {seconds:.0f} s"
-            self._call.progress(seconds, self._deadline.seconds, text)
+            self._call.progress(seconds, self._deadline.seconds, f"{self._doing} ({seconds:.0f} s)")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gaia_mcp.agents.hub.drivers import endpoint
-from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES, FloodError
+from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
 from gaia_mcp.errors import DeadlineError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ CONNECT_SECONDS = 10.0
 
 
 class EndpointError(Exception):
-    """An endpoint that cannot be reached, or that broke off."""
+    """An endpoint that cannot be reached, that broke off, or that sent too much."""
 
 
 class Response(NamedTuple):
@@ -55,7 +55,7 @@ class Caller:
     def request(self, url: str, body: Mapping[str, Any] | None, deadline: Deadline) -> Response:
         """The response to one request, a POST if there is a body.
 
-        Raises `EndpointError`, `FloodError`, `DeadlineError`.
+        Raises `EndpointError`, `DeadlineError`.
         """
         import httpx2
 
@@ -80,7 +80,7 @@ class Caller:
                     parts.append(part)
                     size += len(part)
                     if size > MAX_OUTPUT_BYTES:
-                        raise FloodError(f"wrote more than {MAX_OUTPUT_BYTES >> 20} MiB, and was disconnected")
+                        raise EndpointError(f"its response has more than {MAX_OUTPUT_BYTES >> 20} MiB")
                     if deadline.expired:
                         raise DeadlineError(url, "in the middle of its response", deadline.seconds)
                 return Response(response.status_code, b"".join(parts))

@@ -4,45 +4,72 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.agents.hub.attending import Attendant
 from gaia_mcp.agents.hub.calling import Caller, EndpointError, attended
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
+from gaia_mcp.agents.hub.drivers.own import tool_server
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
-from gaia_mcp.agents.hub.limits import LimitError, Limits
-from gaia_mcp.agents.hub.running import FloodError, run_program
-from gaia_mcp.agents.hub.scrubbing import masker_for
+from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.hub.running import private_folder, run_program
+from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
+from gaia_mcp.agents.hub.tool_server import write_tools
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConfigError, DeadlineError, SpawnError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gaia_mcp.agents.hub.drivers.base import ToolServer
+    from gaia_mcp.agents.hub.limits import Limits
+    from gaia_mcp.agents.hub.registering import RegisteredTool
     from gaia_mcp.config.command import Command
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.toolcall import ToolCall
 
 
-class RefusedRequestError(Exception):
-    """A request that is not passed on to the agent, with the reason."""
+class Tools(NamedTuple):
+    """The registered tools of one agent, and the file that configures their servers, None for the usual one."""
+
+    tools: Sequence[RegisteredTool] = ()
+    config: Path | None = None
+
+    @contextmanager
+    def server(self) -> Iterator[tuple[ToolServer | None, Path | None]]:
+        """How an agent starts the server of the tools, and the folder for the files of a run; None without tools."""
+        if not self.tools:
+            yield None, None
+            return
+        with private_folder() as folder:
+            file = folder / "tools.json"
+            write_tools(file, self.tools, self.config)
+            yield tool_server(file, [tool.name for tool in self.tools], os.environ), folder
 
 
-def execute(agent: AgentEntry, arguments: Mapping[str, Any], limits: Limits, call: ToolCall) -> dict[str, Any]:
-    """The result of `execute_agent_request`. Raises `CallCancelledError` alone."""
+def execute(
+    agent: AgentEntry,
+    arguments: Mapping[str, Any],
+    tools: Tools,
+    limits: Limits,
+    call: ToolCall,
+) -> dict[str, Any]:
+    """The result of `execute_agent_request`, for which the agent may use `tools`. Raises `CallCancelledError` alone."""
     began = time.monotonic()
     metadata: dict[str, Any] = {"agent": agent.name, "kind": agent.kind}
     warnings: list[str] = []
-    masker: Masker | None = None
+    masker: Masker = own_masker(os.environ)
     try:
         request = read_request(agent, arguments, warnings)
         with limits.running(agent):
             target = agent.target.resolved(agent.name, os.environ)
             masker = masker_for(target, os.environ)
             deadline = Deadline(arguments.get("timeout", agent.timeout))
-            answer = _answer(agent, target, request, deadline, call, masker)
-    except (RefusedRequestError, LimitError) as problem:
+            answer = _answer(agent, target, request, tools, deadline, call, masker)
+    except HubError as problem:
         answer = Answer("", str(problem))
     except ConfigError as problem:
         answer = Answer("", of_agent(str(problem), agent.name))
@@ -51,7 +78,7 @@ def execute(agent: AgentEntry, arguments: Mapping[str, Any], limits: Limits, cal
     return result(answer, time.monotonic() - began, metadata, masker)
 
 
-def result(answer: Answer, seconds: float, metadata: Mapping[str, Any], masker: Masker | None = None) -> dict[str, Any]:
+def result(answer: Answer, seconds: float, metadata: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
     """The result of `execute_agent_request` for an answer, without secrets."""
     shown: dict[str, Any] = {
         "status": "error" if answer.error else "success",
@@ -61,21 +88,20 @@ def result(answer: Answer, seconds: float, metadata: Mapping[str, Any], masker: 
         "tokens_used": answer.tokens,
         "metadata": {**metadata, **answer.metadata},
     }
-    if masker is not None:
-        for key in ("content", "error"):
-            shown[key] = masker.value(shown[key])
-        shown["metadata"] = {key: masker.value(value) for key, value in shown["metadata"].items()}
+    for key in ("content", "error"):
+        shown[key] = masker.value(shown[key])
+    shown["metadata"] = {key: masker.value(value) for key, value in shown["metadata"].items()}
     return shown
 
 
 def read_request(agent: AgentEntry, arguments: Mapping[str, Any], warnings: list[str]) -> Request:
     """The request that the arguments describe, which fit their schema. What is left out of it is among `warnings`.
 
-    Raises `RefusedRequestError`.
+    Raises `HubError`.
     """
     prompt, context = arguments["prompt"], arguments.get("context") or {}
     if not prompt.strip():
-        raise RefusedRequestError("the prompt is empty")
+        raise HubError("the prompt is empty")
     for capability in arguments.get("capabilities") or ():
         if capability not in CAPABILITIES:
             warnings.append(f"capability {capability!r} is unknown")
@@ -87,12 +113,12 @@ def read_request(agent: AgentEntry, arguments: Mapping[str, Any], warnings: list
     warnings += [f"config member {key!r} is unknown to agent {agent.name!r}, and is ignored" for key in unknown]
     model = config.get("model", agent.model)
     if "model" in config and (problem := model_problem(model)):
-        raise RefusedRequestError(f"config member 'model' {problem}")
+        raise HubError(f"config member 'model' {problem}")
     request = Request(prompt, context, model, {key: config[key] for key in config if key in known})
     try:
         f"{prompt}{context}{request.settings}".encode()
     except UnicodeEncodeError:
-        raise RefusedRequestError("the prompt or its context is not Unicode text") from None
+        raise HubError("the prompt or its context is not Unicode text") from None
     return request
 
 
@@ -100,19 +126,21 @@ def _answer(
     agent: AgentEntry,
     target: Command | Endpoint,
     request: Request,
+    tools: Tools,
     deadline: Deadline,
     call: ToolCall,
     masker: Masker,
 ) -> Answer:
-    attendant = Attendant(agent.name, deadline, call)
+    attendant = Attendant(f"{agent.name} is working", deadline, call)
     with _failures(agent):
         if isinstance(target, Endpoint):
             return _complete(target, request, deadline, attendant)
         driver = DRIVERS[agent.kind]
-        invocation = driver.invocation(request)
-        ran = run_program(
-            agent.name, target, invocation, folder=None, deadline=deadline, attendant=attendant, masker=masker
-        )
+        with tools.server() as (server, folder):
+            invocation = driver.invocation(request._replace(tools=server))
+            ran = run_program(
+                agent.name, target, invocation, folder=folder, deadline=deadline, attendant=attendant, masker=masker
+            )
         return driver.answer(ran.stdout, ran.exit_status, ran.last_words)
 
 
@@ -133,14 +161,10 @@ def _failures(agent: AgentEntry) -> Iterator[None]:
     try:
         yield
     except SpawnError as problem:
-        raise RefusedRequestError(
-            f"agent {agent.name!r} cannot be started: {problem.command!r} {problem.reason}"
-        ) from problem
+        raise HubError(f"agent {agent.name!r} cannot be started: {problem.command!r} {problem.reason}") from problem
     except DeadlineError as problem:
-        raise RefusedRequestError(
-            f"agent {agent.name!r} did not answer within {problem.seconds:g} s, and was ended"
-        ) from problem
-    except (FloodError, UnreadableOutputError) as problem:
-        raise RefusedRequestError(f"agent {agent.name!r} {problem}") from problem
+        raise HubError(f"agent {agent.name!r} did not answer within {problem.seconds:g} s, and was ended") from problem
+    except UnreadableOutputError as problem:
+        raise HubError(f"agent {agent.name!r} {problem}") from problem
     except EndpointError as problem:
-        raise RefusedRequestError(f"agent {agent.name!r} cannot be reached: {problem}") from problem
+        raise HubError(f"agent {agent.name!r} cannot be reached: {problem}") from problem

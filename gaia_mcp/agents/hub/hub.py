@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.hub.attending import Attendant
+from gaia_mcp.agents.hub.calling import attended
 from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
 from gaia_mcp.agents.hub.entries import AgentEntry, read_agents
-from gaia_mcp.agents.hub.executing import execute, result
+from gaia_mcp.agents.hub.executing import Tools, execute, result
 from gaia_mcp.agents.hub.limits import Limits
+from gaia_mcp.agents.hub.problems import HubError
+from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, read_spec
+from gaia_mcp.agents.hub.routing import Routes
+from gaia_mcp.agents.hub.scrubbing import own_masker
 from gaia_mcp.agents.hub.status import statuses
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ConfigError
+from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.errors import ConfigError, DeadlineError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.toolcall import current_call
 
@@ -34,10 +43,12 @@ class AgentsHub(MCPAgent):
 
     def __init__(self, config: str = "", max_concurrent: int = DEFAULT_CONCURRENT) -> None:
         super().__init__()
+        # A bool is an int to Python.
         if type(max_concurrent) is not int or not 1 <= max_concurrent <= 1000:
             raise ValueError(f"max_concurrent must be a number from 1 to 1000, not {max_concurrent!r}")
         self._config = Path(config) if config else None
         self._limits = Limits(max_concurrent)
+        self._registry = Registry()
         self.max_calls = max_concurrent + SPARE_CALLS
         self._agents()
 
@@ -50,7 +61,7 @@ class AgentsHub(MCPAgent):
         if tool_name == EXECUTE:
             return self._execute(arguments)
         if tool_name == REGISTER:
-            return {"status": "error", "registered_with": [], "error": "not yet"}
+            return self._register(arguments)
         raise ValueError(f"Unknown tool: {tool_name}")
 
     def get_mcp_server_info(self) -> dict[str, Any]:
@@ -66,7 +77,12 @@ class AgentsHub(MCPAgent):
 
     def _list(self, arguments: dict[str, Any]) -> dict[str, Any]:
         wanted = arguments.get("capability_filter")
-        found = [agent for agent in self._agents().values() if wanted is None or wanted in agent.capabilities]
+        try:
+            agents = self._agents()
+        except ConfigError as problem:
+            text = own_masker(os.environ).text(str(problem))
+            return {"status": "error", "error": text, "agents": [], "total_count": 0}
+        found = [agent for agent in agents.values() if wanted is None or wanted in agent.capabilities]
         shown: list[dict[str, Any]] = [
             {"name": agent.name, "capabilities": list(agent.capabilities), "description": agent.description}
             for agent in found
@@ -80,12 +96,42 @@ class AgentsHub(MCPAgent):
         name = arguments["agent_name"]
         try:
             agents = self._agents()
-        except ConfigError as problem:
-            return result(Answer("", str(problem)), 0.0, {"agent": name})
-        if name not in agents:
-            known = ", ".join(agents) or "none"
-            text = f"there is no agent {name!r}; available: {known}"
-            if close := did_you_mean(name, agents):
-                text += f" ({close})"
-            return result(Answer("", text), 0.0, {"agent": name})
-        return execute(agents[name], arguments, self._limits, current_call())
+            _check_known(name, agents)
+        except (HubError, ConfigError) as problem:
+            return result(Answer("", str(problem)), 0.0, {"agent": name}, own_masker(os.environ))
+        tools = Tools(self._registry.of(name), self._config)
+        return execute(agents[name], arguments, tools, self._limits, current_call())
+
+    def _register(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        wanted = arguments.get("agent_name")
+        warnings: list[str] = []
+        try:
+            store = ConfigStore.locate(self._config)
+            agents = list(read_agents(store))
+            if wanted is not None:
+                _check_known(wanted, agents)
+            tool = _read_spec(arguments["tool_name"], arguments["tool_spec"], store, warnings)
+            chosen = agents if wanted is None else [wanted]
+            before = self._registry.add(tool, chosen)
+        except (HubError, ConfigError, DeadlineError) as problem:
+            text = own_masker(os.environ).text(str(problem))
+            return {"status": "error", "registered_with": [], "error": text}
+        if before:
+            warnings.append(f"tool {tool.name!r} was registered with {', '.join(before)} before, and is overwritten")
+        return {"status": "success", "registered_with": chosen, **({"warnings": warnings} if warnings else {})}
+
+
+def _read_spec(name: str, spec: dict[str, Any], store: ConfigStore, warnings: list[str]) -> RegisteredTool:
+    """As `read_spec`, while the call may be cancelled: a server may have to be started."""
+    deadline = Deadline(MAX_ENTRY_TIMEOUT_SECONDS)
+    with closing(Routes(store)) as routes:
+        attendant = Attendant("looking for the tool", deadline, current_call())
+        return attended(lambda: read_spec(name, spec, routes, warnings), attendant)
+
+
+def _check_known(name: str, agents: Collection[str]) -> None:
+    """Raise `HubError` for a name that no agent has, with those that there are."""
+    if name not in agents:
+        text = f"there is no agent {name!r}; available: {', '.join(agents) or 'none'}"
+        close = did_you_mean(name, agents)
+        raise HubError(f"{text} ({close})" if close else text)

@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gaia_mcp.agents.hub.problems import HubError
+
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.entries import AgentEntry
 
 MINUTE_SECONDS = 60.0
-
-
-class LimitError(Exception):
-    """A request that is refused now; a later one may be allowed."""
 
 
 class Limits:
@@ -31,7 +29,7 @@ class Limits:
 
     @contextmanager
     def running(self, agent: AgentEntry) -> Iterator[None]:
-        """Count one request of `agent` as running. Raises `LimitError` at once if it is one too many."""
+        """Count one request of `agent` as running. Raises `HubError` at once if it is one too many."""
         self._begin(agent)
         try:
             yield
@@ -42,10 +40,10 @@ class Limits:
     def _begin(self, agent: AgentEntry) -> None:
         with self._lock:
             if sum(self._running.values()) >= self._most:
-                raise LimitError(f"{self._most} agents are running, which is the limit of the hub; try again later")
+                raise HubError(f"{self._most} agents are running, which is the limit of the hub; try again later")
             if self._running.get(agent.name, 0) >= agent.max_concurrent:
                 limit = f"{agent.max_concurrent} requests of agent {agent.name!r} are running"
-                raise LimitError(f"{limit}, which is its max_concurrent; try again later")
+                raise HubError(f"{limit}, which is its max_concurrent; try again later")
             now = self._clock()
             begun = self._begun.setdefault(agent.name, deque())
             while begun and begun[0] <= now - MINUTE_SECONDS:
@@ -54,6 +52,6 @@ class Limits:
                 # The configuration may have been changed to a smaller number since.
                 seconds = max(1, round(begun[-agent.per_minute] + MINUTE_SECONDS - now))
                 limit = f"agent {agent.name!r} has had {agent.per_minute} requests in a minute"
-                raise LimitError(f"{limit}, which is its per_minute; try again in {seconds} s")
+                raise HubError(f"{limit}, which is its per_minute; try again in {seconds} s")
             begun.append(now)
             self._running[agent.name] = self._running.get(agent.name, 0) + 1

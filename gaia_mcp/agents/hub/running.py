@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.command_line import command_words
 from gaia_mcp.client.transports.stdio.drain import Drain
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 MAX_OUTPUT_BYTES = 8 << 20
 # What it wrote before it ended is in the pipes already.
 SETTLE_SECONDS = 0.5
-
-
-class FloodError(Exception):
-    """A program wrote more than is read."""
 
 
 class Ran(NamedTuple):
@@ -55,7 +52,8 @@ def run_program(
     """Run the program of `command`, which is resolved, once. The process is ended, with all that it started, however
     this returns; the files of the invocation are written to `folder`.
 
-    Raises `SpawnError`, `DeadlineError`, `FloodError`, `EntryError` for an invalid command line, `CallCancelledError`.
+    Raises `SpawnError`, `DeadlineError`, `EntryError` for an invalid command line, `CallCancelledError`, and `HubError`
+    for one that writes too much.
     """
     program, words = command_words(agent, command.command, command.args)
     own = {**command.env, **invocation.environment}
@@ -72,7 +70,7 @@ def run_program(
         threading.Thread(
             target=_write, args=(child, invocation.stdin, deadline), name=f"{agent} stdin", daemon=True
         ).start()
-        status = _wait(child, output, attendant)
+        status = _wait(agent, child, output, attendant)
         output.settle()
     finally:
         child.stop(IMPATIENT_GRACE_SECONDS)
@@ -135,11 +133,11 @@ def _write(child: Child, data: bytes, deadline: Deadline) -> None:
     child.close_stdin()
 
 
-def _wait(child: Child, output: _Output, attendant: Attendant) -> int:
+def _wait(agent: str, child: Child, output: _Output, attendant: Attendant) -> int:
     while (status := child.wait(attendant.pause())) is None:
         if output.is_flood:
             break
         attendant.look()
     if status is None or output.is_flood:
-        raise FloodError(f"wrote more than {MAX_OUTPUT_BYTES >> 20} MiB, and was ended")
+        raise HubError(f"agent {agent!r} wrote more than {MAX_OUTPUT_BYTES >> 20} MiB, and was ended")
     return status

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 
 
+def own_masker(environ: Mapping[str, str]) -> Masker:
+    """Masks what the hub itself is given."""
+    return Masker(dict.fromkeys(secrets_in(environ)))
+
+
 def masker_for(target: Command | Endpoint, environ: Mapping[str, str]) -> Masker:
     """Masks what an agent is given; `target` is resolved."""
     found = secrets_in(environ)

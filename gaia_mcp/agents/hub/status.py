@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from gaia_mcp.agents.hub.calling import Caller, EndpointError
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint
-from gaia_mcp.agents.hub.running import FloodError
 from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, EntryError, SpawnError, VariableUnsetError
@@ -63,7 +62,7 @@ def _found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> s
 def _reached(target: Endpoint) -> str:
     try:
         response = Caller(target).request(endpoint.models_url(target.url), None, Deadline(REACH_SECONDS))
-    except (EndpointError, FloodError, DeadlineError):
+    except (EndpointError, DeadlineError):
         return UNREACHABLE
     if response.status in (401, 403):
         return KEY_MISSING

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gaia_mcp.agents.hub.entries import AgentEntry, read_agent
-from gaia_mcp.agents.hub.limits import LimitError, Limits
+from gaia_mcp.agents.hub.limits import Limits
+from gaia_mcp.agents.hub.problems import HubError
 from tests.waiting import Clock
 
 
@@ -20,7 +21,7 @@ def test_an_agent_runs_as_often_at_once_as_its_entry_allows() -> None:
     limits = Limits(10)
 
     with limits.running(agent(max_concurrent=1)):
-        with pytest.raises(LimitError, match="max_concurrent"), limits.running(agent(max_concurrent=1)):
+        with pytest.raises(HubError, match="max_concurrent"), limits.running(agent(max_concurrent=1)):
             pass
         with limits.running(agent("codex", max_concurrent=1)):
             pass
@@ -37,7 +38,7 @@ def test_the_hub_runs_so_many_agents_at_once() -> None:
     with (
         limits.running(agent("a")),
         limits.running(agent("b")),
-        pytest.raises(LimitError, match="2 agents are running"),
+        pytest.raises(HubError, match="2 agents are running"),
         limits.running(agent("c")),
     ):
         pass
@@ -56,13 +57,13 @@ def test_an_agent_has_so_many_requests_in_a_minute() -> None:
     clock.now += 20
     ask()
     for _ in range(3):
-        with pytest.raises(LimitError, match="try again in 40 s"):
+        with pytest.raises(HubError, match="try again in 40 s"):
             ask()
     with limits.running(agent("codex", per_minute=2)):
         pass
     clock.now += 40
     ask()
-    with pytest.raises(LimitError, match="try again in 20 s"):
+    with pytest.raises(HubError, match="try again in 20 s"):
         ask()
 
 
@@ -74,5 +75,5 @@ def test_a_smaller_limit_counts_at_once() -> None:
         with limits.running(agent(per_minute=5)):
             pass
 
-    with pytest.raises(LimitError, match="60 s"), limits.running(agent(per_minute=2)):
+    with pytest.raises(HubError, match="60 s"), limits.running(agent(per_minute=2)):
         pass

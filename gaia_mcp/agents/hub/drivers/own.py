@@ -1,0 +1,28 @@
+"""Our own program, as agents start it: the stdio server of the registered tools."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gaia_mcp.agents.hub.drivers.base import ToolServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The name under which the loader knows the server. It is not for people to type.
+TARGET = "agents-tools"
+# A function that a shell has exported is not a variable to pass on.
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+
+
+def tool_server(file: Path, tools: Sequence[str], variables: Iterable[str]) -> ToolServer:
+    """How agents start the server of the tools in `file`. It needs all our `variables`: the entries of servers refer to
+    them.
+    """
+    # The working folder of an agent is a project; with -P no module is imported from there.
+    arguments = ["-P", "-m", "gaia_mcp", "serve", TARGET, "--kwarg", f"file={file}"]
+    names = sorted(name for name in variables if re.fullmatch(_VARIABLE, name))
+    return ToolServer(sys.executable, arguments, names, list(tools))

@@ -1,0 +1,242 @@
+"""Requests to endpoints: a server on a loopback port that speaks the format of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
+from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from tests.agents.hub.conftest import Agents, call
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.story
+
+ANSWER = {
+    "model": "m-1",
+    "choices": [{"message": {"role": "assistant", "content": "hi"}}],
+    "usage": {"total_tokens": 5},
+}
+
+
+class Model:
+    """A model server. `respond` writes the response to each request; `bodies`, `headers` and `paths` were received."""
+
+    def __init__(self) -> None:
+        self.bodies: list[Any] = []
+        self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.respond: Callable[[BaseHTTPRequestHandler], None] = lambda handler: send(handler, ANSWER)
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                model.paths.append(self.path)
+                model.headers.append(dict(self.headers))
+                model.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                model.respond(self)
+
+            def do_GET(self) -> None:
+                model.paths.append(self.path)
+                model.respond(self)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *_: Any) -> None:
+                pass  # Clients that break off are what is tested.
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+
+
+def send(handler: BaseHTTPRequestHandler, value: Any, status: int = 200, **headers: str) -> None:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    handler.send_response(status)
+    for name, text in headers.items():
+        handler.send_header(name, text)
+    handler.send_header("Content-Length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    found = Model()
+    thread = threading.Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def local(agents: Agents, model: Model, monkeypatch: pytest.MonkeyPatch) -> Agents:
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("LOCAL_KEY", "sk-private-1")
+    agents.configure({"local": {"endpoint": model.url, "model": "m", "api_key": "${LOCAL_KEY}", "per_minute": 1000}})
+    return agents
+
+
+def test_an_endpoint_answers(local: Agents, model: Model) -> None:
+    """B4: with the prompt, the context, the model, the settings and the key."""
+    found = local.execute(
+        "--hi\n", "local", context={"a": 1}, config={"model": "big", "temperature": 0.5, "colour": "red"}
+    )
+
+    assert found.pop("execution_time") > 0
+    warnings = ["config member 'colour' is unknown to agent 'local', and is ignored"]
+    metadata = {"agent": "local", "kind": "endpoint", "warnings": warnings, "model": "m-1"}
+    assert found == {"status": "success", "content": "hi", "error": None, "tokens_used": 5, "metadata": metadata}
+    content = '--hi\n\n\nContext (JSON):\n{\n  "a": 1\n}\n'
+    assert model.bodies == [{"model": "big", "messages": [{"role": "user", "content": content}], "temperature": 0.5}]
+    assert model.headers[0]["Authorization"] == "Bearer sk-private-1"
+    assert model.paths == ["/v1/chat/completions"]
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "problem"),
+    [
+        ({"error": {"message": "no credit for sk-private-1"}}, 429, "HTTP 429: no credit for ****"),
+        (b"<html>sk-private-1</html>", 502, "HTTP 502: <html>****</html>"),
+        (b'{"choices": [', 200, "not a JSON object"),
+        (b"", 200, "not a JSON object"),
+        ({"choices": []}, 200, "without a message"),
+        ({"error": "sk-private-1 is bad"}, 200, "**** is bad"),
+    ],
+)
+def test_an_error_of_the_endpoint_is_the_error(
+    local: Agents, model: Model, value: Any, status: int, problem: str
+) -> None:
+    """B5: in its own words, without the key; and it is asked once."""
+    model.respond = lambda handler: send(handler, value, status)
+
+    found = local.execute("hi", "local")
+
+    assert (found["status"], found["content"]) == ("error", "")
+    assert problem in found["error"]
+    assert len(model.bodies) == 1
+
+
+def test_the_key_is_sent_to_no_other_place(local: Agents, model: Model) -> None:
+    """Ours: a redirection is an error."""
+    model.respond = lambda handler: send(handler, b"", 307, Location=f"{model.url}/elsewhere")
+
+    assert "HTTP 307" in local.execute("hi", "local")["error"]
+    assert model.paths == ["/v1/chat/completions"]
+
+
+def test_an_endpoint_that_is_not_there_is_an_error(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B5."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        agents.configure({"local": {"endpoint": f"http://127.0.0.1:{taken.getsockname()[1]}/v1"}})
+        found = agents.execute("hi", "local")
+
+    assert found["error"].startswith("agent 'local' cannot be reached: ")
+
+
+def test_an_endpoint_without_its_key_is_an_error(local: Agents, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B6: nothing is sent."""
+    monkeypatch.delenv("LOCAL_KEY")
+
+    assert "agent 'local': api_key refers to ${LOCAL_KEY}" in local.execute("hi", "local")["error"]
+    assert model.paths == []
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_an_endpoint_that_does_not_answer_in_time_is_an_error(local: Agents, model: Model, drips: bool) -> None:
+    """B5: also one that sends a byte now and then."""
+    ended = threading.Event()
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        if drips:
+            handler.send_response(200)
+            handler.end_headers()
+        while not ended.wait(0.05):
+            if drips:
+                handler.wfile.write(b" ")
+
+    model.respond = respond
+    found = local.execute("hi", "local", timeout=1)
+    ended.set()
+
+    assert "did not answer within 1 s" in found["error"]
+
+
+def test_an_endpoint_that_floods_is_disconnected(local: Agents, model: Model) -> None:
+    """Ours."""
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(b" " * 100_000)
+
+    model.respond = respond
+
+    assert f"more than {MAX_OUTPUT_BYTES >> 20} MiB" in local.execute("hi", "local", timeout=60)["error"]
+
+
+def test_a_cancelled_request_closes_the_connection(local: Agents, model: Model) -> None:
+    """The issue: the endpoint learns at once that it need not go on, and nothing is left here."""
+    begun, gone = threading.Event(), threading.Event()
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        begun.set()
+        if handler.connection.recv(1) == b"":
+            gone.set()
+
+    model.respond = respond
+    running, ends = ToolCall(), []
+    hub = local.hub()
+
+    def run() -> None:
+        try:
+            call(hub, "execute_agent_request", running, agent_name="local", prompt="hi", timeout=600)
+        except CallCancelledError:
+            ends.append("cancelled")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    begun.wait(10)
+    running.cancel()
+    thread.join()
+
+    assert ends == ["cancelled"]
+    assert gone.wait(10)
+    wait_until(lambda: not [one for one in threading.enumerate() if one.name == "endpoint"])
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(200, "operative"), (404, "operative"), (401, "key_missing"), (403, "key_missing"), (500, "unreachable")],
+)
+def test_the_status_of_an_endpoint_is_that_of_its_list_of_models(
+    local: Agents, model: Model, status: int, expected: str
+) -> None:
+    """B2."""
+    model.respond = lambda handler: send(handler, {"data": []}, status)
+
+    found = local.hub().execute_mcp_tool("list_available_agents", {"include_status": True})
+
+    assert {agent["name"]: agent["status"] for agent in found["agents"]}["local"] == expected
+    assert model.paths == ["/v1/models"]
+
+
+def test_an_endpoint_without_its_key_has_no_key(local: Agents, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B2."""
+    monkeypatch.delenv("LOCAL_KEY")
+
+    found = local.hub().execute_mcp_tool("list_available_agents", {"include_status": True})
+
+    assert found["agents"][-1]["status"] == "key_missing"

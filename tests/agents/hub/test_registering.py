@@ -1,0 +1,269 @@
+"""Tools that are registered with agents: what is refused, and that a stand-in can really call them back."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from tests.agents.hub.conftest import Agents, call, execute
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from gaia_mcp.agents.hub.hub import AgentsHub
+
+pytestmark = pytest.mark.story
+
+DEMO = {"command": sys.executable, "args": ["-m", "gaia_mcp", "serve", "demo"]}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]}
+SPEC = {"description": "Add two numbers", "schema": SCHEMA, "function": "demo.add"}
+
+# A client of MCP, by hand. `server()` is how each agent reads where our server is; the answer is all that it got.
+CLIENT = """
+import subprocess
+sys.stdin.read()
+{server}
+process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+def ask(number, method, **params):
+    message = {{"jsonrpc": "2.0", "id": number, "method": method, "params": params}}
+    process.stdin.write(json.dumps(message) + "\\n")
+    process.stdin.flush()
+    while (found := json.loads(process.stdout.readline())).get("id") != number:
+        pass
+    return found.get("result") or found
+ask(1, "initialize", protocolVersion="2025-06-18", capabilities={{}}, clientInfo={{"name": "x", "version": "1"}})
+tools = ask(2, "tools/list")["tools"]
+results = [ask(3 + number, "tools/call", name=name, arguments=arguments) for number, (name, arguments) in
+           enumerate({calls!r})]
+process.stdin.close()
+process.wait()
+text = json.dumps({{"tools": tools, "results": results}})
+{answer}
+"""
+SERVERS = {
+    "claude": """
+found = json.loads(sys.argv[sys.argv.index("--mcp-config") + 1])["mcpServers"]["gaia"]
+words, env = [found["command"], *found["args"]], None
+""",
+    "codex": """
+import tomllib
+found = tomllib.loads(sys.argv[sys.argv.index("-c") + 1])["mcp_servers"]["gaia"]
+words, env = [found["command"], *found["args"]], {name: os.environ[name] for name in found["env_vars"]}
+""",
+    "gemini": """
+with open(os.environ["GEMINI_CLI_HOME"] + "/.gemini/settings.json") as file:
+    found = json.load(file)["mcpServers"]["gaia"]
+words = [found["command"], *found["args"]]
+env = {name: os.environ[value[1:]] for name, value in found["env"].items()}
+""",
+}
+ANSWERS = {
+    "claude": "answer(text)",
+    "codex": "print(json.dumps({'type': 'item.completed', 'item': {'type': 'agent_message', 'text': text}}))",
+    "gemini": "print(json.dumps({'response': text}))",
+}
+
+
+def write_client(agents: Agents, kind: str, *calls: tuple[str, dict[str, Any]]) -> None:
+    """A stand-in that lists the registered tools and makes these calls."""
+    agents.write(CLIENT.format(server=SERVERS[kind], calls=calls, answer=ANSWERS[kind]), kind)
+
+
+def register(hub: AgentsHub, name: str = "sum", spec: Any = SPEC, **arguments: Any) -> dict[str, Any]:
+    found = hub.execute_mcp_tool("register_tool_with_agent", {"tool_name": name, "tool_spec": spec, **arguments})
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["claude", "codex", "gemini"])
+@pytest.mark.parametrize("function", ["demo.add", "mcp_demo_add"])
+def test_a_registered_tool_is_really_called(agents: Agents, kind: str, function: str) -> None:
+    """B7: the agent sees it under its name, with its description and schema, and gets what the server returns."""
+    agents.configure({}, {"demo": DEMO})
+    write_client(agents, kind, ("sum", {"a": 1, "b": 2}), ("sum", {"a": "x"}), ("add", {"a": 1, "b": 2}))
+    hub = agents.hub()
+
+    assert register(hub, spec={**SPEC, "function": function}, agent_name=kind) == {
+        "status": "success",
+        "registered_with": [kind],
+    }
+    found = execute(hub, agent_name=kind, timeout=60)
+
+    assert (found["status"], found["error"]) == ("success", None)
+    got = json.loads(found["content"])
+    assert got["tools"] == [{"name": "sum", "description": "Add two numbers", "inputSchema": SCHEMA}]
+    added, invalid, hidden = got["results"]
+    assert added["structuredContent"] == {"sum": 3}
+    assert invalid["isError"] is True
+    assert "Unknown tool: add" in json.dumps(hidden)
+    assert agents.left() == []
+
+
+def test_what_the_tool_needs_reaches_its_server_and_nothing_is_left(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B7: variables that the entry refers to are those of the hub, and no argument of a program holds them."""
+    monkeypatch.setenv("STYLE_OF_DEMO", "4711-secret")
+    script = agents.folder / "server.py"
+    script.write_text(
+        "import os\nfrom gaia_mcp import MCPAgent, tool\n"
+        "class Server(MCPAgent):\n    @tool\n    def style(self) -> str:\n        return os.environ['STYLE'][:4]\n"
+    )
+    entry = {"command": sys.executable, "args": ["-m", "gaia_mcp", "serve", str(script)]}
+    agents.configure({}, {"styles": {**entry, "env": {"STYLE": "${STYLE_OF_DEMO}"}}})
+    client = CLIENT.format(server=SERVERS["codex"], calls=[("style", {})], answer=ANSWERS["codex"])
+    agents.write(client + f"open({str(agents.folder / 'arguments')!r}, 'w').write(str(sys.argv))\n", "codex")
+    hub = agents.hub()
+
+    assert register(hub, "style", {"schema": {}, "function": "styles.style"})["status"] == "success"
+    found = execute(hub, agent_name="codex", timeout=60)
+
+    assert json.loads(found["content"])["results"][0]["content"][0]["text"] == "4711"
+    assert "4711" not in (agents.folder / "arguments").read_text()
+
+
+def test_without_an_agent_a_tool_is_for_all(agents: Agents) -> None:
+    """B7: those of the configuration included."""
+    agents.configure({"local": {"endpoint": "http://127.0.0.1:1/v1"}, "gemini": {"disabled": True}}, {"demo": DEMO})
+
+    assert register(agents.hub())["registered_with"] == ["claude", "codex", "local"]
+
+
+def test_a_repeated_registration_overwrites_with_a_warning(agents: Agents) -> None:
+    """B7: the next request shows the newer one."""
+    agents.configure({}, {"demo": DEMO})
+    write_client(agents, "claude", ("sum", {"name": "Ada"}))
+    hub = agents.hub()
+    register(hub, agent_name="claude")
+
+    newer = {"schema": {"properties": {"name": {"type": "string"}}}, "function": "demo.greet"}
+    again = register(hub, spec=newer)
+
+    assert (again["status"], again["registered_with"]) == ("success", ["claude", "codex", "gemini"])
+    assert again["warnings"] == ["tool 'sum' was registered with claude before, and is overwritten"]
+    got = json.loads(execute(hub, timeout=60)["content"])
+    assert [tool["name"] for tool in got["tools"]] == ["sum"]
+    assert got["results"][0]["content"][0]["text"] == "Hello, Ada!"
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "problem"),
+    [
+        ("", SPEC, "tool_name"),
+        ("a b", SPEC, "tool_name"),
+        ("a.b", SPEC, "tool_name"),
+        ("--sum", {**SPEC, "function": 7}, "function"),
+        ("x" * 65, SPEC, "tool_name"),
+        ("sum\n", SPEC, "tool_name"),
+        ("sum", {}, "function"),
+        ("sum", {"function": "demo.add"}, "schema must be a JSON Schema, an object, not null"),
+        ("sum", {**SPEC, "schema": "object"}, "not a string"),
+        ("sum", {**SPEC, "schema": {"type": "array"}}, "schema of an object"),
+        ("sum", {**SPEC, "schema": {"properties": 7}}, "schema cannot be used"),
+        ("sum", {**SPEC, "description": 7}, "description"),
+        ("sum", {**SPEC, "function": ""}, "function"),
+        ("sum", {**SPEC, "function": "lambda a, b: a + b"}, "is not SERVER.TOOL"),
+        ("sum", {**SPEC, "function": "add"}, "is not SERVER.TOOL"),
+        ("sum", {**SPEC, "function": "calc.add"}, "is not SERVER.TOOL"),
+        ("sum", {**SPEC, "function": "demo.ad"}, "has no tool 'ad'; did you mean 'add'"),
+        ("sum", {**SPEC, "function": "mcp_demo_nothing"}, "has no tool 'nothing'"),
+        ("sum", {**SPEC, "function": "off.add"}, "is disabled"),
+        ("sum", {**SPEC, "function": "gone.add"}, "was not found on PATH"),
+        ("sum", {**SPEC, "function": "broken.add"}, "'args'"),
+    ],
+)
+def test_a_malformed_tool_is_an_error_and_registered_with_none(
+    agents: Agents, name: str, spec: Any, problem: str
+) -> None:
+    """B7: and one that cannot be routed."""
+    servers = {
+        "demo": DEMO,
+        "off": {**DEMO, "disabled": True},
+        "gone": {"command": "hub-has-no-such-program"},
+        "broken": {"command": "x", "args": 7},
+    }
+    agents.configure({}, servers)
+
+    found = register(agents.hub(), name, spec)
+
+    assert (found["status"], found["registered_with"]) == ("error", [])
+    assert problem in found["error"]
+    assert agents.left() == []
+
+
+def test_an_unknown_agent_is_an_error_and_registered_with_none(agents: Agents) -> None:
+    """B7."""
+    agents.configure({}, {"demo": DEMO})
+
+    found = register(agents.hub(), agent_name="react-agent")
+
+    assert (found["status"], found["registered_with"]) == ("error", [])
+    assert "'react-agent'" in found["error"]
+
+
+def test_unknown_members_are_warnings_and_never_code(agents: Agents) -> None:
+    """B7: never code in strings."""
+    agents.configure({}, {"demo": DEMO})
+
+    found = register(agents.hub(), spec={**SPEC, "code": "import os"})
+
+    assert (found["status"], found["warnings"]) == ("success", ["tool_spec.code is unknown, and is ignored"])
+
+
+def test_a_server_whose_tools_are_known_is_not_started(agents: Agents) -> None:
+    """The issue: the cache of tools is believed."""
+    agents.configure({}, {"demo": DEMO})
+    from gaia_mcp.config.store import ConfigStore
+    from gaia_mcp.paths import cache_folder
+    from gaia_mcp.storage.server_cache import ServerCache
+
+    agents.configure({}, {"demo": {"command": "hub-has-no-such-program"}})
+    entry = ConfigStore(agents.config).entry("demo")
+    ServerCache(cache_folder(), entry).keep_seen([{"name": "add", "inputSchema": {}}])
+
+    assert register(agents.hub())["status"] == "success"
+
+
+def test_looking_for_a_tool_can_be_cancelled(agents: Agents) -> None:
+    """Ours: a server that does not answer is ended."""
+    agents.write_shell(f"touch {agents.folder}/begun\nexec sleep 600\n", "slow")
+    agents.configure({}, {"slow": {"command": "slow", "args": [], "timeout": 600, "inherit": True}})
+    running, ends = ToolCall(), []
+
+    def run() -> None:
+        try:
+            spec = {**SPEC, "function": "slow.add"}
+            call(agents.hub(), "register_tool_with_agent", running, tool_name="sum", tool_spec=spec)
+        except CallCancelledError:
+            ends.append("cancelled")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until((agents.folder / "begun").exists)
+    running.cancel()
+    thread.join()
+
+    assert ends == ["cancelled"]
+    assert agents.left() == []
+
+
+def test_an_agent_has_room_for_so_many_tools(agents: Agents) -> None:
+    """Ours."""
+    agents.configure({}, {"demo": DEMO})
+    from gaia_mcp.agents.hub.problems import HubError
+    from gaia_mcp.agents.hub.registering import MAX_TOOLS, RegisteredTool, Registry
+    from gaia_mcp.agents.hub.routing import Route
+
+    registry = Registry()
+    for number in range(MAX_TOOLS):
+        registry.add(RegisteredTool(f"t{number}", "", {}, Route("demo", "add")), ["claude"])
+
+    assert registry.add(RegisteredTool("t0", "new", {}, Route("demo", "add")), ["claude", "codex"]) == ["claude"]
+    with pytest.raises(HubError, match="128 tools"):
+        registry.add(RegisteredTool("more", "", {}, Route("demo", "add")), ["codex", "claude"])
+    assert [tool.name for tool in registry.of("codex")] == ["t0"]
+    assert registry.of("claude")[0].description == "new"
