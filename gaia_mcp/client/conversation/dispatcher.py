@@ -61,7 +61,8 @@ class Dispatcher:
         self._connection = connection
         self._host = host
         self._on_change = on_change
-        self._lock = threading.Lock()
+        # A signal handler may disconnect, in a thread that holds it already.
+        self._lock = threading.RLock()
         self._server_requests = ServerRequests(host, self._respond, lambda: list(self.waiters.values()))
 
     def apply(

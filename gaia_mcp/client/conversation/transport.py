@@ -45,8 +45,9 @@ class ChannelTransport(MCPTransport):
         self.on_change: OnChange | None = None
         self._new_channel = new_channel
         self._conversation: Conversation | None = None
-        # Held to replace the conversation, and to connect.
-        self._lock = threading.Lock()
+        # Held to replace the conversation; a signal handler may do so in a thread that holds it already.
+        self._lock = threading.RLock()
+        # Held to connect.
         self._opening = threading.Lock()
         self._disconnects = 0
 

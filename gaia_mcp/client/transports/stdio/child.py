@@ -95,9 +95,10 @@ class Child:
         self._stdin: InputPipe | None = None
         self._stdout = -1
         self._closing = False
-        self._start_lock = threading.Lock()
+        # A signal handler may stop it, in a thread that holds these already.
+        self._start_lock = threading.RLock()
         self._failure: SpawnError | None = None
-        self._stop_lock = threading.Lock()
+        self._stop_lock = threading.RLock()
         # Of every caller of `stop`, how long it waits for each step.
         self._graces: list[float] = []
         self._stopped: Stopped | None = None

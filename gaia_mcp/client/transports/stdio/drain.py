@@ -24,7 +24,8 @@ class Drain:
     def __init__(self, server: str, on_data: Callable[[bytes], None] | None = None) -> None:
         self._server = server
         self._on_data = on_data
-        self._lock = threading.Lock()
+        # A signal handler may disconnect, in a thread that holds it already.
+        self._lock = threading.RLock()
         self._kept: deque[bytes] = deque()
         self._size = 0
         self._is_cut = False

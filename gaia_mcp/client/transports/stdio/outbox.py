@@ -26,7 +26,8 @@ class Outbox:
 
     def __init__(self, write: Callable[[bytes, Deadline], None]) -> None:
         self._write = write
-        self._lock = threading.Lock()
+        # A signal handler may disconnect, in a thread that holds it already.
+        self._lock = threading.RLock()
         self._waiting: deque[bytes] = deque()
         self._size = 0
         self._has_thread = False

@@ -63,7 +63,8 @@ class Watcher:
         self._forget()
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
+        # A signal handler may disconnect, in a thread that holds it already.
+        self._lock = threading.RLock()
         self._groups: dict[Hashable, int | None] = {}
         self._process: subprocess.Popen[bytes] | None = None
         # Of this process alone: what a fork of us starts is not ours to end.
