@@ -27,7 +27,7 @@ _QUIET: tuple[dict[str, Any], ...] = ({"silent_mode": True, "skip_lemonade": Tru
 def load_agent(target: str, keywords: dict[str, Any] | None = None) -> Any:
     """The agent that `target` names, created with `keywords`.
 
-    Raises `AgentError` with the step that failed, and `ConfigFileError` for a file that configures it.
+    Raises `AgentError` with the step that failed.
     """
     found = _find(target)
     if not isinstance(found, type) and all(callable(getattr(found, name, None)) for name in _METHODS):
@@ -163,8 +163,8 @@ def _make(target: str, factory: Any, keywords: dict[str, Any]) -> Any:
             if quiet and _is_about_call(cause, quiet):
                 continue
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-arguments") from cause
-        except ConfigFileError:
-            raise  # A file of ours, and it names what is wrong.
+        except ConfigFileError as cause:  # It names the file, and what is wrong there.
+            raise AgentError(target, f"cannot be configured: {cause}", hint="correct the file") from cause
         except (Exception, SystemExit) as cause:
             raise AgentError(target, f"cannot be created: {failure_in_words(cause)}", case="agent-failed") from cause
     raise AssertionError("the last attempt returns or raises")

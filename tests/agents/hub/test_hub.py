@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.agents.hub.hub import AgentsHub
 from gaia_mcp.agents.loader import load_agent
-from gaia_mcp.errors import AgentError, ConfigFileError
+from gaia_mcp.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 from tests.agents.hub.conftest import Agents, call, execute
@@ -117,7 +117,7 @@ def test_an_invalid_file_keeps_the_hub_from_starting(agents: Agents) -> None:
     """Ours: the person who starts it learns which member is wrong."""
     agents.configure({"local": {"endpoint": "ftp://x"}})
 
-    with pytest.raises(ConfigFileError, match="agent 'local': 'endpoint'"):
+    with pytest.raises(AgentError, match="agent 'local': 'endpoint'"):
         load_agent("agents", {"config": str(agents.config)})
 
 
