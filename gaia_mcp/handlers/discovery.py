@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gaia_mcp.errors import HandlerError
@@ -14,7 +15,6 @@ from gaia_mcp.importing.targets import import_named, split_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
 # What a module sets to the class that is its handler.
 CHOICE = "MCP_HANDLER_CLASS"
@@ -46,9 +46,7 @@ def handler_classes(module: ModuleType) -> list[type[MCPHandler]]:
     there is no other.
     """
     own = dict.fromkeys(
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, MCPHandler) and value.__module__ == module.__name__
+        value for value in vars(module).values() if _is_handler_class(value) and value.__module__ == module.__name__
     )
     return [kind for kind in own if not kind.__abstractmethods__] or list(own)
 
@@ -87,7 +85,7 @@ def _import_hint(cause: BaseException) -> str:
 def _named(target: str, module: ModuleType, name: str) -> type[MCPHandler]:
     found: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
+        found = vars(found).get(part) if isinstance(found, type | ModuleType) else None
     if found is None:
         known = ", ".join(kind.__qualname__ for kind in handler_classes(module))
         hint = f"it has: {known}" if known else f"derive a class from MCPHandler: {_IMPORT_LINE}"
@@ -98,8 +96,8 @@ def _named(target: str, module: ModuleType, name: str) -> type[MCPHandler]:
 
 
 def _chosen(target: str, module: ModuleType) -> type[MCPHandler]:
-    if hasattr(module, CHOICE):
-        chosen = getattr(module, CHOICE)
+    if CHOICE in vars(module):  # A function `__getattr__` of the module is not asked.
+        chosen = vars(module)[CHOICE]
         if not _is_handler_class(chosen):
             what = chosen.__name__ if isinstance(chosen, type) else f"a value of type {type(chosen).__name__}"
             problem = f"sets {CHOICE} to {what}, which is not an MCPHandler subclass"
@@ -128,7 +126,8 @@ def _missing_hint(module: ModuleType) -> str:
 
 
 def _is_handler_class(value: object) -> TypeGuard[type[MCPHandler]]:
-    return isinstance(value, type) and issubclass(value, MCPHandler)
+    # One that is only registered, as `MCPHandler.register` does, has no methods of ours.
+    return isinstance(value, type) and MCPHandler in type.mro(value)
 
 
 def _complete(target: str, kind: type[MCPHandler]) -> type[MCPHandler]:

@@ -282,6 +282,23 @@ def test_code_may_change_the_working_folder(write: Write, monkeypatch: pytest.Mo
     assert handler_class("sub/word_handler.py").__name__ == "WordHandler"
 
 
+def test_a_module_that_answers_for_every_name_chooses_nothing(write: Write) -> None:
+    """Ours: no code of the file runs while its class is looked for."""
+    path = write("word_handler.py", HANDLER + "def __getattr__(name):\n    raise SystemExit(name)\n")
+
+    assert handler_class_in(path).__name__ == "WordHandler"
+    assert "there is no 'Other'" in problem(f"{path}:Other").message
+
+
+def test_a_class_that_is_only_registered_is_no_handler(write: Write) -> None:
+    """Ours: it has none of the methods, nor the attributes of an abstract class."""
+    registered = f"{IMPORT}class Word:\n    pass\n\nMCPHandler.register(Word)\n"
+
+    assert "No MCPHandler subclass" in problem(write("word_handler.py", registered)).message
+    chosen = problem(write("chosen.py", f"{registered}MCP_HANDLER_CLASS = Word\n"))
+    assert "sets MCP_HANDLER_CLASS to Word, which is not an MCPHandler subclass" in chosen.message
+
+
 def test_the_handlers_of_a_module_are_listed(write: Write) -> None:
     """Ours: for what serves a whole module."""
     module = import_file(write("two_handler.py", HANDLER + handler_text("OtherHandler")))
