@@ -20,6 +20,7 @@ from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.agents.hub.tool_server import write_tools
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConfigError, DeadlineError, SpawnError
+from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from gaia_mcp.config.command import Command
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.toolcall import ToolCall
+
+
+# More of an agent's own words is not read as an error.
+MAX_ERROR_CHARS = 4000
 
 
 class Tools(NamedTuple):
@@ -90,6 +95,8 @@ def result(answer: Answer, seconds: float, metadata: Mapping[str, Any], masker: 
     }
     for key in ("content", "error"):
         shown[key] = masker.value(shown[key])
+    # Masked before it is cut, or the beginning of a secret would be left at its end.
+    shown["error"] = cut(shown["error"] or "", MAX_ERROR_CHARS) or None
     shown["metadata"] = {key: masker.value(value) for key, value in shown["metadata"].items()}
     return shown
 

@@ -284,6 +284,20 @@ def test_a_secret_of_the_entry_is_scrubbed(agents: Agents) -> None:
     assert agents.execute()["content"] == "it is ****"
 
 
+@pytest.mark.parametrize("shown", range(1, 14))
+def test_no_beginning_of_a_secret_is_left_where_a_long_error_is_cut(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, shown: int
+) -> None:
+    """B2 and B5: not even a prefix."""
+    monkeypatch.setenv("MY_KEY", "private-words")
+    agents.write(f"answer('x' * {4000 - shown} + os.environ['MY_KEY'] + ' y' * 99, is_error=True)\n")
+
+    error = agents.execute()["error"]
+
+    assert error.endswith("…")
+    assert "p" not in error
+
+
 def test_a_run_is_never_repeated(agents: Agents) -> None:
     """The issue: whatever becomes of it."""
     runs = agents.folder / "runs"

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gaia_mcp.jsontext import JSONTextError, parse_json
-from gaia_mcp.safetext import cut
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 # What an agent may be able to do: the words of the hub's document.
@@ -19,8 +18,6 @@ CAPABILITIES = (
 )  # fmt: skip
 # The name under which an agent finds the server of the registered tools.
 SERVER = "gaia"
-# More of an agent's own words is not read as an error.
-MAX_ERROR_CHARS = 4000
 # An answer is looked for behind this many lines that look like its beginning.
 MAX_BEGINS = 20
 
@@ -113,7 +110,7 @@ class Driver(ABC):
             answer = answer._replace(error=last_words or answer.content or f"{self.program} wrote nothing")
         if answer.error and exit_status:
             answer = answer._replace(error=f"{answer.error} ({_ended(self.program, exit_status)})")
-        return answer._replace(error=cut(answer.error, MAX_ERROR_CHARS))
+        return answer
 
 
 def prompt_bytes(request: Request) -> bytes:

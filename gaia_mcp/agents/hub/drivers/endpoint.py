@@ -7,7 +7,6 @@ from typing import Any
 
 from gaia_mcp.agents.hub.drivers.base import Answer, Request, UnreadableOutputError, context_text, count_of, text_in
 from gaia_mcp.jsontext import JSONTextError, parse_json
-from gaia_mcp.safetext import one_line
 
 KIND = "endpoint"
 DESCRIPTION = "An OpenAI-compatible endpoint"
@@ -49,7 +48,7 @@ def completion(status: int, data: bytes) -> dict[str, Any]:
     except JSONTextError:
         value = None
     if not 200 <= status < 300:
-        text = error_text(value) or one_line(data.decode("utf-8", "replace"))
+        text = error_text(value) or " ".join(data.decode("utf-8", "replace").split())
         raise UnreadableOutputError(f"answered with HTTP {status}{f': {text}' if text else ''}")
     if not isinstance(value, dict):
         raise UnreadableOutputError("answered with what is not a JSON object")
