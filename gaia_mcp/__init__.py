@@ -41,15 +41,20 @@ if TYPE_CHECKING:
     )
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.handlers.registry import MCPRegistry
+    from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
     from gaia_mcp.manager.client_manager import MCPClientManager
+    from gaia_mcp.manager.handler_manager import MCPManager
+    from gaia_mcp.manager.provider import ManagerProvider
     from gaia_mcp.mixin.client_mixin import MCPClientMixin
     from gaia_mcp.toolcall import current_call
 
 __all__ = [
     "Agent",
     "AgentConsole",
+    "AgentHandler",
     "ApiAgent",
     "Audio",
+    "ClientHandler",
     "Deadline",
     "File",
     "Host",
@@ -63,12 +68,14 @@ __all__ = [
     "MCPError",
     "MCPHandler",
     "MCPHandlerConfig",
+    "MCPManager",
     "MCPRegistry",
     "MCPTool",
     "MCPToolCall",
     "MCPToolDefinition",
     "MCPToolResult",
     "MCPTransport",
+    "ManagerProvider",
     "SilentConsole",
     "StdioTransport",
     "__version__",
@@ -82,8 +89,10 @@ __all__ = [
 _HOMES = {
     "Agent": "gaia_mcp.agents.base.agent",
     "AgentConsole": "gaia_mcp.agents.base.console",
+    "AgentHandler": "gaia_mcp.manager.adapters",
     "ApiAgent": "gaia_mcp.agents.base.api_agent",
     "Audio": "gaia_mcp.content",
+    "ClientHandler": "gaia_mcp.manager.adapters",
     "Deadline": "gaia_mcp.deadline",
     "File": "gaia_mcp.content",
     "Host": "gaia_mcp.client.host",
@@ -97,12 +106,14 @@ _HOMES = {
     "MCPError": "gaia_mcp.errors",
     "MCPHandler": "gaia_mcp.handlers.base",
     "MCPHandlerConfig": "gaia_mcp.handlers.base",
+    "MCPManager": "gaia_mcp.manager.handler_manager",
     "MCPRegistry": "gaia_mcp.handlers.registry",
     "MCPTool": "gaia_mcp.client.tool",
     "MCPToolCall": "gaia_mcp.handlers.base",
     "MCPToolDefinition": "gaia_mcp.handlers.base",
     "MCPToolResult": "gaia_mcp.handlers.base",
     "MCPTransport": "gaia_mcp.client.transports.base",
+    "ManagerProvider": "gaia_mcp.manager.provider",
     "SilentConsole": "gaia_mcp.agents.base.console",
     "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
     "current_call": "gaia_mcp.toolcall",

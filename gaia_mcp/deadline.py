@@ -19,6 +19,8 @@ LONGEST_SECONDS = 7 * 24 * 3600.0
 DEFAULT_TIMEOUT_SECONDS = 30
 # GAIA's own limit for the timeout of a server's entry.
 MAX_ENTRY_TIMEOUT_SECONDS = 600
+# However often progress is reported, a request does not last longer than this, in seconds.
+LONGEST_REQUEST_SECONDS = 3600.0
 # The wait for a server's exit where nothing more is expected of it: it has failed, or ends together with many others.
 IMPATIENT_GRACE_SECONDS = 0.3
 

@@ -33,7 +33,7 @@ class ToolCall:
         self.is_cancelled = False
         # Created by the first `wait`: most calls never wait.
         self._cancelled: threading.Event | None = None
-        self._when_cancelled: Callable[[], object] | None = None
+        self._when_cancelled: dict[object, Callable[[], object]] = {}
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Report progress; `done` only ever grows. Raises `CallCancelledError` if the call is cancelled."""
@@ -63,12 +63,20 @@ class ToolCall:
             cancelled.wait(seconds)
         self.raise_if_cancelled()
 
-    def on_cancel(self, function: Callable[[], object]) -> None:
-        """For the server: call `function` once when the call is cancelled, or now if it is. It must not block."""
+    def on_cancel(self, function: Callable[[], object]) -> Callable[[], None]:
+        """For what runs tools: call `function` once when the call is cancelled, or now if it is. It must not block.
+        Returns a function that ends this.
+        """
+        key = object()
         with _creating:
-            self._when_cancelled = function
+            self._when_cancelled[key] = function
         if self.is_cancelled:
             self._call_back()
+
+        def forget() -> None:
+            self._when_cancelled.pop(key, None)
+
+        return forget
 
     def cancel(self) -> None:
         """For the server: the client has cancelled the call."""
@@ -79,8 +87,8 @@ class ToolCall:
 
     def _call_back(self) -> None:
         with _creating:
-            function, self._when_cancelled = self._when_cancelled, None
-        if function is not None:
+            functions, self._when_cancelled = list(self._when_cancelled.values()), {}
+        for function in functions:
             function()
 
 
@@ -90,6 +98,11 @@ _CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default
 def current_call() -> ToolCall:
     """The call that this code runs for; outside of a call, one that does nothing."""
     return _CURRENT.get() or ToolCall()
+
+
+def entered_call() -> ToolCall | None:
+    """For what runs tools: the call that this code runs for, None outside of a call."""
+    return _CURRENT.get()
 
 
 def enter_call(call: ToolCall | None) -> None:

@@ -75,6 +75,21 @@ def test_what_waits_elsewhere_is_called_back_once_when_the_call_is_cancelled() -
     assert called == ["then", "at once"]
 
 
+def test_several_things_wait_for_a_cancellation_until_they_are_over() -> None:
+    """Ours: a tool that runs on an event loop may call a tool of another server, and both can be cancelled."""
+    called: list[str] = []
+    call = ToolCall()
+
+    call.on_cancel(lambda: called.append("the loop"))
+    forget = call.on_cancel(lambda: called.append("the other server"))
+    forget()
+    forget()
+    call.on_cancel(lambda: called.append("the next server"))
+    call.cancel()
+
+    assert called == ["the loop", "the next server"]
+
+
 def test_a_call_belongs_to_the_thread_that_entered_it() -> None:
     """Ours: two calls at once do not meet."""
     call = ToolCall()

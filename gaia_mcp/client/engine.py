@@ -16,7 +16,7 @@ from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
-from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.errors import (
     CancelledError,
     LocalProtocolError,
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 logger = logging.getLogger("gaia_mcp")
-
-# However often a server reports progress, a request does not last longer than this, in seconds.
-LONGEST_REQUEST_SECONDS = 3600.0
 
 
 class ClientEngine:

@@ -21,6 +21,15 @@ fails repeatedly.
     ['clock']
     >>> registry.get_for_scope(stage="deploy")
     []
+    >>> from gaia_mcp.handlers import MCPManager
+    >>> with MCPManager(registry) as manager:
+    ...     manager.call_tool("hour", {"time": "08:30"}, stage="build").content
+    ...     manager.call_tool("hour", {"time": "08:30"}, stage="deploy").error_message
+    '08'
+    "Tool 'hour' cannot be used at stage 'deploy'"
+
+A remote server and an agent are handlers too, by `ClientHandler` and `AgentHandler`; a `ManagerProvider` shows the
+tools of a manager as an MCP server.
 
 Names are imported when they are first used.
 """
@@ -40,28 +49,39 @@ if TYPE_CHECKING:
     )
     from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
     from gaia_mcp.handlers.registry import MCPRegistry
+    from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
+    from gaia_mcp.manager.handler_manager import MCPManager
+    from gaia_mcp.manager.provider import ManagerProvider
 
 __all__ = [
+    "AgentHandler",
+    "ClientHandler",
     "MCPClientInfo",
     "MCPHandler",
     "MCPHandlerConfig",
+    "MCPManager",
     "MCPRegistry",
     "MCPToolCall",
     "MCPToolDefinition",
     "MCPToolResult",
+    "ManagerProvider",
     "load_handler",
     "load_handlers_from_directory",
     "load_mcp_handler",
 ]
 
 _HOMES = {
+    "AgentHandler": "gaia_mcp.manager.adapters",
+    "ClientHandler": "gaia_mcp.manager.adapters",
     "MCPClientInfo": "gaia_mcp.handlers.base",
     "MCPHandler": "gaia_mcp.handlers.base",
     "MCPHandlerConfig": "gaia_mcp.handlers.base",
+    "MCPManager": "gaia_mcp.manager.handler_manager",
     "MCPRegistry": "gaia_mcp.handlers.registry",
     "MCPToolCall": "gaia_mcp.handlers.base",
     "MCPToolDefinition": "gaia_mcp.handlers.base",
     "MCPToolResult": "gaia_mcp.handlers.base",
+    "ManagerProvider": "gaia_mcp.manager.provider",
     "load_handler": "gaia_mcp.handlers.loader",
     "load_handlers_from_directory": "gaia_mcp.handlers.loader",
     "load_mcp_handler": "gaia_mcp.handlers.loader",

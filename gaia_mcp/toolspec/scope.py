@@ -22,3 +22,22 @@ def is_in_scope(
     if stage is not None and stages is not None and stage not in stages and EVERY_STAGE not in stages:
         return False
     return agent is None or agents is None or agent in agents
+
+
+def can_meet(
+    stages: Collection[str] | None,
+    agents: Collection[str] | None,
+    other_stages: Collection[str] | None,
+    other_agents: Collection[str] | None,
+) -> bool:
+    """Whether an agent at a stage may use both what is restricted to the first two and what is to the others."""
+
+    def meet(ours: Collection[str] | None, theirs: Collection[str] | None) -> bool:
+        if ours is None or theirs is None:
+            return (ours is None or bool(ours)) and (theirs is None or bool(theirs))
+        return not set(ours).isdisjoint(theirs)
+
+    def every(stages: Collection[str] | None) -> Collection[str] | None:
+        return None if stages is not None and EVERY_STAGE in stages else stages
+
+    return meet(every(stages), every(other_stages)) and meet(agents, other_agents)

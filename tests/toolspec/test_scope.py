@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.toolspec.scope import is_in_scope
+from gaia_mcp.toolspec.scope import can_meet, is_in_scope
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,25 @@ def test_agents_restrict_a_caller_that_names_its_agent(
     assert is_in_scope(None, agents, None, agent) is allowed
     assert is_in_scope(["build"], agents, "build", agent) is allowed
     assert not is_in_scope(["build"], agents, "deploy", agent)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ((None, None), (None, None), True),
+        ((["build"], None), (["deploy"], None), False),
+        ((["build"], None), (["deploy", "build"], None), True),
+        ((["build"], None), (["all"], None), True),
+        ((["build"], ["coder"]), (["build"], ["cook"]), False),
+        ((["build"], ["coder"]), (["all"], ["cook", "coder"]), True),
+        ((None, ["all"]), (None, ["coder"]), False),
+        (([], None), (None, None), False),
+        ((None, []), (None, None), False),
+    ],
+)
+def test_two_restrictions_meet_where_a_caller_may_use_both(
+    one: tuple[list[str] | None, list[str] | None], other: tuple[list[str] | None, list[str] | None], meet: bool
+) -> None:
+    """A6: only then is it a problem that both have a tool of one name."""
+    assert can_meet(*one, *other) is meet
+    assert can_meet(*other, *one) is meet

@@ -1,0 +1,38 @@
+"""What a handler did instead of what it should have done, as exceptions and in words."""
+
+from __future__ import annotations
+
+from gaia_mcp.errors import MCPError
+
+
+class HandlerFailure(Exception):  # noqa: N818 (the base class of the errors below)
+    """A failure whose text needs nothing added."""
+
+
+class HandlerHungError(HandlerFailure):
+    """The code did not return in time, and its thread is left behind."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"it did not return within {seconds:g} s")
+
+
+class TooManyHungError(HandlerFailure):
+    """Nothing was run: `limit` threads of the handler are left behind."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} of its calls have not returned yet")
+
+
+class HandlerExitError(HandlerFailure):
+    """The code tried to end the process, or its thread, with `error`."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__} was raised: {error}" if str(error) else type(error).__name__)
+
+
+def described(error: Exception) -> str:
+    """What went wrong, in a few words."""
+    text = str(error)
+    if text and isinstance(error, (MCPError, HandlerFailure)):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,168 @@
+"""The threads that the code of one handler runs in, so that code which hangs is left behind and not waited for.
+
+A thread cannot be stopped from outside. One that is left behind ends when its code returns; all are daemons, so that
+they never keep the process from ending. As long as a handler does one thing at a time it is always in the same thread,
+as it was in programs that called it themselves: some libraries bind what they open to a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.manager.handler_failures import HandlerExitError, HandlerHungError, TooManyHungError
+from gaia_mcp.toolcall import ToolCall, enter_call
+
+if TYPE_CHECKING:
+    from gaia_mcp.deadline import Deadline
+
+# Of each handler. A handler that hangs more often than that is not run again before one of them returns.
+MAX_LEFT_BEHIND = 8
+# Of each handler: threads that wait for more to do. Beyond, a thread ends with what it did.
+MAX_IDLE = 4
+# Code that keeps to the same timeout reports in its own words what it waited for, if it is given a moment to do so.
+GRACE_SECONDS = 0.5
+
+
+class _Job:
+    """Something to run, and what has come of it."""
+
+    __slots__ = ("context", "error", "function", "is_left", "is_over", "over", "value")
+
+    def __init__(self, function: Callable[[], Any], context: Context) -> None:
+        self.function = function
+        self.context = context
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.is_over = False
+        # The caller has gone.
+        self.is_left = False
+        # Held until it is over, or left. Quicker than an event.
+        self.over = threading.Lock()
+        self.over.acquire()
+
+
+class _Worker:
+    """One thread: `start` is held while it has nothing to do."""
+
+    __slots__ = ("job", "start")
+
+    def __init__(self) -> None:
+        self.job: _Job | None = None
+        self.start = threading.Lock()
+        self.start.acquire()
+
+
+class HandlerThreads:
+    """Runs code of the handler `name`. Safe to use from several threads."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        # Held to touch what follows, and whether a job is over or left.
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._left_behind = 0
+        self._is_closed = False
+        self._process = os.getpid()
+
+    def run(self, function: Callable[[], Any], deadline: Deadline, caller: ToolCall | None = None) -> Any:
+        """What `function` returns, or raises. It runs with the context variables of this thread, for a call of its own
+        whose progress extends the deadline and is passed on to `caller`.
+
+        Raises `HandlerExitError` for what is no ordinary exception, `HandlerHungError` when `deadline` has passed by
+        `GRACE_SECONDS`, `CallCancelledError` as soon as `caller` is cancelled, and `TooManyHungError`. Code that is
+        left behind finds its own call cancelled.
+        """
+
+        def on_progress(done: float, total: float | None, text: str) -> None:
+            deadline.extend()
+            if caller is not None:
+                caller.progress(done, total, text)
+
+        call = ToolCall(on_progress, caller.log if caller is not None else None)
+        context = copy_context()
+        context.run(enter_call, call)
+        job = _Job(function, context)
+        self._start(job)
+        forget = caller.on_cancel(lambda: self._leave(job)) if caller is not None else None
+        try:
+            while not job.over.acquire(timeout=deadline.remaining() + GRACE_SECONDS):
+                if deadline.expired:
+                    self._leave(job)
+        finally:
+            if forget is not None:
+                forget()
+            if not job.is_over:  # Also after a Ctrl-C.
+                self._leave(job)
+                call.cancel()
+        if job.is_left:
+            if caller is not None:
+                caller.raise_if_cancelled()
+            raise HandlerHungError(deadline.allowed)
+        if isinstance(job.error, Exception):
+            raise job.error
+        if job.error is not None:
+            raise HandlerExitError(job.error) from job.error
+        return job.value
+
+    def close(self) -> None:
+        """End the idle threads, and the others when they have done what they do. They begin anew with the next run."""
+        with self._lock:
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.start.release()
+
+    def _start(self, job: _Job) -> None:
+        with self._lock:
+            if self._process != os.getpid():
+                # The threads are those of the process that this one is a fork of.
+                self._process, self._idle, self._left_behind = os.getpid(), [], 0
+            if self._left_behind >= MAX_LEFT_BEHIND:
+                raise TooManyHungError(MAX_LEFT_BEHIND)
+            self._is_closed = False
+            worker = self._idle.pop() if self._idle else None
+        if worker is not None:
+            worker.job = job
+            worker.start.release()
+            return
+        worker = _Worker()
+        worker.job = job
+        worker.start.release()
+        threading.Thread(target=self._work, args=(worker,), name=f"MCP handler {self._name}", daemon=True).start()
+
+    def _leave(self, job: _Job) -> None:
+        """Wait for it no longer, unless it is over."""
+        with self._lock:
+            if job.is_over or job.is_left:
+                return
+            job.is_left = True
+            self._left_behind += 1
+        job.over.release()
+
+    def _work(self, worker: _Worker) -> None:
+        while True:
+            worker.start.acquire()
+            job, worker.job = worker.job, None
+            if job is None:
+                return
+            try:
+                job.value = job.context.run(job.function)
+            except BaseException as error:  # noqa: BLE001 (a handler's own code, which may even try to exit)
+                job.error = error
+            with self._lock:
+                job.is_over = not job.is_left
+                if job.is_left:
+                    self._left_behind -= 1
+                # Before the caller goes on: what it does next is done in this thread.
+                stays = not self._is_closed and len(self._idle) < MAX_IDLE
+                if stays:
+                    self._idle.append(worker)
+            if job.is_over:
+                job.over.release()
+            del job
+            if not stays:
+                return

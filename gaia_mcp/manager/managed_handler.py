@@ -1,0 +1,228 @@
+"""One handler as its manager uses it: connected once, listed, called, and no longer called when it fails.
+
+Knows no other handler, and not how tools are routed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
+from gaia_mcp.manager.adapters import ClientHandler
+from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
+from gaia_mcp.manager.handler_connection import HandlerConnection
+from gaia_mcp.manager.handler_failures import HandlerHungError, described
+from gaia_mcp.manager.handler_threads import HandlerThreads
+from gaia_mcp.manager.handler_tools import as_listed, read_tools
+from gaia_mcp.manager.tool_results import capped, checked, failed
+from gaia_mcp.toolcall import CallCancelledError, entered_call
+
+if TYPE_CHECKING:
+    from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition, MCPToolResult
+    from gaia_mcp.toolcall import ToolCall
+
+logger = logging.getLogger("gaia_mcp")
+
+# So long a remote server is left alone after it has failed repeatedly: it may have been restarted meanwhile.
+COOL_DOWN_SECONDS = 30.0
+
+
+class ManagedHandler:
+    """Uses `handler`. Safe to use from several threads.
+
+    `show` gets warnings for the user; `on_change` is called when the known tools may have changed, with "tools" when
+    they must be listed to know; `clock` returns the time in seconds for the circuit breaker. With `qualified`, its
+    tools are named `HANDLER.TOOL`.
+    """
+
+    def __init__(
+        self,
+        handler: MCPHandler,
+        show: Callable[[str], None],
+        on_change: Callable[..., None],
+        clock: Callable[[], float],
+        *,
+        qualified: bool = False,
+    ) -> None:
+        self.handler = handler
+        self.name = handler.name
+        # By the names that the handler knows them by. Replaced as a whole.
+        self.tools: dict[str, MCPToolDefinition] = {}
+        # Whether the tools have been listed since it was connected.
+        self.is_discovered = False
+        self._show = show
+        self._on_change = on_change
+        self._clock = clock
+        self._qualified = qualified
+        # A client keeps to its timeout itself, and stops the clock while a person answers the server.
+        self._is_client = isinstance(handler, ClientHandler)
+        if isinstance(handler, ClientHandler):
+            handler.on_tools_changed = self._forget_tools
+        self._threads = HandlerThreads(self.name)
+        self._connection = HandlerConnection(
+            handler,
+            lambda function, seconds: self._run(function, None, seconds),
+            self._report_unreachable,
+            is_abortable=self._is_client,
+        )
+        # Held to touch what follows; never while the handler's code runs.
+        self._lock = threading.Lock()
+        self._breaker = self._new_breaker()
+        # What has been shown about its definitions.
+        self._shown: set[str] = set()
+        # The listing that is under way.
+        self._listing: threading.Event | None = None
+
+    def __repr__(self) -> str:
+        return f"<ManagedHandler {self.name!r}>"
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it could not be connected, or its circuit breaker is open."""
+        return self._breaker.is_open or self._connection.has_failed
+
+    @property
+    def errors(self) -> int:
+        """How many of its calls failed, one after the other, up to now."""
+        return self._breaker.errors
+
+    def is_available(self) -> bool:
+        """Whether it may be used: it is not known that it cannot be connected, and its circuit breaker admits calls."""
+        return not self._breaker.refuses(self._clock()) and not self._connection.has_failed
+
+    def discover(self) -> None:
+        """Connect it, unless that has been tried, and list its tools. While another thread does so, wait for that.
+
+        Never raises what the handler does: that is a warning, and counts as an error once it is connected.
+        """
+        breaker = self._breaker
+        if not self._connection.establish():
+            return
+        with self._lock:
+            listing = self._listing
+            is_mine = listing is None
+            if listing is None:
+                listing = self._listing = threading.Event()
+        if not is_mine:
+            listing.wait()
+            return
+        try:
+            self._list_tools(breaker)
+        finally:
+            with self._lock:
+                self._listing = None
+            listing.set()
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> MCPToolResult:
+        """Call a tool. Whatever goes wrong is a result with `is_error`, and counts as an error.
+
+        Raises `CallCancelledError` if the current call is cancelled.
+        """
+        if not self._connection.establish():
+            return self.unavailable()
+        breaker, caller = self._breaker, entered_call()
+        admission = Admission.ADMITTED
+        if breaker.is_open:
+            with self._lock:
+                admission = breaker.admit(self._clock())
+            if admission is Admission.REFUSED:
+                return self.unavailable()
+        try:
+            result = self._called(tool, arguments, caller)
+        except BaseException:
+            with self._lock:
+                breaker.withdrawn(admission)
+            raise
+        if result.is_error or breaker.errors or admission is Admission.TRIAL:
+            self._count(breaker, admission, is_error=result.is_error)
+        return capped(result, self.handler.config.max_result_bytes)
+
+    def unavailable(self) -> MCPToolResult:
+        """The result of a call while it may not be used."""
+        return failed(f"Handler '{self.name}' is unavailable")
+
+    def shut_down(self) -> None:
+        """Disconnect it and forget what is known of it; the next use begins anew. What the handler raises is logged."""
+        end = self._connection.detach()
+        with self._lock:
+            self._breaker = self._new_breaker()
+            self.tools, self.is_discovered = {}, False
+            self._shown.clear()
+        end()
+        self._threads.close()
+
+    def release_threads(self) -> None:
+        """End the threads that have nothing to do."""
+        self._threads.close()
+
+    def _list_tools(self, breaker: CircuitBreaker) -> None:
+        try:
+            listed = self._run(lambda: as_listed(self.handler.list_tools()), None)
+        except Exception as error:  # noqa: BLE001 (a handler's own code)
+            self._show(f"MCP handler '{self.name}' did not list its tools: {described(error)}")
+            self._count(breaker, Admission.ADMITTED, is_error=True)
+            return
+        tools, problems = read_tools(listed, self.name, qualified=self._qualified)
+        with self._lock:
+            if self._breaker is not breaker:
+                return  # It was shut down meanwhile.
+            earlier, self.tools, self.is_discovered = self.tools, tools, True
+            new = [problem for problem in problems if problem not in self._shown]
+            self._shown.update(new)
+        for problem in new:
+            self._show(f"MCP handler '{self.name}': {problem}")
+        if tools != earlier:
+            self._on_change()
+
+    def _called(self, tool: str, arguments: dict[str, Any], caller: ToolCall | None) -> MCPToolResult:
+        try:
+            value = self._run(lambda: self.handler.call_tool(tool, arguments), caller)
+        except CallCancelledError:
+            if caller is not None:
+                caller.raise_if_cancelled()
+            return failed(f"{self._naming(tool)} was cancelled")
+        except HandlerHungError as error:
+            logger.warning("MCP handler %r hangs in tool %r: %s; its thread is left behind", self.name, tool, error)
+            return failed(f"{self._naming(tool)} timed out: {error}")
+        except Exception as error:  # the handler's own code
+            logger.debug("MCP handler %r failed in tool %r", self.name, tool, exc_info=True)
+            return failed(f"{self._naming(tool)} failed: {described(error)}")
+        return checked(value, lambda: self._naming(tool))
+
+    def _naming(self, tool: str) -> str:
+        return f"tool '{tool}' of handler '{self.name}'"
+
+    def _count(self, breaker: CircuitBreaker, admission: Admission, *, is_error: bool) -> None:
+        with self._lock:
+            opened = is_error and breaker.failed(admission, self._clock())
+            closed = not is_error and breaker.succeeded(admission)
+            is_current = self._breaker is breaker
+        if opened and is_current:
+            again = f"; it is tried again after {COOL_DOWN_SECONDS:g} s" if self._is_client else ""
+            self._show(
+                f"MCP handler '{self.name}' is disabled after {MAX_CONSECUTIVE_ERRORS} consecutive errors{again}"
+            )
+        if is_current and (opened or closed or admission is Admission.TRIAL):
+            self._on_change()
+
+    def _forget_tools(self) -> None:
+        self.is_discovered = False
+        self._on_change("tools")
+
+    def _report_unreachable(self, problem: str) -> None:
+        self._show(f"MCP handler '{self.name}' failed to connect: {problem}")
+        self._on_change()
+
+    def _run(self, function: Callable[[], Any], caller: ToolCall | None, seconds: float | None = None) -> Any:
+        if self._is_client:
+            return function()
+        if seconds is None:
+            timeout = self.handler.config.timeout
+            seconds = timeout if isinstance(timeout, (int, float)) and timeout > 0 else DEFAULT_TIMEOUT_SECONDS
+        return self._threads.run(function, Deadline(seconds, ceiling=LONGEST_REQUEST_SECONDS), caller)
+
+    def _new_breaker(self) -> CircuitBreaker:
+        return CircuitBreaker(COOL_DOWN_SECONDS if self._is_client else None)

@@ -1,0 +1,156 @@
+"""`ManagerProvider`: the tools of a manager, for an MCP server to show.
+
+Checks the arguments of calls where the handler does not: a remote server and an agent do so themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp._version import __version__
+from gaia_mcp.checking.checker import Checker
+from gaia_mcp.manager.adapters import FullDefinition
+from gaia_mcp.manager.router import Reason, Refusal
+from gaia_mcp.manager.tool_results import failed, wire_result
+from gaia_mcp.protocol.server import Description
+from gaia_mcp.server.definitions import tool_definition
+from gaia_mcp.server.provider import Listener, Listeners, RequestError, method_not_found
+from gaia_mcp.server.results import json_problem
+from gaia_mcp.toolcall import ToolCall, enter_call
+from gaia_mcp.toolspec.invalid_arguments import report as explain
+from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
+
+if TYPE_CHECKING:
+    from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
+    from gaia_mcp.manager.handler_manager import MCPManager
+
+Wire = dict[str, Any]
+
+
+class ManagerProvider:
+    """Shows the tools of `manager` that `agent` may use at `stage`, as a server named `name`.
+
+    `report` is called with every problem of a tool's definition, once. `instructions` are those of the handlers where
+    none are given. Whatever a handler does wrong is a result, and `close` disconnects the handlers.
+    """
+
+    def __init__(
+        self,
+        manager: MCPManager,
+        *,
+        stage: str | None = None,
+        agent: str | None = None,
+        name: str = "gaia-mcp",
+        version: str = __version__,
+        instructions: str = "",
+        report: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._manager = manager
+        self._stage = stage
+        self._agent = agent
+        self._info = {"name": name, "version": version}
+        self._instructions = instructions
+        self._report = report
+        self._reported: set[str] = set()
+        self._listeners = Listeners()
+        # The tools that were listed last, None before.
+        self._listed: list[MCPToolDefinition] | None = None
+        self._stop_listening = manager.on_change(self._hear)
+
+    def describe(self) -> Description:
+        """Name, version, capabilities, and the instructions that are known so far."""
+        instructions = self._instructions or self._manager.instructions(self._stage, self._agent)
+        return Description(self._info, {"tools": {"listChanged": True}, "logging": {}}, instructions)
+
+    def answer(self, method: str, params: Wire, call: ToolCall) -> Wire:
+        """The result of `tools/list` or `tools/call`, for which handlers run with `call` as the call that they are for.
+
+        Raises `RequestError`, and `CallCancelledError`.
+        """
+        enter_call(call)
+        try:
+            if method == "tools/list":
+                return self._list_tools(params)
+            if method == "tools/call":
+                return self._call_tool(params)
+        finally:
+            enter_call(None)
+        raise method_not_found(method)
+
+    def on_change(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` when the tools have changed since they were listed. Returns a function that ends this."""
+        return self._listeners.add(listener)
+
+    def close(self) -> None:
+        """Disconnect all handlers."""
+        self._stop_listening()
+        self._manager.shutdown_all()
+
+    def _list_tools(self, params: Wire) -> Wire:
+        if params.get("cursor") is not None:
+            raise RequestError("unknown cursor: every list has one page")
+        tools = self._manager.get_tools_for_scope(self._stage, self._agent)
+        self._listed = tools
+        return {"tools": [definition for tool in tools if (definition := self._definition(tool)) is not None]}
+
+    def _call_tool(self, params: Wire) -> Wire:
+        name, arguments = params.get("name"), params.get("arguments", {})
+        if not isinstance(name, str):
+            raise RequestError("tools/call needs params.name, a string")
+        if not isinstance(arguments, dict):
+            raise RequestError("tools/call needs params.arguments to be an object")
+        tool = self._manager.find_tool(name, stage=self._stage, agent=self._agent)
+        if tool is not None and (problem := self._problem_of_arguments(tool, arguments)):
+            return wire_result(failed(problem))
+        result = self._manager.call_tool(name, arguments, stage=self._stage, agent=self._agent)
+        if isinstance(result, Refusal) and result.reason is not Reason.UNAVAILABLE:
+            raise RequestError(f"Unknown tool: {name}")
+        return self._wire(name, result)
+
+    def _wire(self, name: str, result: MCPToolResult) -> Wire:
+        wire = wire_result(result)
+        if result.metadata and (problem := json_problem(wire)) is not None:
+            return wire_result(failed(f"tool {name!r} returned a value that is not JSON: {problem}"))
+        return wire
+
+    def _definition(self, tool: MCPToolDefinition) -> Wire | None:
+        known = tool.definition if isinstance(tool, FullDefinition) else {}
+        definition = tool_definition(
+            {**known, "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+        )
+        if (problem := json_problem(definition)) is None:
+            return definition
+        self._report_once(f"tool {tool.name!r} is left out: its definition is not JSON: {problem}")
+        return None
+
+    def _problem_of_arguments(self, tool: MCPToolDefinition, arguments: Wire) -> str:
+        """What is wrong with the arguments of a call; empty if nothing is, or if the tool checks them itself."""
+        if isinstance(tool, FullDefinition):
+            return ""
+        schema = tool_definition({"inputSchema": tool.input_schema})["inputSchema"]
+        try:
+            problems = [str(error) for error in Checker(schema).validation_errors(arguments)]
+        except SchemaError as unusable:
+            self._report_once(f"the input schema of {tool.name!r} cannot be used: {unusable}")
+            # The tool counts on the check, which such arguments may be meant to prevent.
+            problems = [f"not checked: {unusable}"] if isinstance(unusable, SchemaCostError) else []
+        return explain(tool.name, [f"- {problem}" for problem in problems], schema, arguments) if problems else ""
+
+    def _report_once(self, problem: str) -> None:
+        if problem not in self._reported:
+            self._reported.add(problem)
+            self._report(problem)
+
+    def _hear(self, lists: tuple[str, ...]) -> None:
+        """The manager's tools may have changed; what is announced is a difference to the last list."""
+        listed = self._listed
+        if listed is None:
+            self._listeners.announce()
+            return
+        known = self._manager.known_tools(self._stage, self._agent)
+        if "tools" in lists or known != listed:
+            self._listed = known
+            self._listeners.announce("tools")
+        else:
+            self._listeners.announce()

@@ -1,0 +1,244 @@
+"""Finds the handler of a tool among those of a registry, and connects handlers when that is needed.
+
+A tool belongs to the first handler, in the order of the registry, that has it, is in the caller's scope and can be
+used.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.handlers.base import MCPToolResult
+from gaia_mcp.manager.discovery import discover
+from gaia_mcp.manager.function_names import FunctionNames
+from gaia_mcp.manager.managed_handler import ManagedHandler
+from gaia_mcp.manager.tool_index import Owner, ToolIndex, chosen_by, wanted_function
+from gaia_mcp.server.provider import Listeners
+from gaia_mcp.toolspec.scope import can_meet
+
+if TYPE_CHECKING:
+    from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition
+    from gaia_mcp.handlers.registry import MCPRegistry
+
+logger = logging.getLogger("gaia_mcp")
+
+
+class Reason(Enum):
+    """Why a call is not routed to a handler."""
+
+    UNKNOWN = auto()
+    OUT_OF_SCOPE = auto()
+    UNAVAILABLE = auto()
+
+
+@dataclass
+class Refusal(MCPToolResult):
+    """The result of a call that reached no handler."""
+
+    reason: Reason = Reason.UNKNOWN
+
+
+class Router:
+    """Routes to the handlers of `registry`. Safe to use from several threads.
+
+    `console`, which may be None, shows warnings; `clock` returns the time in seconds. With `qualified`, tools are named
+    `HANDLER.TOOL`.
+    """
+
+    def __init__(
+        self, registry: MCPRegistry, console: Any, clock: Callable[[], float], *, qualified: bool = False
+    ) -> None:
+        self.listeners = Listeners()
+        self._registry = registry
+        self._console = console
+        self._clock = clock
+        self._qualified = qualified
+        # Held to touch what follows.
+        self._lock = threading.Lock()
+        self._functions = FunctionNames()
+        self._managed: dict[str, ManagedHandler] = {}
+        # Those that another handler has replaced in the registry.
+        self._replaced: list[ManagedHandler] = []
+        self._index: ToolIndex | None = None
+        self._shown: set[str] = set()
+
+    def tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
+        """The tools in scope, each name once, after listing those of all handlers in scope."""
+        handlers = [one for one in self.handlers(stage, agent) if one.is_available()]
+        discover(handlers)
+        return self._first_of_each(handlers)
+
+    def known_tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
+        """As `tools`, of what has been listed already."""
+        return self._first_of_each(self.handlers(stage, agent))
+
+    def route(self, name: str, stage: str | None, agent: str | None) -> Owner | Refusal:
+        """The handler of the tool that `name` stands for, found among those that have been discovered if possible."""
+        if not isinstance(name, str):
+            return _unknown(name)
+        found = self._known(name, stage, agent)
+        if isinstance(found, Owner):
+            return found
+        in_scope = self.handlers(stage, agent)
+        chosen = chosen_by(name, in_scope)
+        for candidates in (chosen, in_scope):
+            if new := [one for one in candidates if not one.is_discovered and one.is_available()]:
+                discover(new, lambda handler: name in handler.tools)
+                found = self._known(name, stage, agent)
+                if isinstance(found, Owner):
+                    return found
+        if found is not None:
+            return found
+        if (failed := next((one for one in chosen if one.has_failed), None)) is not None:
+            return _refused(failed)
+        return _unknown(name)
+
+    def handlers(self, stage: str | None = None, agent: str | None = None) -> list[ManagedHandler]:
+        """The enabled handlers in scope, in the order of the registry."""
+        return [self._manage(handler) for handler in self._registry.get_for_scope(stage, agent)]
+
+    def function_names(self, tools: Sequence[MCPToolDefinition]) -> list[str]:
+        """The names of the functions that stand for `tools`."""
+        self.index()  # Tools that are not among them have a right to their names too.
+        with self._lock:
+            self._functions.add((tool.name, wanted_function(tool, qualified=self._qualified)) for tool in tools)
+            return [self._functions.function_of(tool.name) for tool in tools]
+
+    def instructions(self, stage: str | None, agent: str | None) -> str:
+        """What the handlers in scope say about their use, as far as it is known."""
+        texts = []
+        for one in self.handlers(stage, agent):
+            text = getattr(one.handler, "instructions", "") or one.handler.description
+            if isinstance(text, str) and text:
+                texts.append((one.name, text))
+        if len(texts) == 1:
+            return texts[0][1]
+        return "\n\n".join(f"{name}: {text}" for name, text in texts)
+
+    def used_handlers(self) -> list[ManagedHandler]:
+        """The handlers that have been used, or could have been."""
+        with self._lock:
+            return list(self._managed.values())
+
+    def index(self) -> ToolIndex:
+        """What has been discovered."""
+        index = self._index
+        if index is None:
+            with self._lock:
+                if self._index is None:
+                    known = (self._managed.get(handler.name) for handler in self._registry.list_all())
+                    discovered = [one for one in known if one is not None and one.tools]
+                    self._index = ToolIndex(discovered, self._functions, qualified=self._qualified)
+                index = self._index
+        return index
+
+    def shut_down(self) -> None:
+        """Disconnect all handlers, all at once, and forget what has been discovered. Never raises what they do."""
+        with self._lock:
+            handlers = [*self._managed.values(), *self._replaced]
+            self._replaced.clear()
+            self._shown.clear()
+        threads = [
+            threading.Thread(target=one.shut_down, name=f"MCP handler {one.name}: shutdown", daemon=True)
+            for one in handlers[1:]
+        ]
+        for thread in threads:
+            thread.start()
+        for one in handlers[:1]:
+            one.shut_down()
+        for thread in threads:
+            thread.join()
+        self._change()
+
+    def release_threads(self) -> None:
+        """End the threads that have nothing to do."""
+        for one in self.used_handlers():
+            one.release_threads()
+
+    def show(self, warning: str) -> None:
+        """Show a warning to the user; it is logged if no console can."""
+        show = getattr(self._console, "print_warning", None) or getattr(self._console, "print", None)
+        if callable(show):
+            try:
+                show(warning)
+            except Exception:  # the program's own console
+                logger.exception("the console failed to show a warning")
+            else:
+                return
+        logger.warning("%s", warning)
+
+    def _known(self, name: str, stage: str | None, agent: str | None) -> Owner | Refusal | None:
+        refusal: Refusal | None = None
+        for owner in self.index().find(name):
+            handler = owner.handler.handler
+            if self._registry.get(handler.name) is not handler:
+                continue  # Another one has replaced it.
+            if not handler.matches_scope(stage, agent):
+                refusal = refusal or Refusal("", True, _out_of_scope(name, stage, agent), reason=Reason.OUT_OF_SCOPE)
+            elif owner.handler.is_available():
+                return owner
+            elif refusal is None or refusal.reason is Reason.OUT_OF_SCOPE:
+                refusal = _refused(owner.handler)
+        return refusal
+
+    def _first_of_each(self, handlers: Sequence[ManagedHandler]) -> list[MCPToolDefinition]:
+        first: dict[str, ManagedHandler] = {}
+        tools = []
+        for handler in handlers:
+            if not handler.is_available():
+                continue
+            for tool in handler.tools.values():
+                owner = first.setdefault(tool.name, handler)
+                if owner is handler:
+                    tools.append(tool)
+                else:
+                    self._show_collision(tool.name, owner.handler, handler.handler)
+        return tools
+
+    def _show_collision(self, tool: str, first: MCPHandler, second: MCPHandler) -> None:
+        one, other = first.config, second.config
+        both = f"MCP handlers '{first.name}' and '{second.name}' both have the tool '{tool}'"
+        warning = f"{both}: the first one is used"
+        if warning not in self._shown and can_meet(one.stages, one.agents, other.stages, other.agents):
+            with self._lock:
+                is_new = warning not in self._shown
+                self._shown.add(warning)
+            if is_new:
+                self.show(warning)
+
+    def _manage(self, handler: MCPHandler) -> ManagedHandler:
+        managed = self._managed.get(handler.name)
+        if managed is not None and managed.handler is handler:
+            return managed
+        with self._lock:
+            managed = self._managed.get(handler.name)
+            if managed is None or managed.handler is not handler:
+                if managed is not None:
+                    self._replaced.append(managed)
+                managed = ManagedHandler(handler, self.show, self._change, self._clock, qualified=self._qualified)
+                self._managed[handler.name] = managed
+            return managed
+
+    def _change(self, *lists: str) -> None:
+        with self._lock:
+            self._index = None
+        self.listeners.announce(*lists)
+
+
+def _unknown(name: object) -> Refusal:
+    return Refusal("", True, f"Unknown tool: {name}")
+
+
+def _refused(handler: ManagedHandler) -> Refusal:
+    return Refusal("", True, handler.unavailable().error_message, reason=Reason.UNAVAILABLE)
+
+
+def _out_of_scope(tool: str, stage: str | None, agent: str | None) -> str:
+    scope = [f"at stage '{stage}'"] if stage is not None else []
+    scope += [f"for agent '{agent}'"] if agent is not None else []
+    return f"Tool '{tool}' cannot be used {' '.join(scope)}".rstrip()

@@ -1,0 +1,94 @@
+"""Which handlers have a tool of a given name: an index of what has been discovered.
+
+A name is that of a tool, of the function that stands for it, or `HANDLER.TOOL` and `mcp_HANDLER_TOOL`, which choose
+the handler as well. Knows nothing of scopes and circuit breakers; handlers keep the order in which they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from gaia_mcp.manager.function_names import FunctionNames, allowed_characters
+from gaia_mcp.names import handler_key
+
+if TYPE_CHECKING:
+    from gaia_mcp.handlers.base import MCPToolDefinition
+    from gaia_mcp.manager.managed_handler import ManagedHandler
+
+
+class Owner(NamedTuple):
+    """A handler that has a tool, which it knows by the name `tool`."""
+
+    handler: ManagedHandler
+    tool: str
+
+
+class ToolIndex:
+    """The tools of `handlers`, as they are now. With `qualified`, functions are named as tools are in GAIA."""
+
+    def __init__(self, handlers: Sequence[ManagedHandler], functions: FunctionNames, *, qualified: bool) -> None:
+        self._handlers = handlers
+        self._functions = functions
+        # By the names that the handlers know them by.
+        self.owners: dict[str, list[Owner]] = {}
+        for handler in handlers:
+            for tool in handler.tools:
+                self.owners.setdefault(tool, []).append(Owner(handler, tool))
+        functions.add(
+            (tool.name, wanted_function(tool, qualified=qualified))
+            for handler in handlers
+            for tool in handler.tools.values()
+        )
+
+    def find(self, name: str) -> Iterator[Owner]:
+        """The owners of what `name` may mean, the likeliest meaning first."""
+        yield from self.owners.get(name, ())
+        if (tool := self._functions.tool_of(name)) is not None and tool != name:
+            yield from self.owners.get(tool, ())
+            name = tool
+        if (owner := self._with_handlers.get(name)) is not None:
+            yield owner
+
+    @cached_property
+    def _with_handlers(self) -> dict[str, Owner]:
+        """The tools by the names that choose a handler as well; the longest name of a handler comes first."""
+        found: dict[str, Owner] = {}
+        handlers = sorted(self._handlers, key=lambda handler: len(handler.name), reverse=True)
+        for handler in handlers:
+            for name in _spellings(handler.name):
+                for tool in handler.tools:
+                    found.setdefault(f"{name}.{tool}", Owner(handler, tool))
+        for handler in handlers:
+            for name in _spellings(handler.name):
+                for tool in handler.tools:
+                    for spelling in {tool, allowed_characters(tool)}:
+                        found.setdefault(gaia_name(name, spelling), Owner(handler, tool))
+        return found
+
+
+def wanted_function(tool: MCPToolDefinition, *, qualified: bool) -> str:
+    """The name that the function of a tool is to have, if it can."""
+    if not qualified:
+        return tool.name
+    return gaia_name(tool.handler_name, tool.name.removeprefix(f"{tool.handler_name}."))
+
+
+def gaia_name(handler: str, tool: str) -> str:
+    """The name of a tool in GAIA's registry."""
+    return f"mcp_{handler}_{tool}"
+
+
+def chosen_by(name: str, handlers: Iterable[ManagedHandler]) -> list[ManagedHandler]:
+    """Those of `handlers` that `name` may choose: it begins with one of them, as `HANDLER.` or `mcp_HANDLER_`."""
+    return [
+        handler
+        for handler in handlers
+        if any(name.startswith((f"{spelling}.", gaia_name(spelling, ""))) for spelling in _spellings(handler.name))
+    ]
+
+
+def _spellings(handler: str) -> list[str]:
+    """The names that mean this handler, its own first."""
+    return list(dict.fromkeys((handler, handler_key(handler), allowed_characters(handler))))

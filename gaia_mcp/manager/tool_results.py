@@ -1,0 +1,117 @@
+"""The results of tools, between the contract of handlers and MCP: `MCPToolResult`, and the result of `tools/call`.
+
+A handler's result is one text. What MCP knows beyond that is in its `metadata`, under MCP's own names: `content` where
+the content is more than a text, `structuredContent`, and `_meta`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gaia_mcp.handlers.base import MCPToolResult
+from gaia_mcp.manager.truncation import truncated
+
+Wire = dict[str, Any]
+
+# The members of MCP's result that a handler's result has no place for.
+_CARRIED = ("structuredContent", "_meta")
+# Begins the names in `_meta` that are about the connection which a result came over.
+_OF_THE_CONNECTION = "io.modelcontextprotocol/"
+
+
+def failed(problem: str) -> MCPToolResult:
+    """The result of a call that failed because of `problem`."""
+    return MCPToolResult("", is_error=True, error_message=problem)
+
+
+def checked(value: Any, called: Callable[[], str]) -> MCPToolResult:
+    """What a handler returned, if it is a result whose members have their types; else the result of a failure, which
+    names `called()`.
+    """
+    if not isinstance(value, MCPToolResult):
+        return failed(f"{called()} returned {type(value).__name__}, not an MCPToolResult")
+    if not isinstance(value.content, str):
+        return failed(f"{called()} returned a result whose content is {type(value.content).__name__}, not str")
+    if isinstance(value.is_error, bool) and isinstance(value.error_message, str) and isinstance(value.metadata, dict):
+        return value
+    message = str(value.error_message or "")
+    metadata = value.metadata if isinstance(value.metadata, dict) else {}
+    return replace(value, is_error=bool(value.is_error), error_message=message, metadata=metadata)
+
+
+def tool_result(wire: Wire) -> MCPToolResult:
+    """A result of `tools/call` as a handler's."""
+    content = wire.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    text = "\n".join(filter(None, map(_text_of, blocks)))
+    metadata = {name: wire[name] for name in _CARRIED if name in wire}
+    meta = metadata.pop("_meta", None)
+    if isinstance(meta, dict):
+        metadata["_meta"] = {key: value for key, value in meta.items() if not key.startswith(_OF_THE_CONNECTION)}
+    if not metadata.get("_meta"):
+        metadata.pop("_meta", None)
+    if blocks and blocks != [{"type": "text", "text": text}]:
+        metadata["content"] = blocks
+    if not blocks and "structuredContent" in wire:
+        text = json.dumps(wire["structuredContent"], ensure_ascii=False)
+    if wire.get("isError") is not True:
+        return MCPToolResult(text, metadata=metadata)
+    return MCPToolResult("", True, text or "the tool reported an error without a text", metadata)
+
+
+def wire_result(result: MCPToolResult) -> Wire:
+    """A handler's result as that of `tools/call`."""
+    blocks = _blocks(result.metadata)
+    if blocks is None:
+        texts = [result.content, result.error_message] if result.is_error else [result.content]
+        text = "\n".join(filter(None, texts))
+        blocks = [{"type": "text", "text": text}] if text else []
+    carried = {name: result.metadata[name] for name in _CARRIED if name in result.metadata}
+    return {"content": blocks, "isError": result.is_error, **carried}
+
+
+def capped(result: MCPToolResult, max_bytes: int) -> MCPToolResult:
+    """`result` with no more text than `max_bytes` bytes. What is not text stays whole: half of it is worth nothing."""
+    content, message = truncated(result.content, max_bytes), truncated(result.error_message, max_bytes)
+    blocks = _blocks(result.metadata)
+    if blocks is not None and (cut := _cut(blocks, max_bytes)) != blocks:
+        return replace(result, content=content, error_message=message, metadata={**result.metadata, "content": cut})
+    if content is result.content and message is result.error_message:
+        return result
+    return replace(result, content=content, error_message=message)
+
+
+def _blocks(metadata: dict[str, Any]) -> list[Wire] | None:
+    """The content blocks in `metadata`, None if there are none: a handler may use the name for something else."""
+    blocks = metadata.get("content")
+    if not isinstance(blocks, list) or not blocks:
+        return None
+    are_blocks = all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks)
+    return blocks if are_blocks else None
+
+
+def _cut(blocks: list[Wire], max_bytes: int) -> list[Wire]:
+    """The blocks with `max_bytes` bytes of text in all; a text after that many is left out."""
+    left, kept = max_bytes, []
+    for block in blocks:
+        text = block.get("text")
+        if not isinstance(text, str):
+            kept.append(block)
+        elif left > 0:
+            kept.append({**block, "text": truncated(text, left)})
+            left -= len(text.encode("utf-8", "surrogatepass"))
+    return kept
+
+
+def _text_of(block: Wire) -> str:
+    """A content block for a reader of text alone."""
+    resource = block.get("resource")
+    for holder in (block, resource):
+        if isinstance(holder, dict) and isinstance(holder.get("text"), str):
+            return str(holder["text"])
+    described = resource if isinstance(resource, dict) else block
+    words = [block.get("type"), described.get("name") or described.get("uri"), described.get("mimeType")]
+    return f"[{' '.join(word for word in words if isinstance(word, str))}]"

@@ -1,0 +1,91 @@
+"""Names of functions for the APIs of models."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gaia_mcp.manager.function_names import FunctionNames, function_name
+
+if TYPE_CHECKING:
+    import random
+
+
+def named(*tools: str) -> dict[str, str]:
+    names = FunctionNames()
+    names.add((tool, tool) for tool in tools)
+    return {tool: names.function_of(tool) for tool in tools}
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(min_size=1), unique=True), st.randoms(use_true_random=False))
+def test_names_are_allowed_unique_and_lead_back(tools: list[str], chance: random.Random) -> None:
+    """A10: whatever the tools are called, and in however many portions they are met."""
+    names = FunctionNames()
+    rest = list(tools)
+    while rest:
+        portion = chance.randint(1, len(rest))
+        names.add((tool, tool) for tool in rest[:portion])
+        rest = rest[portion:]
+
+    functions = [names.function_of(tool) for tool in tools]
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", function) for function in functions)
+    assert len(set(functions)) == len(tools)
+    assert [names.tool_of(function) for function in functions] == tools
+    assert all(function == tool for tool, function in zip(tools, functions, strict=True) if allowed(tool))
+
+
+def allowed(tool: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", tool))
+
+
+def test_a_name_stays_readable() -> None:
+    """A10: what is not allowed becomes an underscore."""
+    assert named("filesystem.readFile", "a b/c", "x" * 64) == {
+        "filesystem.readFile": "filesystem_readFile",
+        "a b/c": "a_b_c",
+        "x" * 64: "x" * 64,
+    }
+
+
+def test_names_that_meet_are_told_apart() -> None:
+    """A10: the tool whose own name it is keeps it, whichever comes first."""
+    found = named("a.b", "a/b", "a_b")
+
+    assert found["a_b"] == "a_b"
+    assert re.fullmatch("a_b_[0-9a-f]{8}", found["a.b"])
+    assert re.fullmatch("a_b_[0-9a-f]{8}", found["a/b"])
+
+
+def test_a_tool_that_is_met_later_gets_its_own_name() -> None:
+    """A10: the other one gets a new name, and the old one leads to the tool that it is the name of."""
+    names = FunctionNames()
+    names.add([("a.b", "a.b")])
+    assert names.function_of("a.b") == "a_b"
+
+    names.add([("a_b", "a_b")])
+
+    assert names.function_of("a_b") == "a_b"
+    assert names.tool_of("a_b") == "a_b"
+    assert names.tool_of(names.function_of("a.b")) == "a.b"
+
+
+def test_two_tools_that_want_one_name_get_two() -> None:
+    """A10: `mcp_a_b_c` may be the tool c of the server a_b, or b_c of a."""
+    names = FunctionNames()
+
+    names.add([("a.b_c", "mcp_a_b_c"), ("a_b.c", "mcp_a_b_c")])
+
+    assert names.function_of("a.b_c") == "mcp_a_b_c"
+    assert names.tool_of(names.function_of("a_b.c")) == "a_b.c"
+    assert names.tool_of("none") is None
+
+
+def test_long_names_and_other_scripts_end_with_a_digest() -> None:
+    """A10: the same one in every process."""
+    assert function_name("y" * 200) == f"{'y' * 55}_{function_name('y' * 200)[-8:]}"
+    assert function_name("y" * 200) != function_name("y" * 201)
+    assert function_name("查询") == "tool_bcd6771e"
