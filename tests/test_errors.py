@@ -38,6 +38,7 @@ from gaia_mcp.errors import (
     ReadOnlyError,
     RefusedError,
     RemoteProtocolError,
+    ScopeError,
     ServerExistsError,
     ServerExitedError,
     ServerUnknownError,
@@ -87,6 +88,7 @@ EVERY: list[MCPError] = [
     ContractError("fs", "is not in mcp.lock.json", hint="approve its tools"),
     ReadOnlyError("fs", "write"),
     ToolExcludedError("fs", "write", "excludeTools", ["w*"]),
+    ScopeError("fs", "build", "terraform-agent"),
 ]
 
 

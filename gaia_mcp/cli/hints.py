@@ -28,6 +28,7 @@ from gaia_mcp.errors import (
     PeerError,
     ReadOnlyError,
     RemoteProtocolError,
+    ScopeError,
     ServerExistsError,
     ServerExitedError,
     ServerUnknownError,
@@ -145,6 +146,12 @@ def _excluded(error: ToolExcludedError) -> str:
     return f"use it too with: {to_type('edit', error.server, more=options)}"
 
 
+def _not_offered(error: ScopeError) -> str:
+    given = (("--stage", error.stage), ("--as", error.agent))
+    options = " ".join(f"{option} {shlex.quote(value)}" for option, value in given if value is not None)
+    return f"see what is offered with: {to_type('tools', more=options)}"
+
+
 def _refused(error: PeerError) -> str:
     from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
 
@@ -240,6 +247,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
     ArgumentsError: lambda e: f"see its parameters with: {to_type('tools', e.server)}",
     ToolExcludedError: _excluded,
+    ScopeError: _not_offered,
     ReadOnlyError: lambda _: "call it without --read-only if it may change something",
 }
 # By the `case` of an error.

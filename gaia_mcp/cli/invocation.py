@@ -38,6 +38,8 @@ class Invocation(NamedTuple):
     output_dir: Path | None = None
     raw: bool = False
     max_chars: int | None = None
+    stage: str | None = None
+    agent: str | None = None
     after: Sequence[str] = ()
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:
@@ -113,7 +115,11 @@ class Invocation(NamedTuple):
         return [self.using(entry) for entry in find_servers(store, typed, debug=self.debug)]
 
     def using(self, entry: ServerEntry) -> ServerEntry:
-        """The entry, which the command is about to use."""
+        """The entry, which the command is about to use. Raises `ScopeError` for one that is not offered to it."""
+        if not entry.is_offered(self.stage, self.agent):
+            from gaia_mcp.errors import ScopeError
+
+            raise ScopeError(entry.name, self.stage, self.agent)
         Typed.uses(entry)
         if self.debug:
             from gaia_mcp.cli.entries.held_back import remark_on_held_back

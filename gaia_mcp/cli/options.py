@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gaia_mcp.cli.completion.completers import only_server, servers
+from gaia_mcp.cli.completion.completers import only_server, scope_agents, servers, stage_names
 from gaia_mcp.cli.completion.file_names import folder_names
 
 if TYPE_CHECKING:
@@ -44,6 +44,14 @@ JSON = _option("as_json", bool, False, "--json", help="Print the answer as JSON.
 QUIET = _option("quiet", bool, False, "--quiet", help="Print nothing but the answer and errors.")
 DEBUG = _option("debug", bool, False, "--debug", help="Show tracebacks and what servers write to stderr.")
 TIMEOUT = timeout_option("Limit the time of all steps together. Default: 30, or the entry's, per request.")
+STAGE = _option(
+    "stage", str | None, None, "--stage",
+    metavar="STAGE", help="Use only what is offered at this stage.", show_default=False, autocompletion=stage_names,
+)  # fmt: skip
+AGENT = _option(
+    "agent", str | None, None, "--as",
+    metavar="AGENT", help="Use only what is offered to this agent.", show_default=False, autocompletion=scope_agents,
+)  # fmt: skip
 OUTPUT = _option(
     "output", str | None, None, "-o", "--output",
     metavar="FILE", help="Save images and other files as FILE, in DIR/, or - for stdout.", show_default=False,

@@ -83,6 +83,14 @@ class ServerEntry(NamedTuple):
 
         return seconds + MARGIN_SECONDS
 
+    def is_offered(self, stage: str | None, agent: str | None) -> bool:
+        """Whether `agent` may use this server at `stage`; None for what the caller does not name."""
+        if self.stages is None and self.agents is None:
+            return True
+        from gaia_mcp.toolspec.scope import is_in_scope
+
+        return is_in_scope(self.stages, self.agents, stage, agent)
+
     @property
     def key(self) -> str:
         """What its cache and its logs are filed under."""

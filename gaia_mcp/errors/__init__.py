@@ -34,6 +34,7 @@
     └── RefusedError                not allowed by the caller's own rules
         ├── ContractError           a server's tools are not as they were locked, or were never locked
         ├── ReadOnlyError           a tool that its server does not mark as read-only
+        ├── ScopeError              a server that is restricted to other stages or agents
         └── ToolExcludedError       a tool that the entry of its server excludes
 
 An error carries plain values, and its message names them. It knows no command line: `cli/hints.py` knows what to type
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
         OfferUnknownError,
         ReadOnlyError,
         RefusedError,
+        ScopeError,
         ToolError,
         ToolExcludedError,
         ToolUnknownError,
@@ -120,6 +122,7 @@ __all__ = [
     "ReadOnlyError",
     "RefusedError",
     "RemoteProtocolError",
+    "ScopeError",
     "ServerExistsError",
     "ServerExitedError",
     "ServerUnknownError",
@@ -167,6 +170,7 @@ _HOMES = {
     "RefusedError": "tools",
     "ContractError": "tools",
     "ReadOnlyError": "tools",
+    "ScopeError": "tools",
     "ToolExcludedError": "tools",
 }
 

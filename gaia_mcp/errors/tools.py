@@ -65,6 +65,19 @@ class ReadOnlyError(RefusedError, kind="read-only"):
         self.tool = tool
 
 
+class ScopeError(RefusedError, kind="scope"):
+    """The entry of the server is restricted to other stages, or to other agents, than the caller's, of which one may be
+    None. Nothing was sent.
+    """
+
+    def __init__(self, server: str, stage: str | None, agent: str | None) -> None:
+        whom = "" if agent is None else f" to agent {agent!r}"
+        when = "" if stage is None else f" at stage {stage!r}"
+        super().__init__(f"server {server!r} is not offered{whom}{when}", server=server)
+        self.stage = stage
+        self.agent = agent
+
+
 class ToolExcludedError(RefusedError, kind="tool-excluded"):
     """The entry of the server excludes this tool. Nothing was sent.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.redaction import looks_secret, masked_arguments, masked_url, masked_value
+from gaia_mcp.redaction import looks_secret, masked_arguments, masked_members, masked_url, masked_value
 from gaia_mcp.redaction.finding import in_text
 from gaia_mcp.safetext import MASK
 
@@ -22,6 +22,8 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
 
     def value_of(key: str, value: Any) -> Any:
         if isinstance(value, dict):
+            if key == "settings":
+                return masked_members(value)
             if key in _VALUES:
                 return {name: hidden(name, held) for name, held in value.items()}
             return {name: held if key in _NAMES else value_of(name, held) for name, held in value.items()}
@@ -49,7 +51,8 @@ def masked_entry(entry: Any, reference: re.Pattern[str] | None = None) -> Any:
 
 
 def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = None) -> list[str]:
-    """Where in an entry, ours or a host's, a secret stands as it is: `env NAME`, `header NAME`, or a member."""
+    """Where in an entry, ours or a host's, a secret stands as it is: `env NAME`, `header NAME`, `settings NAME`,
+    or a member."""
     found = []
     for key, value in entry.items():
         if key in _VALUES and isinstance(value, dict):
@@ -59,6 +62,13 @@ def plain_secrets(entry: Mapping[str, Any], reference: re.Pattern[str] | None = 
                 # What only may be a secret is hidden, and not worth a remark.
                 if masked_value(name, text) != text and (looks_secret(name) or in_text(text)):
                     found.append(f"{kind} {name}")
+        elif key == "settings" and isinstance(value, dict):
+            shown = masked_members(value)
+            found += [
+                f"settings {name}"
+                for name, held in value.items()
+                if shown[name] != held and (looks_secret(name) or in_text(str(held)))
+            ]
         elif key not in _NAMES and _shows_secrets(key, value, reference):
             found.append(key)
     return found

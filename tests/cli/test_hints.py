@@ -31,6 +31,7 @@ from gaia_mcp.errors import (
     PeerError,
     ReadOnlyError,
     RemoteProtocolError,
+    ScopeError,
     ServerExistsError,
     ServerExitedError,
     ServerUnknownError,
@@ -87,6 +88,8 @@ EXPECTED: list[tuple[MCPError, str]] = [
         ToolExcludedError("fs", "write", "includeTools", ["read_*"]),
         "use it too with: gaia mcp edit fs --only 'read_*' --only write",
     ),
+    (ScopeError("fs", "build", None), "see what is offered with: gaia mcp tools --stage build"),
+    (ScopeError("fs", None, "two words"), "see what is offered with: gaia mcp tools --as 'two words'"),
 ]
 
 

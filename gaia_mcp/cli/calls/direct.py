@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 # With other parameters the line goes to Typer: `--debug`; `--interactive`, which needs a terminal; and `--locked` and
 # `--lock-file`, because a server whose tools are not approved is not even started.
-_PARAMETERS = frozenset(
-    {"target", "words", "args", "output", "output_dir", "raw", "read_only", "config", "as_json", "timeout", "quiet"}
-)
+_PARAMETERS = frozenset((
+    "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
+    "timeout", "quiet",
+))  # fmt: skip
 
 
 def run_if_plain(words: Sequence[str]) -> int | None:

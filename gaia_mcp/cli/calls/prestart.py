@@ -43,7 +43,8 @@ def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
             return None
         store = ConfigStore.locate(Path(config) if config is not None else None)
         typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
-        return planned(store, typed, args).entry
+        entry = planned(store, typed, args).entry
+        return entry if entry.is_offered(call.get("stage"), call.get("agent")) else None
     except (MCPError, OSError, ValueError, RuntimeError):
         return None
 

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from gaia_mcp.cli.entries.entry_options import (
+    AgentOption,
     CwdOption,
     EnvOption,
     ExceptOption,
@@ -17,6 +18,8 @@ from gaia_mcp.cli.entries.entry_options import (
     NoCheckOption,
     OnlyOption,
     RequestTimeoutOption,
+    SettingOption,
+    StageOption,
     UrlOption,
 )
 from gaia_mcp.cli.entries.habits import own_words
@@ -119,6 +122,9 @@ def add(
     request_timeout: RequestTimeoutOption = None,
     only: OnlyOption = None,
     excluded: ExceptOption = None,
+    stage: StageOption = None,
+    agent: AgentOption = None,
+    setting: SettingOption = None,
     scope: ScopeOption = None,
     disabled: DisabledOption = False,
     no_check: NoCheckOption = False,
@@ -130,18 +136,29 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
-    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, set_transport
+    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, restrict, set_settings, set_transport
     from gaia_mcp.cli.entries.given import check_options, given_servers
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import ServerExistsError
 
     servers = given_servers(name, words or [], url, entry)
-    check_options(servers, env=env, header=header, transport=transport, cwd=cwd, only=only, **{"except": excluded})
+    check_options(
+        servers,
+        env=env,
+        header=header,
+        transport=transport,
+        cwd=cwd,
+        only=only,
+        setting=setting,
+        **{"except": excluded},
+    )
     for server in servers:
         fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
         set_transport(server.entry, transport)
         choose_tools(server.entry, only or [], excluded or [])
+        restrict(server.entry, stage or [], agent or [])
+        set_settings(server.entry, setting or [])
         if disabled:
             server.entry["disabled"] = True
         if server.words and anchor(server.entry):

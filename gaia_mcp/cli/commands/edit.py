@@ -10,6 +10,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import entry_keys, server_names
 from gaia_mcp.cli.entries.entry_options import (
+    AgentOption,
     CwdOption,
     EnvOption,
     ExceptOption,
@@ -18,6 +19,8 @@ from gaia_mcp.cli.entries.entry_options import (
     NoCheckOption,
     OnlyOption,
     RequestTimeoutOption,
+    SettingOption,
+    StageOption,
     UrlOption,
 )
 from gaia_mcp.cli.invocation import Invocation
@@ -69,6 +72,9 @@ def edit(
     request_timeout: RequestTimeoutOption = None,
     only: OnlyOption = None,
     excluded: ExceptOption = None,
+    stage: StageOption = None,
+    agent: AgentOption = None,
+    setting: SettingOption = None,
     unset: UnsetOption = None,
     rename: RenameOption = None,
     no_check: NoCheckOption = False,
@@ -80,7 +86,7 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
-    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in
+    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, restrict, set_settings
     from gaia_mcp.cli.entries.changes import Change, changed_entry, save_change
     from gaia_mcp.cli.entries.editor import edited
     from gaia_mcp.storage.json_files import parse_object
@@ -94,11 +100,13 @@ def edit(
     def save_text(data: bytes, path: Path) -> None:
         save(Change(name, name, before, parse_object(data, path)))
 
-    given = (words, url, env, header, cwd, request_timeout, only, excluded, unset, rename)
+    given = (words, url, env, header, cwd, request_timeout, only, excluded, stage, agent, setting, unset, rename)
     if any(given) or inherit_env is not None:
         after = changed_entry(name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], cwd, request_timeout, inherit_env)
         choose_tools(after, only or [], excluded or [])
+        restrict(after, stage or [], agent or [])
+        set_settings(after, setting or [])
         is_anchored = bool(words) and anchor(after)
         save(Change(name, rename or name, before, after))
         if is_anchored:

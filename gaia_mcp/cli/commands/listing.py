@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 CheckOption = Annotated[bool, typer.Option("--check", help="Connect to every enabled server.")]
 
 # The columns that a narrow terminal does without.
-TRANSPORT, TARGET = 1, 3
+TRANSPORT, SCOPE, TARGET = 1, 3, 3
+
+# A longer one is shown in full by `show`.
+SCOPE_CHARS = 100
 
 COMMON = (CONFIG, JSON, TIMEOUT)
 
@@ -32,7 +35,8 @@ COMMON = (CONFIG, JSON, TIMEOUT)
 def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     """Show the configured servers.
 
-    Prints name, transport, state, and command or URL. Connects only with --check. Secrets are not shown.
+    Prints name, transport, state, the stages and agents that may use it, if not all may, and its command, URL or file.
+    Connects only with --check. Secrets are not shown.
 
     Example: gaia mcp list --check
     """
@@ -43,7 +47,9 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
     if invocation.as_json:
         print_json({"servers": rows, "path": str(store.path)})
     elif rows:
-        for line in columns([_cells(row, store.path) for row in rows], spare=(TRANSPORT, TARGET)):
+        scopes = [_scope(row) for row in rows] if any(map(_scope, rows)) else []
+        cells = [_cells(row, store.path, scopes[at : at + 1]) for at, row in enumerate(rows)]
+        for line in columns(cells, spare=(*((SCOPE,) if scopes else ()), TRANSPORT, TARGET + len(scopes[:1]))):
             print_line(line)
     else:
         remark(f"no servers yet; {how_to_add()}")
@@ -63,8 +69,17 @@ def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any
     return rows
 
 
-def _cells(row: dict[str, Any], path: Path) -> list[str]:
-    return [one_line(row["name"]), row["transport"], _state(row, path), row["target"]]
+def _cells(row: dict[str, Any], path: Path, scope: list[str]) -> list[str]:
+    return [one_line(row["name"]), row["transport"], _state(row, path), *scope, row["target"]]
+
+
+def _scope(row: dict[str, Any]) -> str:
+    """Whom the server is offered to, if that is not everyone."""
+    restrictions = {member: row[member] for member in ("stages", "agents") if member in row}
+    return "; ".join(
+        f"{member} {one_line(', '.join(names), SCOPE_CHARS)}" if names else f"no {member}"
+        for member, names in restrictions.items()
+    )
 
 
 def _state(row: dict[str, Any], path: Path) -> str:

@@ -11,7 +11,7 @@ from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT
+from gaia_mcp.cli.options import AGENT, CONFIG, JSON, STAGE, TIMEOUT
 from gaia_mcp.cli.screen.output import print_json, print_line, remark
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ ASKING_SECONDS = 10.0
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (STAGE, AGENT, CONFIG, JSON, TIMEOUT)
 
 
 def search(invocation: Invocation, words: Words, only: ServerOption = None) -> None:
@@ -62,7 +62,8 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
     if only or command:
         entries = invocation.servers(store, ServerWords(only or [], command))
     else:
-        entries = [store.entry(name) for name in enabled_names(store)]
+        enabled = [store.entry(name) for name in enabled_names(store)]
+        entries = [entry for entry in enabled if entry.is_offered(invocation.stage, invocation.agent)]
         deadline = deadline or Deadline(ASKING_SECONDS)
     wanted = search_words(typed.before if command else words)
     found = [

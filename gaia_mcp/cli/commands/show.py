@@ -92,10 +92,13 @@ def _rows(shown: dict[str, Any]) -> list[tuple[str, str]]:
         facts["instructions"] = server["instructions"] or None
     rows = []
     for key, value in facts.items():
+        if value == [] and key in ("stages", "agents"):
+            rows.append((key, "none"))
         if value is None or value in ([], {}):
             continue
         if isinstance(value, dict):
-            text = ", ".join(f"{name}={held}" for name, held in value.items())
+            texts = {name: held if isinstance(held, str) else json.dumps(held) for name, held in value.items()}
+            text = ", ".join(f"{name}={held}" for name, held in texts.items())
         elif isinstance(value, list):
             text = " ".join(json.dumps(part) if " " in part or not part else part for part in value)
         elif isinstance(value, bool):

@@ -159,6 +159,16 @@ def agent_names(ctx: CompletionContext) -> list[Candidate]:
     return [*found, *(each for each in _paths(ctx.word) if each.value.endswith("/") or ".py:" in each.value)]
 
 
+def stage_names(ctx: CompletionContext) -> list[Candidate]:
+    """The stages that the entries of the configuration are restricted to."""
+    return _restrictions(ctx, "stages")
+
+
+def scope_agents(ctx: CompletionContext) -> list[Candidate]:
+    """The agents that the entries of the configuration are restricted to."""
+    return _restrictions(ctx, "agents")
+
+
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that there is a script for."""
     from gaia_mcp.cli.completion.scripts import SCRIPTS
@@ -210,6 +220,12 @@ def _described(items: list[dict[str, Any]]) -> list[Candidate]:
 def _description(item: dict[str, Any]) -> str:
     text = item.get("description") or item.get("title")
     return text.strip().partition("\n")[0] if isinstance(text, str) else ""
+
+
+def _restrictions(ctx: CompletionContext, member: str) -> list[Candidate]:
+    listed = [raw.get(member) for raw in ctx.servers.values() if isinstance(raw, dict)]
+    names = [name for names in listed if isinstance(names, list) for name in names]
+    return [Candidate(name) for name in dict.fromkeys(names) if isinstance(name, str)]
 
 
 def _paths(begun: str) -> list[Candidate]:

@@ -58,7 +58,7 @@ class CompletionContext:
 
         try:
             if server in self.servers:
-                return read_entry(server, self.servers[server])
+                return read_entry(server, self.servers[server], self.store.source_of(server))
             from gaia_mcp.cli.entries.targets import typed_entry
 
             return typed_entry(server)

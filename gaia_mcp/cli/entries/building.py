@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import split_command_line
 from gaia_mcp.hosts.dialects import TYPES
+from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, parse_json
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 # What can be referred to as ${NAME}.
@@ -73,6 +75,38 @@ def set_transport(entry: dict[str, Any], transport: str | None) -> None:
         entry["type"] = "sse"
     elif entry.get("type") == "sse":
         del entry["type"]
+
+
+def restrict(entry: dict[str, Any], stages: list[str], agents: list[str]) -> None:
+    """Put the stages and agents of `--stage` and `--agent` into `entry`, in place of those that it has."""
+    entry.update({key: names for key, names in (("stages", stages), ("agents", agents)) if names})
+
+
+def set_settings(entry: dict[str, Any], settings: list[str]) -> None:
+    """Put the values of `--setting` into `entry`. Raises `UsageError` for an entry whose code is not loaded here."""
+    if settings and not ("command" not in entry and ("handler" in entry or "agent" in entry)):
+        hint = "leave it out, or use --env K=V for a command" if "url" not in entry else "leave it out"
+        raise UsageError("--setting is for a handler or an agent", hint=hint)
+    if settings:
+        entry["settings"] = {**_object(entry.get("settings")), **keywords("--setting", settings)}
+
+
+def keywords(option: str, items: Sequence[str]) -> dict[str, Any]:
+    """The values of an option `K=JSON`, by their names; what is not JSON is text. Raises `UsageError`."""
+    given: dict[str, Any] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        if not equals or not key.isidentifier():
+            raise UsageError(f"{option} {item!r} is not K=JSON", hint=f"write {option} name=value")
+        if key in given:
+            raise UsageError(f"{option} {key!r} is given twice", hint=f"write a list as JSON: {option} name=[1,2]")
+        try:
+            given[key] = parse_json(text, unique_keys=True)
+        except RepeatedKeyError as problem:
+            raise UsageError(f"{option} {key!r} {problem}", hint="remove one of them") from None
+        except JSONTextError:
+            given[key] = text
+    return given
 
 
 def choose_tools(entry: dict[str, Any], only: list[str], excluded: list[str]) -> None:

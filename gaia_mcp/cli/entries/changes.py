@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import command_of
-from gaia_mcp.cli.entries.difference import Difference, differences, members, readable
+from gaia_mcp.cli.entries.difference import OPEN, Difference, differences, members, readable
 from gaia_mcp.cli.entries.saving import tried, warn_of_patterns, warn_of_secrets
 from gaia_mcp.cli.entries.unseen import remark_on_unseen
 from gaia_mcp.cli.lines import to_type
@@ -23,9 +23,11 @@ from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
 
-# What belongs to only one of the two ways to reach a server.
+# What belongs to only one of the ways to reach a server.
 BY_COMMAND = ("command", "args", "env", "cwd", "inherit", "type")
 BY_URL = ("url", "headers", "type")
+# What code has that this program serves.
+BY_CODE = ("handler", "agent", "settings", "max_retries", "max_result_bytes")
 
 
 class Change(NamedTuple):
@@ -58,12 +60,15 @@ def changed_entry(name: str, before: Any, words: list[str], url: str | None, uns
     for key in unset:
         _unset(name, after, key)
     if words:
-        if "url" in after:
-            after = {key: value for key, value in after.items() if key not in BY_URL}
+        after = {
+            key: value
+            for key, value in after.items()
+            if key not in ((*BY_URL, *BY_CODE) if "command" not in after else ())
+        }
         after.update(command_of(name, words))
     elif url is not None:
         if "url" not in after:
-            after = {key: value for key, value in after.items() if key not in BY_COMMAND}
+            after = {key: value for key, value in after.items() if key not in (*BY_COMMAND, *BY_CODE)}
         after["url"] = url
     return after
 
@@ -115,7 +120,7 @@ def _unset(name: str, entry: dict[str, Any], key: str) -> None:
 
 def _changed_part(entry: dict[str, Any], different: Collection[str]) -> dict[str, Any]:
     part = {key: value for key, value in entry.items() if key in different}
-    for outer in ("env", "headers"):
+    for outer in OPEN:
         if isinstance(held := entry.get(outer), dict):
             part[outer] = {name: value for name, value in held.items() if f"{outer}.{name}" in different}
     return part

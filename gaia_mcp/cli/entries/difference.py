@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 # Any other member may be a secret.
 SHOWN = (
     "command", "args", "env", "cwd", "inherit", "url", "headers", "timeout", "disabled", "includeTools", "excludeTools",
+    "handler", "agent", "settings", "max_retries", "max_result_bytes", "stages", "agents",
 )  # fmt: skip
+
+
+# Whose members are members of their own.
+OPEN = ("env", "headers", "settings")
 
 
 class Difference(NamedTuple):
@@ -36,10 +41,10 @@ def differences(before: Any, earlier: ServerEntry | None, later: ServerEntry) ->
 
 
 def members(raw: Any) -> dict[str, Any]:
-    """The members of an entry; a variable is called `env.NAME`, a header `headers.NAME`."""
+    """The members of an entry; a variable is called `env.NAME`, and likewise a header and a setting."""
     found: dict[str, Any] = {}
     for key, value in raw.items() if isinstance(raw, Mapping) else ():
-        if key in ("env", "headers") and isinstance(value, dict):
+        if key in OPEN and isinstance(value, dict):
             found.update({f"{key}.{inner}": held for inner, held in value.items()})
         else:
             found[key] = value

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.completers import listed_tools
+from gaia_mcp.cli.completion.completers import listed_tools, scope_agents, stage_names
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
@@ -60,6 +60,27 @@ ExceptOption = Annotated[
     typer.Option(
         "--except", metavar="TOOL", help="Do not use these tools: names, or patterns such as '*_delete'.",
         autocompletion=listed_tools,
+    ),
+]  # fmt: skip
+StageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stage", metavar="STAGE", help="Offer its tools only at these stages.", autocompletion=stage_names,
+        show_default=False,
+    ),
+]  # fmt: skip
+AgentOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent", metavar="AGENT", help="Offer its tools only to these agents.", autocompletion=scope_agents,
+        show_default=False,
+    ),
+]  # fmt: skip
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--setting", metavar="K=JSON", help="Give this to a handler or agent; what is not JSON is text.",
+        show_default=False,
     ),
 ]  # fmt: skip
 NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.cli.entries.building import command_of
+from gaia_mcp.cli.entries.code_files import handler_files
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
 from gaia_mcp.cli.entries.targets import raw_entry, served_code
@@ -66,6 +69,8 @@ def given_servers(name: str | None, words: Sequence[str], url: str | None, entry
             raise UsageError(f"a URL takes no arguments, such as {words[1]!r}", hint="leave out what follows the URL")
         return [_named(name, {"url": words[0]}, given=shlex.quote(masked_url(words[0])))]
     if len(words) == 1 and (code := _code(words[0])) is not None:
+        if os.path.isdir(code.target):  # noqa: PTH112
+            return _in_folder(name, Path(code.target))
         return [_named(name, raw_entry(code))]
     # A command line that cannot be split is reported under some name.
     called = name or suggested_name({"command": words[0]}) or "NAME"
@@ -95,6 +100,24 @@ def _is_content(word: str) -> bool:
 def _code(word: str) -> Served | None:
     """The code that a word is; a program on PATH is none. Raises `AgentError` for a file that is not there."""
     return served_code(word) if shutil.which(word) is None else None
+
+
+def _in_folder(name: str | None, folder: Path) -> list[Given]:
+    """The handlers of a folder, each called as its file is. Raises `HandlerError`, and `UsageError` for one name."""
+    if name is not None:
+        hint = f"each is named by its file: {to_type('add', more=shlex.quote(str(folder)))}"
+        raise UsageError(f"a folder of handlers takes no name, such as {name!r}", hint=hint)
+    files, remarks = handler_files(folder)
+    servers = [_named(None, {"handler": str(file)}) for file in files]
+    _check_different(str(folder), servers)
+    return [servers[0]._replace(remarks=remarks), *servers[1:]]
+
+
+def _check_different(where: str, servers: Sequence[Given]) -> None:
+    names = [server.name for server in servers]
+    for twice in names:
+        if names.count(twice) > 1:
+            raise UsageError(f"{where} holds two servers called {twice!r}", hint="rename one of them there")
 
 
 def _is_url(word: str) -> bool:
@@ -133,10 +156,7 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
             raise UsageError(problem, hint="give one of these names, or no name to add them all")
         found = meant
     servers = [_one(name, one, text) for one in found]
-    names = [one.name for one in servers]
-    for twice in names:
-        if names.count(twice) > 1:
-            raise UsageError(f"{text.where} holds two servers called {twice!r}", hint="rename one of them there")
+    _check_different(text.where, servers)
     return servers
 
 

@@ -177,7 +177,8 @@ def warn_of_secrets(entry: Mapping[str, Any]) -> None:
             instead = f"--env {name} alone would store a reference to the variable instead"
             remark(f"{name} is stored as plain text; {instead}")
         else:
-            what = f"the header {name}" if name else f"what {place!r} holds"
+            kind = "setting" if kind == "settings" else kind
+            what = f"the {kind} {name}" if name else f"what {place!r} holds"
             remark(f"{what} is stored as plain text; a reference such as ${{TOKEN}} can stand there instead")
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp.cli.entries.code_files import code_kind
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.config.command import Command, on_one_line
@@ -21,7 +22,7 @@ from gaia_mcp.config.typed import TypedEntry
 from gaia_mcp.errors import AgentError, EntryError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.importing.targets import split_target
-from gaia_mcp.names import HANDLER_SUFFIX, split_tool_name
+from gaia_mcp.names import split_tool_name
 from gaia_mcp.redaction import masked_arguments, masked_url
 
 if TYPE_CHECKING:
@@ -121,8 +122,7 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
         if path.is_file():
             if not colon and os.path.dirname(place) and _is_script(path):  # noqa: PTH120
                 return None
-            kind = "handler" if path.stem.endswith(HANDLER_SUFFIX) else "agent"
-            return Served(kind, f"{path}{colon}{name}", is_typed=True, options=options)
+            return Served(code_kind(path), f"{path}{colon}{name}", is_typed=True, options=options)
         if word.split() != [word]:
             return None  # A command line that ends so.
         raise AgentError(word, f"does not exist: there is no file {place!r}", hint="check the path")

@@ -56,10 +56,11 @@ def show_inventory(
     from gaia_mcp.cli.screen.session_view import asking
     from gaia_mcp.session.parallel import ask_all
 
-    chosen = entries or [store.entry(name) for name in enabled_names(store)]
+    enabled = [] if entries else [store.entry(name) for name in enabled_names(store)]
+    chosen = entries or [entry for entry in enabled if entry.is_offered(invocation.stage, invocation.agent)]
     if not chosen:
         some = "name one of those that are disabled" if store.names() else how_to_add()
-        remark(f"no servers to ask; {some}")
+        remark("no servers to ask; " + (f"none of {len(enabled)} is offered here" if enabled else some))
     with asking(chosen) as view:
         results = ask_all(chosen, kind.read, view, invocation.deadline())
     if entries and len(results) == 1 and results[0].error is not None:

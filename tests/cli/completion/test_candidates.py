@@ -233,10 +233,10 @@ def test_arguments_follow_their_tool(known: None) -> None:
 def test_a_tools_arguments_are_offered_as_options_after_ours(known: None) -> None:
     """Ours: as they may be typed, for a tool that is on the line."""
     assert after("mcp", "call", "demo", "greet", "--")[-3:] == ["--name", "--loud", "--style"]
-    assert after("mcp", "call", "demo.greet", "--st") == ["--style"]
+    assert after("mcp", "call", "demo.greet", "--sty") == ["--style"]
     assert after("mcp", "call", "demo", "greet", "--style", "w") == ["warm"]
     assert after("mcp", "call", "demo", "greet", "--style=w") == ["--style=warm"]
-    assert after("mcp", "call", "demo", "greet", "--style", "warm", "--json", "--st") == []
+    assert after("mcp", "call", "demo", "greet", "--style", "warm", "--json", "--sty") == []
     assert "--name" not in after("mcp", "call", "demo", "--")
     assert "--name" not in after("mcp", "prompt", "demo", "review", "--")
 
@@ -275,7 +275,7 @@ def test_agents_are_built_in_or_classes_of_files(known: None) -> None:
     Path("data.txt").touch()
     Path("folder").mkdir()
 
-    assert after("mcp", "serve", "") == ["demo", "agent.py:", "folder/"]
+    assert after("mcp", "serve", "") == ["agents", "demo", "agent.py:", "folder/"]
     assert after("mcp", "serve", "agent.py:") == ["agent.py:One", "agent.py:Two"]
     assert after("mcp", "serve", "missing.py:") == []
 

@@ -1,0 +1,57 @@
+"""Python files with handlers and agents, told apart by their text: none of it is imported."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gaia_mcp.config.served import MAX_SOURCE_BYTES
+from gaia_mcp.errors import HandlerError
+from gaia_mcp.filebytes import read_file
+from gaia_mcp.names import HANDLER_SUFFIX
+
+# The bases of a class at the top level of a file; longer lists of them are none that a person writes.
+_HANDLER = rb"(?m)^(?:MCP_HANDLER_CLASS\s{0,9}[:=]|class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPHandler\b)"
+_AGENT = rb"(?m)^class\s{1,9}\w{1,200}\s{0,9}\([^)]{0,500}\bMCPAgent\b"
+
+
+def code_kind(path: Path) -> str:
+    """Whether a Python file contains a "handler" or an "agent". Of a file that tells nothing, its name decides."""
+    try:
+        source = read_file(path, MAX_SOURCE_BYTES)
+    except OSError:
+        source = b""  # It is reported where it is loaded.
+    if re.search(_HANDLER, source):
+        return "handler"
+    return "handler" if path.stem.endswith(HANDLER_SUFFIX) and not re.search(_AGENT, source) else "agent"
+
+
+def handler_files(folder: Path) -> tuple[list[Path], list[str]]:
+    """The handlers in a folder, in the order of their names, and remarks on the files that are left out.
+
+    Files that begin with `_` and links to files elsewhere are left out. Raises `HandlerError` for a folder without a
+    handler, or one that cannot be read.
+    """
+    try:
+        files = sorted(file for file in folder.iterdir() if file.suffix == ".py" and not file.name.startswith("_"))
+    except OSError as problem:
+        raise HandlerError(str(folder), f"cannot be read: {problem.strerror}", hint="check the path") from problem
+    found, remarks = [], []
+    for file in files:
+        if not _is_inside(file, folder):
+            remarks.append(f"{file.name} is left out: it is a link to a file outside of this folder")
+        elif code_kind(file) == "handler":
+            found.append(file)
+        else:
+            remarks.append(f"{file.name} is left out: it contains no handler")
+    if not found:
+        hint = "name the folder with files such as cost_lookup_handler.py"
+        raise HandlerError(str(folder), "is a folder without a handler", hint=hint)
+    return found, remarks
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return not file.is_symlink()
