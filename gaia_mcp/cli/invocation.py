@@ -50,6 +50,7 @@ class Invocation(NamedTuple):
         """
         from gaia_mcp.config.store import ConfigStore
         from gaia_mcp.errors import ConfigFileError
+        from gaia_mcp.names import typeable
         from gaia_mcp.paths import is_there, shown
 
         store = ConfigStore.locate(self.config, may_be_pipe=True)
@@ -59,6 +60,9 @@ class Invocation(NamedTuple):
         if store.project is not None and not store.project.approved:
             reason = store.project.problem or f"is not approved; read it, and then: {to_type('trust')}"
             remark(f"{shown(store.project.path)} is not used, since it {reason}")
+        if (secrets := store.exposed_secrets()) is not None:
+            private = f"chmod 600 {typeable(str(secrets))}"
+            remark(f"{shown(secrets)} holds secrets, and others may read it; make it private with: {private}")
         return store
 
     def open_store_for(self, typed: ServerWords, *, has_item: bool = False, may_be_new: bool = False) -> ConfigStore:

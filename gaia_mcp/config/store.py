@@ -15,14 +15,18 @@ from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name
 from gaia_mcp.paths import config_folder, home_expanded, is_there, servers_file
-from gaia_mcp.storage.atomic import locked, snapshot_of
+from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of
 from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from gaia_mcp.config.prototype.files import PrototypeFiles
+
 # Claude Desktop's key first; the older one is read, and kept where it is used.
 SERVER_KEYS = ("mcpServers", "servers")
+# Of the names of files that may be those of az prototype.
+YAML_SUFFIXES = (".yaml", ".yml")
 
 
 class ConfigStore:
@@ -116,7 +120,8 @@ class ConfigStore:
         """The members of another object at the top of the files, each with its file; those of an approved project win
         over the user's. Empty where there is none. Raises `ConfigFileError`.
         """
-        documents = [(self._read(), self.path)]
+        # What az prototype calls so has another meaning.
+        documents = [(self._read(), self.path)] if self.prototype() is None else []
         if self.project is not None and self.project.approved:
             documents.append((parse_object(self.project.data, self.project.path), self.project.path))
         found: dict[str, tuple[Any, Path]] = {}
@@ -180,7 +185,7 @@ class ConfigStore:
 
         Raises `ServerUnknownError` with a suggestion, `ConfigFileError`.
         """
-        servers = servers_in(self._read(), self.path)
+        servers = self._own_servers()
         self._require([name], servers)
         return servers[name]
 
@@ -207,6 +212,33 @@ class ConfigStore:
 
         self._update(change, [name])
 
+    def prototype(self) -> PrototypeFiles | None:
+        """The files of az prototype, if `path` is one of them; a file in JSON is none, whatever it is called.
+
+        Raises `ConfigFileError` for a file that cannot be read.
+        """
+        if self.path.suffix.lower() not in YAML_SUFFIXES or self._piped is not None:
+            return None
+        if (read_bytes(self.path) or b"").lstrip().startswith(b"{"):
+            return None
+        from gaia_mcp.config.prototype.files import PrototypeFiles
+
+        return PrototypeFiles(self.path)
+
+    def exposed_secrets(self) -> Path | None:
+        """The secrets file of az prototype, if others than its owner may read it."""
+        if self.path.suffix.lower() not in YAML_SUFFIXES:
+            return None
+        from gaia_mcp.config.prototype.files import PrototypeFiles
+
+        files = PrototypeFiles(self.path)
+        return files.secrets_path if files.secrets_mode() and os.name != "nt" else None
+
+    def _own_servers(self) -> dict[str, Any]:
+        """The entries of the file that is written to."""
+        prototype = self.prototype()
+        return prototype.servers() if prototype is not None else servers_in(self._read(), self.path)
+
     def _read(self) -> dict[str, Any]:
         if self._piped is not None:
             return self._piped
@@ -216,7 +248,7 @@ class ConfigStore:
         return document
 
     def _raw_entries(self) -> dict[str, tuple[Any, Path]]:
-        found = {name: (raw, self.path) for name, raw in servers_in(self._read(), self.path).items()}
+        found = {name: (raw, self.path) for name, raw in self._own_servers().items()}
         if self.project is not None:
             found |= {name: (raw, self.project.path) for name, raw in self._project_servers().items()}
         return found
@@ -233,6 +265,14 @@ class ConfigStore:
         """Write the servers of the file as `change` leaves them. Those `required` have to be there."""
         if not is_there(self.path):
             self._require(required, {})  # No folder is made for it.
+        if (prototype := self.prototype()) is not None:
+
+            def checked_change(servers: dict[str, Any]) -> None:
+                self._require(required, servers)
+                change(servers)
+
+            prototype.update(checked_change)
+            return
         with locked(self.path):
             before = snapshot_of(self.path)
             document = parse_object(before.data, self.path) if before.exists else {SERVER_KEYS[0]: {}}

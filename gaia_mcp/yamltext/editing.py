@@ -121,8 +121,8 @@ def _with(text: str, slot: _Slot, value: Any, newline: str) -> str:
     begin, end = node.start_mark.index, end_of(text, node)
     if holder is None or (key is None and is_block):
         raise TextProblemError("is written in a form that cannot be changed", at=begin)
-    if node.id != "scalar" and not is_block and "\n" in text[begin:end] and "#" in text[begin:end]:
-        raise TextProblemError("has comments within its brackets, which would be lost", at=begin)
+    if node.id != "scalar" and not is_block:
+        _refuse_comments(text, begin, end)
     if key is None or holder.node.flow_style:
         return text[:begin] + on_one_line(value) + text[end:]
     colon = text.index(":", key.end_mark.index) + 1
@@ -155,10 +155,10 @@ def _without(text: str, slot: _Slot, newline: str) -> str:
         end = end_of_pair(text, slot.key, slot.node)
     is_last = slot.number == len(held) - 1
     if holder.node.flow_style:
-        if not is_last:
-            return text[:begin] + text[begins[slot.number + 1] :]
         before = held[slot.number - 1][1] if slot.key is not None else held[slot.number - 1]
-        return text[: before.end_mark.index] + text[end:]
+        start, stop = (before.end_mark.index, end) if is_last else (begin, begins[slot.number + 1])
+        _refuse_comments(text, start, stop)
+        return text[:start] + text[stop:]
     if slot.key is None:
         begin = _dash_of(text, begin, holder.node.start_mark.column)
     start = line_start(text, begin)
@@ -168,6 +168,12 @@ def _without(text: str, slot: _Slot, newline: str) -> str:
     if not is_last and not text[line_end(text, end) : begins[slot.number + 1]].strip():
         return text[:begin] + text[begins[slot.number + 1] :]
     return text[:begin].rstrip() + newline + text[line_end(text, end) :]
+
+
+def _refuse_comments(text: str, begin: int, end: int) -> None:
+    """Raise `TextProblemError` if there may be a comment in this part of a value within brackets."""
+    if "\n" in text[begin:end] and "#" in text[begin:end]:
+        raise TextProblemError("has comments within its brackets, which would be lost", at=begin)
 
 
 def _dash_of(text: str, begin: int, column: int) -> int:

@@ -88,3 +88,17 @@ def _guarded(read: Any, text: str) -> Any:
         raise TextProblemError("is nested too deeply") from cause
     except ValueError as cause:  # A date that does not exist, a number with more digits than Python reads.
         raise TextProblemError(f"not YAML: {cause}") from cause
+
+
+def offset_of(text: str, path: tuple[str | int, ...]) -> int:
+    """Where the value at a path of a document stands, or as much of the way to it as there is."""
+    node = composed(text)
+    for step in path:
+        if node.id == "mapping":
+            inner = next((value for key, value in node.value if key.value == step), None)
+        else:
+            inner = node.value[step] if isinstance(step, int) and step < len(node.value) else None
+        if inner is None:
+            break
+        node = inner
+    return int(node.start_mark.index)

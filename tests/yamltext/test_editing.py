@@ -147,6 +147,8 @@ def test_a_first_item_is_put_where_its_list_belongs(text: str, new: str | None) 
         ("base: &x {b: 1, d: 2}\nc:\n  <<: *x\n", ("c", "b"), REMOVED),
         # Comments would be lost.
         ("a: [1,  # one\n  2]\n", ("a",), [1]),
+        ("a: {b: 1,  # one\n  c: 2}\n", ("a", "b"), REMOVED),
+        ("a: {b: 1,  # one\n  c: 2}\n", ("a", "c"), REMOVED),
         ("a: &x\n  b: 1\n", ("a",), [1]),
         # A list in a list, and what is neither a list nor a mapping.
         ("- - a\n  - b\n", (0,), 1),

@@ -1,0 +1,135 @@
+"""A12: `prototype.yaml`, with its secrets file, in the commands that take `--config`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+KEY = "lpd_8fK2mQ9xZ7wQ"
+MAIN = """\
+# the project
+mcp:
+  servers:
+    - name: cost-lookup   # prices
+      enabled: true
+      stages: ["build"]
+      agents: null
+      settings:
+        region: eastus
+"""
+SECRETS = f"mcp:\n  servers:\n  - name: cost-lookup\n    settings:\n      api_key: {KEY}\n"
+CONFIG = ("--config", "prototype.yaml")
+
+
+@pytest.fixture
+def project(gaia: Gaia) -> Gaia:
+    """The program, in the folder of a project of az prototype."""
+    (gaia.cwd / "prototype.yaml").write_text(MAIN)
+    secrets = gaia.cwd / "prototype.secrets.yaml"
+    secrets.write_text(SECRETS)
+    secrets.chmod(0o600)
+    return gaia
+
+
+def texts(project: Gaia) -> tuple[str, str]:
+    """The main file, and the secrets file."""
+    return (project.cwd / "prototype.yaml").read_text(), (project.cwd / "prototype.secrets.yaml").read_text()
+
+
+def test_the_servers_of_both_files_are_listed_without_their_secrets(project: Gaia) -> None:
+    """A12: `--config prototype.yaml`; a secret reaches no output."""
+    listed = project("list", *CONFIG)
+    assert listed.stdout == "cost-lookup  handler  enabled  .prototype/mcp/cost_lookup_handler.py\n"
+    shown = project("show", "cost-lookup", *CONFIG, "--json")
+    assert shown.json["settings"] == {"region": "eastus", "api_key": "****"}
+    assert (shown.json["stages"], shown.json["disabled"]) == (["build"], False)
+    for ran in (listed, shown, project("show", "cost-lookup", *CONFIG), project("list", "--json", *CONFIG)):
+        assert KEY not in ran.stdout + ran.stderr
+        assert ran.stderr == ""
+
+
+def test_entries_are_changed_in_their_own_lines(project: Gaia) -> None:
+    """A12: add, edit, disable, enable, remove; comments and order stay, secrets go to their file."""
+    added = project(
+        "add", "time", *CONFIG, "--no-check", "--env", f"TIME_TOKEN={KEY}", "--env", "TZ=UTC", "--", "mcp-server-time"
+    )
+    assert added.stdout == "added 'time' to prototype.yaml\n"
+    item = "    - name: time\n      command: mcp-server-time\n      args: []\n      env:\n        TZ: UTC\n"
+    secret = f"  - name: time\n    env:\n      TIME_TOKEN: {KEY}\n"
+    assert texts(project) == (MAIN + item, SECRETS + secret)
+    assert project("show", "time", *CONFIG, "--json").json["env"] == {"TZ": "UTC", "TIME_TOKEN": "****"}
+
+    assert project("disable", "time", *CONFIG).code == 0
+    assert texts(project)[0] == MAIN + item + "      enabled: false\n"
+    assert "disabled" in project("list", *CONFIG).stdout
+    assert project("enable", "time", *CONFIG).code == 0
+    edited = project("edit", "cost-lookup", *CONFIG, "--no-check", "--request-timeout", "20")
+    assert edited.stdout == "changed 'cost-lookup' in prototype.yaml\n  timeout: nothing → 20\n"
+    assert project("remove", "time", *CONFIG).code == 0
+    assert texts(project) == (MAIN + "      timeout: 20\n", SECRETS)
+    unset = project("edit", "cost-lookup", *CONFIG, "--no-check", "--unset", "timeout")
+    assert unset.code == 0
+    assert texts(project) == (MAIN, SECRETS)
+
+
+def test_a_new_file_of_that_kind_is_begun(gaia: Gaia) -> None:
+    """Ours: as any other that `--config` names."""
+    assert gaia("add", "demo", "--config", "new.yaml", "--no-check", "--", "gaia", "mcp", "serve", "demo").code == 0
+    assert (gaia.cwd / "new.yaml").read_text().startswith("mcp:\n  servers:\n    - name: demo\n      command: gaia\n")
+    assert gaia("call", "demo", "add", "a=1", "b=2", "--config", "new.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("mcp:\n\tservers: []\n", "prototype.yaml:2:1: not YAML"),
+        ("mcp:\n  servers:\n    a: {}\n", "prototype.yaml:3:5: 'mcp.servers' is not a list"),
+        ("mcp:\n  servers:\n  - name: a\n  - name: a\n", "prototype.yaml:4:5: has two servers called 'a'"),
+        ("a: 1\n---\nb: 2\n", "prototype.yaml:2:1: not YAML"),
+    ],
+)
+def test_a_file_that_is_wrong_is_two_lines_and_is_left_as_it_is(project: Gaia, text: str, place: str) -> None:
+    """A12, bad input: exit code 3, with line and column."""
+    (project.cwd / "prototype.yaml").write_text(text)
+    for words in (["list"], ["add", "x", "--no-check", "--", "x"], ["remove", "a"], ["disable", "a"]):
+        failed = project(words[0], *CONFIG, *words[1:])
+        assert failed.code == 3
+        assert failed.errors[0].startswith(f"error: {place}")
+        assert failed.errors[1].startswith("hint: ")
+        assert len(failed.errors) == 2
+    assert texts(project) == (text, SECRETS)
+
+
+def test_a_change_that_would_lose_something_is_refused(project: Gaia) -> None:
+    """A12: in two lines that name the place."""
+    shared = "mcp:\n  servers:\n  - name: a\n    settings: &s {x: 1}\n  - name: b\n    settings: *s\n"
+    (project.cwd / "prototype.yaml").write_text(shared)
+    failed = project("edit", "b", *CONFIG, "--no-check", "--unset", "settings.x")
+    assert failed.code == 3
+    assert failed.errors[0].startswith("error: prototype.yaml: ")
+    assert "cannot be changed alone" in failed.errors[0]
+    assert texts(project)[0] == shared
+
+
+def test_secrets_that_others_may_read_are_remarked_on(project: Gaia) -> None:
+    """A12: az prototype writes them so. They are private after the next change."""
+    secrets = project.cwd / "prototype.secrets.yaml"
+    secrets.chmod(0o644)
+    told = project("list", *CONFIG).stderr
+    assert told == (
+        "note: prototype.secrets.yaml holds secrets, and others may read it; "
+        "make it private with: chmod 600 prototype.secrets.yaml\n"
+    )
+    assert project("add", "x", *CONFIG, "--no-check", "--env", f"TOKEN={KEY}", "--", "x").code == 0
+    assert secrets.stat().st_mode & 0o777 == 0o600
+    assert project("list", *CONFIG).stderr == ""
+
+
+def test_what_lies_in_a_folder_is_not_used_by_itself(project: Gaia) -> None:
+    """Ours: it names code to be run. Who types `--config` has chosen it."""
+    assert "cost-lookup" not in project("list").stdout
+    assert project("show", "cost-lookup").code == 3

@@ -1,0 +1,566 @@
+"""A12: `prototype.yaml` and its secrets file, as real files, through the store that all commands use."""
+
+from __future__ import annotations
+
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.prototype import files
+from gaia_mcp.config.prototype.files import PrototypeFiles
+from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAIN = """\
+# the project
+project:
+  name: shop   # its name
+mcp:
+  servers:
+    # prices of everything
+    - name: cost-lookup
+      enabled: true
+      stages: ["build", "design"]   # not deploy
+      agents: null
+      timeout: 15
+      settings:
+        url: "https://prices.example"   # public
+    - name: lightpanda
+      enabled: off
+      stages: []
+  custom_dir: .prototype/mcp/
+stages: {init: {completed: false}}
+"""
+KEY = "lpd_8fK2mQ9xZ7wQ"
+SECRETS = f"""\
+# keep this file out of git
+ai:
+  token: abc
+mcp:
+  servers:
+  - name: cost_lookup
+    settings:
+      api_key: {KEY}   # of the team
+"""
+COST = {
+    "handler": ".prototype/mcp/cost_lookup_handler.py",
+    "stages": ["build", "design"],
+    "agents": None,
+    "timeout": 15,
+    "settings": {"url": "https://prices.example", "api_key": KEY},
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "prototype.yaml"
+    path.write_text(MAIN)
+    path.chmod(0o644)
+    secrets = path.with_name("prototype.secrets.yaml")
+    secrets.write_text(SECRETS)
+    secrets.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def store(path: Path) -> ConfigStore:
+    return ConfigStore(path)
+
+
+def secrets_of(path: Path) -> str:
+    return path.with_name("prototype.secrets.yaml").read_text()
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestReading:
+    """What both files hold."""
+
+    def test_the_secrets_lie_over_the_servers_by_name(self, store: ConfigStore) -> None:
+        """A12: url, stages, agents and api_key all survive. A2: `-` and `_` are the same."""
+        assert store.servers() == {
+            "cost-lookup": COST,
+            "lightpanda": {"handler": ".prototype/mcp/lightpanda_handler.py", "stages": [], "disabled": True},
+        }
+        assert PrototypeFiles(store.path).servers() == store.servers()
+
+    def test_null_and_empty_scopes_stay_apart(self, store: ConfigStore) -> None:
+        """A3: null means all, and [] nothing."""
+        entries = {name: store.entry(name) for name in store.names()}
+        assert (entries["cost-lookup"].stages, entries["cost-lookup"].agents) == (["build", "design"], None)
+        assert (entries["lightpanda"].stages, entries["lightpanda"].disabled) == ([], True)
+        assert entries["cost-lookup"].source == store.path
+
+    @pytest.mark.parametrize(
+        ("names", "found"),
+        [
+            (["cost_lookup_handler.py"], "cost_lookup_handler.py"),
+            (["cost-lookup.py", "other.py"], "cost-lookup.py"),
+            (["cost-lookup_handler.py", "cost_lookup_handler.py"], "cost-lookup_handler.py"),
+            (["_cost_lookup_handler.py", "cost_lookup.txt"], "cost_lookup_handler.py"),
+        ],
+    )
+    def test_a_handler_is_found_by_its_name(self, store: ConfigStore, names: list[str], found: str) -> None:
+        """A2: the file's stem without `_handler`; `-` and `_` are the same; `_` at the beginning is left out."""
+        folder = store.path.parent / ".prototype" / "mcp"
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).write_text("")
+        assert store.servers()["cost-lookup"]["handler"] == f".prototype/mcp/{found}"
+
+    def test_the_folder_of_handlers_may_be_another_one(self, store: ConfigStore) -> None:
+        """A12: az prototype has `mcp.custom_dir` for it."""
+        store.path.write_text(MAIN.replace(".prototype/mcp/", "code"))
+        assert store.servers()["lightpanda"]["handler"] == "code/lightpanda_handler.py"
+
+    def test_what_az_prototype_has_moved_is_read_from_the_secrets(self, store: ConfigStore) -> None:
+        """A12: it leaves an empty text in the main file; the servers survive in the other one."""
+        store.path.write_text("mcp:\n  servers: ''\n")
+        assert list(store.servers()) == ["cost_lookup"]
+        assert store.servers()["cost_lookup"]["settings"] == {"api_key": KEY}
+        store.path.write_text("project: {}\n")
+        assert list(store.servers()) == ["cost_lookup"]
+
+    def test_a_server_of_the_secrets_alone_is_one(self, store: ConfigStore) -> None:
+        """A12: nothing that stands in a file is passed over in silence."""
+        store.path.write_text(MAIN.replace("name: cost-lookup", "name: other"))
+        assert list(store.servers()) == ["other", "lightpanda", "cost_lookup"]
+
+    def test_an_empty_value_of_the_secrets_hides_nothing(self, store: ConfigStore) -> None:
+        """A12: a null over a scope would let everybody in."""
+        empty = "mcp:\n  servers:\n  - name: cost-lookup\n    stages:\n    settings:\n"
+        store.path.with_name("prototype.secrets.yaml").write_text(empty)
+        assert store.servers()["cost-lookup"] == {**COST, "settings": {"url": "https://prices.example"}}
+
+    def test_other_servers_than_handlers_may_stand_there(self, store: ConfigStore) -> None:
+        """Ours: az prototype leaves them alone."""
+        store.path.write_text("mcp: {servers: [{name: time, command: uvx, args: [mcp-server-time]}]}\n")
+        assert store.servers()["time"] == {"command": "uvx", "args": ["mcp-server-time"]}
+
+    @pytest.mark.parametrize("text", ["", "# nothing yet\n", "mcp:\n", "mcp:\n  servers:\n", "mcp: {servers: []}\n"])
+    def test_there_may_be_none(self, store: ConfigStore, text: str) -> None:
+        """Ours: a project begins so."""
+        store.path.with_name("prototype.secrets.yaml").unlink()
+        store.path.write_text(text)
+        assert store.servers() == {}
+        store.path.unlink()
+        assert store.servers() == {}
+
+    def test_json_in_a_file_of_this_kind_is_still_read(self, store: ConfigStore) -> None:
+        """Ours: it worked before, since JSON is YAML too."""
+        store.path.write_text('{"mcpServers": {"a": {"command": "x"}}}')
+        assert store.prototype() is None
+        assert store.names() == ["a"]
+        store.set_disabled(["a"], disabled=True)
+        assert store.servers() == {"a": {"command": "x", "disabled": True}}
+
+    def test_a_byte_order_mark_and_the_line_ends_of_windows(self, store: ConfigStore) -> None:
+        """Ours: both survive a change."""
+        store.path.write_bytes(b"\xef\xbb\xbf" + MAIN.replace("\n", "\r\n").encode())
+        store.set_disabled(["cost-lookup"], disabled=True)
+        new = MAIN.replace("enabled: true", "enabled: false").replace("\n", "\r\n")
+        assert store.path.read_bytes() == b"\xef\xbb\xbf" + new.encode()
+
+    def test_dates_and_numbers_for_names_become_text(self, store: ConfigStore) -> None:
+        """Ours: JSON, in which settings reach a handler, has neither."""
+        store.path.write_text(
+            "mcp:\n  servers:\n  - name: a\n    settings: {since: 2024-01-02, 1: x, deep: [{d: 2024-01-02}]}\n"
+        )
+        assert store.servers()["a"]["settings"] == {"since": "2024-01-02", "1": "x", "deep": [{"d": "2024-01-02"}]}
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{n}: &{n} [{', '.join([f'*{p}'] * 9)}]\n" for p, n in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "place"),
+    [
+        ("- 1\n", "does not hold a mapping", (1, 1)),
+        ("just text", "does not hold a mapping", (1, 1)),
+        ("mcp: 5\n", "'mcp' is not a mapping", (1, 6)),
+        ("mcp:\n  servers:\n    a: {}\n", "'mcp.servers' is not a list", (3, 5)),
+        ("mcp:\n  servers: many\n", "'mcp.servers' is not a list", (2, 12)),
+        ("mcp:\n  custom_dir: [x]\n", "'mcp.custom_dir' is not text", (2, 15)),
+        ("mcp:\n  servers:\n  - text\n", "server 1 of 'mcp.servers' has no name", (3, 5)),
+        ("mcp:\n  servers:\n  - name: 5\n", "server 1 of 'mcp.servers' has no name", (3, 5)),
+        ("mcp:\n  servers:\n  - name: a\n  -\n", "server 2 of 'mcp.servers' has no name", (4, 4)),
+        ("mcp:\n  servers:\n  - name: a\n  - name: a\n", "has two servers called 'a'", (4, 5)),
+        ("mcp:\n  servers:\n  - name: a-b\n  - name: a_b\n", "as in 'a-b'", (4, 5)),
+        ("mcp:\n  servers:\n  - name: a\n    name: b\n", "duplicate key", (4, 5)),
+        ("mcp:\n  servers:\n  - name: a\n    enabled: 5\n", "'enabled' must be true or false", (3, 5)),
+        ("mcp:\n  servers:\n  - name: a\n    enabled: maybe\n", "'enabled' must be true or false", (3, 5)),
+        ("mcp:\n  servers:\n  - name: a\n    settings: {x: .nan}\n", "no form for the value of 'settings.x'", (3, 5)),
+        ("mcp:\n  servers:\n  - name: a\n    s: !!binary aGk=\n", "no form for the value of 's'", (3, 5)),
+        ("mcp:\n\tservers: []\n", "not YAML", (2, 1)),
+        ("mcp: 1\n---\nmcp: 2\n", "another document", (2, 1)),
+        ("mcp: *x\n", "undefined alias", (1, 6)),
+        ("mcp: &m {servers: *m}\n", "refers to itself", (1, 6)),
+        (BOMB, "stand for more than", (1, 1)),
+        ("a: !!python/object/new:os.system [x]\n", "not YAML", (1, 4)),
+        ("a: \xff", "not UTF-8", (1, 4)),
+        ("mcp: {servers: [{name: a}\n", "not YAML", (2, 1)),
+    ],
+    ids=lambda value: value[:24] if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize("which", ["prototype.yaml", "prototype.secrets.yaml"])
+def test_a_text_that_is_wrong_is_an_error_with_its_place(
+    path: Path, which: str, text: str, problem: str, place: tuple[int, int]
+) -> None:
+    """A12, bad input: in either file; nothing is written."""
+    bad = path.with_name(which)
+    bad.write_bytes(text.encode("latin-1"))
+    before = {each: each.read_bytes() for each in path.parent.iterdir()}
+
+    for act in (ConfigStore(path).servers, lambda: ConfigStore(path).set_disabled(["cost-lookup"], disabled=True)):
+        with pytest.raises(ConfigFileError) as caught:
+            act()
+        assert problem in caught.value.message
+        assert KEY not in caught.value.message
+        assert (caught.value.path, caught.value.line, caught.value.column) == (bad, *place)
+    assert {each: each.read_bytes() for each in path.parent.iterdir()} == before
+
+
+def test_a_deep_text_is_an_error(path: Path) -> None:
+    """A12, bad input."""
+    path.write_text("- " * 5000 + "a")
+    with pytest.raises(ConfigFileError, match="nested too deeply"):
+        ConfigStore(path).servers()
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("stages", "build"), ("agents", [5]), ("timeout", "fast"), ("max_retries", -1), ("settings", [1]), ("handler", 5)],
+)
+def test_a_member_of_a_wrong_type_spoils_its_own_server_alone(store: ConfigStore, member: str, value: Any) -> None:
+    """A12, bad input: the entry is read as any other, and the others are there."""
+    store.path.write_text(f"mcp:\n  servers:\n  - name: a\n    {member}: {value}\n  - name: b\n")
+    entries = store.entries()
+    assert isinstance(entries["a"], EntryError)
+    assert f"'{member}'" in entries["a"].message
+    assert not isinstance(entries["b"], EntryError)
+
+
+class TestWriting:
+    """What a change leaves as it was."""
+
+    @pytest.mark.parametrize(
+        ("name", "disabled", "old", "new"),
+        [
+            ("cost-lookup", True, "enabled: true", "enabled: false"),
+            ("lightpanda", False, "enabled: off", "enabled: true"),
+            ("cost-lookup", False, "", ""),
+        ],
+    )
+    def test_enabling_and_disabling_changes_one_word(
+        self, store: ConfigStore, name: str, disabled: bool, old: str, new: str
+    ) -> None:
+        """A12: `enabled: false` is `disabled`."""
+        store.set_disabled([name], disabled=disabled)
+        assert store.path.read_text() == MAIN.replace(old, new)
+        assert secrets_of(store.path) == SECRETS
+        assert store.entry(name).disabled is disabled
+
+    def test_a_switch_that_is_not_there_is_added(self, store: ConfigStore) -> None:
+        """A12: and the reading of `disabled`, which az prototype does not know, is kept where it stands."""
+        store.path.write_text("mcp:\n  servers:\n  - name: a\n  - name: b\n    disabled: true\n")
+        store.set_disabled(["a"], disabled=True)
+        store.set_disabled(["b"], disabled=False)
+        assert store.path.read_text() == "mcp:\n  servers:\n  - name: a\n    enabled: false\n  - name: b\n"
+        store.set_disabled(["a"], disabled=False)
+        assert store.path.read_text() == "mcp:\n  servers:\n  - name: a\n    enabled: true\n  - name: b\n"
+
+    def test_a_new_server_is_put_behind_the_others_and_its_secrets_into_their_file(self, store: ConfigStore) -> None:
+        """A12: secrets never reach the main file."""
+        raw = {
+            "handler": str(store.path.parent.absolute() / ".prototype/mcp/stock_handler.py"),
+            "stages": None,
+            "agents": [],
+            "settings": {"url": "https://x.example", "api_key": KEY, "nested": {"password": 1234, "ref": "${STOCK}"}},
+        }
+        store.add(read_entry("stock", raw))
+        added = (
+            '    - name: stock\n      stages: null\n      agents: []\n      settings:\n        url: "https://x.example"\n'
+            '        nested:\n          ref: "${STOCK}"\n'
+        )
+        assert store.path.read_text() == MAIN.replace("  custom_dir", added + "  custom_dir")
+        assert secrets_of(store.path) == SECRETS + (
+            f"  - name: stock\n    settings:\n      api_key: {KEY}\n      nested:\n        password: 1234\n"
+        )
+        assert store.servers()["stock"] == {**raw, "handler": ".prototype/mcp/stock_handler.py"}
+
+    def test_a_handler_elsewhere_keeps_its_path(self, store: ConfigStore) -> None:
+        """Ours: relative to the file where it lies in the project, since others have that elsewhere."""
+        inside, outside = str(store.path.parent.absolute() / "lib" / "x.py"), "/opt/y_handler.py"
+        store.add(read_entry("inside", {"handler": inside}), read_entry("outside", {"handler": outside}))
+        text = store.path.read_text()
+        assert "    - name: inside\n      handler: lib/x.py\n" in text
+        assert "    - name: outside\n      handler: /opt/y_handler.py\n" in text
+
+    @pytest.mark.parametrize(
+        ("raw", "hidden"),
+        [
+            ({"command": "x", "args": ["--token", KEY]}, ["args"]),
+            ({"command": f"x --token={KEY}"}, ["command"]),
+            ({"command": "x", "args": [], "env": {"API_KEY": KEY, "TZ": "UTC"}}, ["env", "API_KEY"]),
+            ({"command": "x", "args": [], "env": {"API_KEY": "${API_KEY}"}}, []),
+            ({"command": "x", "args": [], "env": {"K": {"$keyring": "gaia.connections:a:K"}}}, []),
+            ({"url": f"https://user:{KEY}@x.example/"}, ["url"]),
+            ({"url": "https://x.example", "headers": {"Authorization": f"Bearer {KEY}"}}, ["headers", "Authorization"]),
+            ({"handler": "a.py", "settings": {"tokens": [{"value": 1}, {"key": KEY}]}}, ["settings", "tokens"]),
+            ({"handler": "a.py", "settings": {"model": "gpt-4o", "is_secret": True, "token": None}}, []),
+            ({"handler": "a.py", "settings": {}}, []),
+        ],
+    )  # fmt: skip
+    def test_every_secret_goes_into_the_secrets_file(
+        self, store: ConfigStore, raw: dict[str, Any], hidden: list[str]
+    ) -> None:
+        """A12: by its name or its look, wherever in an entry it stands; a reference is none."""
+        store.add(read_entry("new", raw))
+        assert KEY not in store.path.read_text()
+        assert (secrets_of(store.path) != SECRETS) is bool(hidden)
+        if hidden:
+            held: Any = files.read_listing(secrets_of(store.path)).items["new"].members
+            for step in hidden:
+                held = held[step]
+        assert store.servers()["new"] == raw
+        assert store.servers()["cost-lookup"] == COST
+
+    def test_the_secrets_file_is_made_private(self, store: ConfigStore) -> None:
+        """A12: 0600, also if it was not; the main file keeps its mode."""
+        secrets = store.path.with_name("prototype.secrets.yaml")
+        secrets.chmod(0o644)
+        assert PrototypeFiles(store.path).secrets_mode() == 0o044
+        entry = store.own("cost-lookup")
+        changed = {**entry, "settings": {**entry["settings"], "api_key": "lpd_another8fK2"}}
+        store.replace("cost-lookup", entry, read_entry("cost-lookup", changed))
+        assert (mode_of(secrets), mode_of(store.path)) == (0o600, 0o644)
+        assert secrets.read_text() == SECRETS.replace(KEY, "lpd_another8fK2")
+        assert store.path.read_text() == MAIN
+        secrets.unlink()
+        assert PrototypeFiles(store.path).secrets_mode() == 0
+        store.add(read_entry("new", {"handler": "a.py", "settings": {"api_key": KEY}}))
+        assert mode_of(secrets) == 0o600
+
+    def test_a_change_touches_only_its_lines(self, store: ConfigStore) -> None:
+        """A12: comments and order stay; what has to go into the other file goes there."""
+        entry = store.own("cost-lookup")
+        settings = {"url": "https://other.example", "api_key": KEY, "password": "hunter2-hunter2"}
+        changed = {**entry, "timeout": 20, "stages": ["build"], "max_retries": 1, "settings": settings}
+        store.replace("cost-lookup", entry, read_entry("cost-lookup", changed))
+        new = (
+            MAIN.replace("15", "20")
+            .replace('["build", "design"]', '["build"]')
+            .replace("prices.example", "other.example")
+        )
+        new = new.replace("# public\n", "# public\n      max_retries: 1\n")
+        assert store.path.read_text() == new
+        assert secrets_of(store.path) == SECRETS + "      password: hunter2-hunter2\n"
+        assert store.own("cost-lookup") == changed
+
+    def test_a_member_that_is_removed_is_removed_from_both(self, store: ConfigStore) -> None:
+        """A12: otherwise it would shine through."""
+        entry = store.own("cost-lookup")
+        store.replace("cost-lookup", entry, read_entry("cost-lookup", {**entry, "settings": {}, "timeout": None}))
+        assert store.own("cost-lookup") == {**entry, "settings": {}, "timeout": None}
+        assert KEY not in secrets_of(store.path)
+        assert "# keep this file out of git" in secrets_of(store.path)
+        store.replace("cost-lookup", store.own("cost-lookup"), read_entry("cost-lookup", {"handler": COST["handler"]}))
+        assert store.own("cost-lookup") == {"handler": COST["handler"]}
+
+    def test_a_secret_that_stood_in_the_main_file_leaves_it_with_its_next_value(self, store: ConfigStore) -> None:
+        """A12: what a person has written there is theirs, until it is changed."""
+        plain = "mcp:\n  servers:\n  - name: a\n    settings:\n      api_key: lpd_old8fK2mQ9x\n      url: x\n"
+        store.path.write_text(plain)
+        store.set_disabled(["a"], disabled=True)
+        assert store.path.read_text() == f"{plain}    enabled: false\n"
+        entry = store.own("a")
+        store.replace("a", entry, read_entry("a", {**entry, "settings": {"api_key": KEY, "url": "x"}}))
+        assert store.path.read_text() == f"{plain}    enabled: false\n".replace("      api_key: lpd_old8fK2mQ9x\n", "")
+        assert store.own("a")["settings"] == {"api_key": KEY, "url": "x"}
+
+    def test_a_server_is_removed_from_both_files(self, store: ConfigStore) -> None:
+        """A12: all others stay."""
+        assert store.remove(["cost-lookup"]) == [COST]
+        begin, end = MAIN.index("    - name: cost"), MAIN.index("    - name: light")
+        assert store.path.read_text() == MAIN[:begin] + MAIN[end:]
+        assert KEY not in secrets_of(store.path)
+        assert secrets_of(store.path).startswith("# keep this file out of git\nai:\n  token: abc\n")
+        store.remove(["lightpanda"])
+        assert store.servers() == {}
+        assert "  servers: []\n" in store.path.read_text()
+
+    def test_several_are_added_and_removed_at_once(self, store: ConfigStore) -> None:
+        """Ours: all or none."""
+        key = {"api_key": KEY}
+        store.add(*(read_entry(f"s{n}", {"handler": "a.py", "settings": key}) for n in range(3)))
+        store.remove(["cost-lookup", "s1"])
+        assert list(store.servers()) == ["lightpanda", "s0", "s2"]
+        assert [store.own(f"s{n}")["settings"] for n in (0, 2)] == [key, key]
+        with pytest.raises(ServerUnknownError):
+            store.remove(["s0", "unknown"])
+        assert list(store.servers()) == ["lightpanda", "s0", "s2"]
+
+    def test_a_server_is_renamed_in_both_files(self, store: ConfigStore) -> None:
+        """Ours: its file is named from now on, since it is no longer found by the name."""
+        entry = store.own("cost-lookup")
+        store.replace("cost-lookup", entry, read_entry("cost-lookup", entry), new_name="prices")
+        handler = f"      handler: {COST['handler']}\n"
+        new = MAIN.replace("name: cost-lookup", "name: prices").replace("# public\n", "# public\n" + handler)
+        assert store.path.read_text() == new
+        assert secrets_of(store.path) == SECRETS.replace("cost_lookup", "prices")
+        assert store.own("prices") == entry
+
+    def test_a_server_of_the_secrets_alone_is_changed_there(self, store: ConfigStore) -> None:
+        """A12: it has no other place."""
+        store.path.write_text("mcp:\n  servers: ''\n")
+        store.set_disabled(["cost_lookup"], disabled=True)
+        assert store.path.read_text() == "mcp:\n  servers: ''\n"
+        assert secrets_of(store.path) == SECRETS + "    enabled: false\n"
+        store.add(read_entry("new", {"handler": "a.py"}))
+        assert store.path.read_text() == "mcp:\n  servers:\n    - name: new\n      handler: a.py\n"
+        assert list(store.servers()) == ["new", "cost_lookup"]
+
+    @pytest.mark.parametrize("name", ["cost_lookup", "cost-lookup"])
+    def test_a_name_that_is_the_same_for_az_prototype_is_taken(self, store: ConfigStore, name: str) -> None:
+        """A2: `-` and `_` are the same."""
+        with pytest.raises(ServerExistsError):
+            store.add(read_entry(name, {"handler": "a.py"}))
+        assert store.path.read_text() == MAIN
+
+    def test_a_new_file_is_begun(self, tmp_path: Path) -> None:
+        """Ours: with the servers alone."""
+        store = ConfigStore(tmp_path / "new" / "prototype.yml")
+        store.add(read_entry("a", {"handler": "a.py", "settings": {"token": KEY}}))
+        assert store.path.read_text() == "mcp:\n  servers:\n    - name: a\n      handler: a.py\n"
+        assert store.path.with_name("prototype.secrets.yml").read_text() == (
+            f"mcp:\n  servers:\n    - name: a\n      settings:\n        token: {KEY}\n"
+        )
+        assert mode_of(store.path) == 0o600
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "mcp:\n  servers:\n  - name: a\n    settings: &s {x: 1}\n  - name: b\n    settings: *s\n",
+            "mcp:\n  servers:\n  - name: a\n    settings: {x: 1,  # one\n      y: 2}\n",
+        ],
+    )
+    def test_what_cannot_be_changed_without_a_loss_is_refused(self, store: ConfigStore, text: str) -> None:
+        """A12: an anchor that another server refers to, a comment within braces."""
+        store.path.write_text(text)
+        entry = store.own("a")
+        with pytest.raises(ConfigFileError) as caught:
+            store.replace("a", entry, read_entry("a", {**entry, "settings": {"x": 2}}))
+        assert caught.value.path == store.path
+        assert store.path.read_text() == text
+
+    def test_a_project_behind_a_link(self, store: ConfigStore, tmp_path: Path) -> None:
+        """Ours: the link stays, and so does the file beside it."""
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "prototype.yaml").symlink_to(store.path)
+        (elsewhere / "prototype.secrets.yaml").symlink_to(store.path.with_name("prototype.secrets.yaml"))
+        linked = ConfigStore(elsewhere / "prototype.yaml")
+        linked.add(read_entry("new", {"handler": "a.py", "settings": {"token": KEY}}))
+        assert linked.path.is_symlink()
+        assert store.own("new")["settings"] == {"token": KEY}
+
+    def test_a_file_that_may_not_be_written_is_left_as_it_is(self, store: ConfigStore) -> None:
+        """A12, bad input: and nothing of the change stays in the secrets file either."""
+        store.path.chmod(0o444)
+        with pytest.raises(ConfigFileError, match="read-only"):
+            store.add(read_entry("new", {"handler": "a.py", "settings": {"token": KEY}}))
+        assert (store.path.read_text(), secrets_of(store.path)) == (MAIN, SECRETS)
+
+    def test_secrets_that_may_not_be_written_do_not_reach_the_main_file(self, store: ConfigStore) -> None:
+        """A12: it is written only after them."""
+        store.path.with_name("prototype.secrets.yaml").chmod(0o444)
+        store.set_disabled(["cost-lookup"], disabled=True)  # Needs none of them.
+        before = store.path.read_text()
+        with pytest.raises(ConfigFileError, match="read-only"):
+            store.add(read_entry("new", {"handler": "a.py", "settings": {"token": KEY}}))
+        assert (store.path.read_text(), secrets_of(store.path)) == (before, SECRETS)
+
+    def test_many_writers_lose_nothing(self, store: ConfigStore) -> None:
+        """Ours: one lock for both files."""
+        errors: list[BaseException] = []
+
+        def add(number: int) -> None:
+            try:
+                own = ConfigStore(store.path)
+                own.add(read_entry(f"s{number}", {"handler": "a.py", "settings": {"token": f"{KEY}{number}"}}))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        servers = store.servers()
+        assert {name: raw["settings"]["token"] for name, raw in servers.items() if name[0] == "s"} == {
+            f"s{number}": f"{KEY}{number}" for number in range(6)
+        }
+        assert KEY not in store.path.read_text()
+        assert [each.name for each in store.path.parent.iterdir() if each.suffix == ".tmp"] == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.store import ConfigStore
+
+left = int(sys.argv[2])
+
+
+def end(event, _):
+    global left
+    if event == "os.rename":
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+store = ConfigStore(Path(sys.argv[1]))
+sys.addaudithook(end)
+store.add(read_entry("new", {"handler": "a.py", "settings": {"token": "KEY-of-new"}}))
+entry = store.own("cost-lookup")
+settings = {"api_key": "KEY-other", "url": "x"}
+store.replace("cost-lookup", entry, read_entry("cost-lookup", {**entry, "settings": settings}), new_name="prices")
+store.remove(["new"])
+"""
+
+
+@pytest.mark.story
+@pytest.mark.parametrize("writes", range(8))
+def test_a_kill_between_two_writes_neither_shows_nor_loses_a_secret(path: Path, writes: int) -> None:
+    """A12, bad input: killed before each write in turn; both files are whole, and the next program may write."""
+    ran = subprocess.run([sys.executable, "-c", KILLED, str(path), str(writes)], check=False)
+    main, secrets = path.read_text(), secrets_of(path)
+
+    assert ran.returncode == (-signal.SIGKILL if writes < 6 else 0)
+    assert "KEY" not in main
+    assert KEY not in main
+    assert (KEY in secrets) is not ("KEY-other" in secrets)
+    if "- name: new" in main:
+        assert "KEY-of-new" in secrets
+    store = ConfigStore(path)
+    assert store.names()
+    store.add(read_entry("next", {"handler": "b.py", "settings": {"token": "KEY-of-next"}}))
+    assert store.own("next")["settings"] == {"token": "KEY-of-next"}
+    assert [each.name for each in path.parent.iterdir() if each.suffix == ".tmp"] == []
