@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from gaia_mcp.handlers import MCPHandlerConfig, MCPManager, MCPRegistry, load_handlers_from_directory
+from gaia_mcp.importing.files import forget_modules
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
@@ -91,3 +98,72 @@ def test_the_class_has_the_name_of_the_file_where_it_can(gaia: Gaia, file: str, 
 
     with open(path) as opened:  # noqa: PTH123
         assert f"class {name}(MCPAgent):" in opened.read()
+
+
+def written(gaia: Gaia, *words: str) -> tuple[Path, str]:
+    """The file that `init --handler` writes, relative to the working folder, and its text."""
+    ran = gaia("init", "--handler", *words, "--json")
+    assert ran.code == 0, ran
+    path = Path(ran.json["path"])
+    return path.relative_to(gaia.cwd), path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "name"),
+    [
+        ((), "example_handler.py", "ExampleHandler"),
+        (("weather",), "weather_handler.py", "WeatherHandler"),
+        (("cost-lookup_handler",), "cost-lookup_handler.py", "CostLookupHandler"),
+        (("weather.py",), "weather.py", "WeatherHandler"),
+        (("my own",), "my own_handler.py", "MyOwnHandler"),
+        (("2day",), "2day_handler.py", "MyHandler"),
+        (("MCP",), "MCP_handler.py", "MyHandler"),
+        (("_handler.py",), "_handler.py", "MyHandler"),
+    ],
+)
+def test_a_handler_is_called_like_its_file(gaia: Gaia, words: tuple[str, ...], file: str, name: str) -> None:
+    """A2: the name of the file ends in `_handler`, unless another was typed in full."""
+    path, text = written(gaia, *words)
+
+    assert path == Path(file)
+    assert f"class {name}(MCPHandler):" in text
+
+
+def test_the_handler_runs_and_uses_its_settings(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A1, A2: with the manager as it is written, and with the settings that its comment shows."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path, text = written(gaia, "weather")
+    (shown,) = re.findall(r'"settings": (\{.*?\})', text)
+    answers = []
+    for settings in ({}, json.loads(shown)):
+        config = MCPHandlerConfig("weather", settings=settings)
+        registry = MCPRegistry()
+        for handler in load_handlers_from_directory(gaia.cwd, {"weather": config}):
+            registry.register_custom(handler)
+        with MCPManager(registry) as manager:
+            (tool,) = manager.get_tools_for_scope()
+            assert (tool.name, tool.handler_name) == ("greet", "weather")
+            answers.append(manager.call_tool("greet", {"name": "Ada"}).content)
+            assert registry.list_all()[0].call_tool("other", {}).error_message == "Unknown tool: other"
+    forget_modules(gaia.cwd)
+
+    assert path == Path("weather_handler.py")
+    assert answers == ["Hello, Ada!", "Good morning, Ada!"]
+
+
+def test_a_handler_that_exists_is_replaced_only_by_force(gaia: Gaia) -> None:
+    """Ours: the hint writes a handler too."""
+    (gaia.cwd / "weather_handler.py").write_text("mine")
+
+    refused = gaia("init", "--handler", "weather")
+
+    assert (refused.code, refused.errors) == (
+        3,
+        [
+            "error: weather_handler.py: exists already",
+            "hint: choose another name, or replace it: gaia mcp init --handler weather_handler.py --force",
+        ],
+    )
+    assert (gaia.cwd / "weather_handler.py").read_text() == "mine"
+    other = gaia("init", "--handler", "notes.txt")
+    assert (other.code, other.errors[1]) == (2, "hint: name a Python file: gaia mcp init --handler notes.py")
