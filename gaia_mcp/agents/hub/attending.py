@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from gaia_mcp.errors import DeadlineError
+from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
@@ -20,13 +21,20 @@ PROGRESS_SECONDS = 2.0
 
 
 class Attendant:
-    """Attends to one request, by `deadline`, for `call`. `doing` is what is reported, such as "claude is working"."""
+    """Attends to one request, by `deadline`, for `call`. `doing` is what is reported, such as "claude is working", with
+    `latest`, what the agent itself has reported last.
+    """
 
     def __init__(self, doing: str, deadline: Deadline, call: ToolCall) -> None:
         self._doing = doing
         self._deadline = deadline
         self._call = call
         self._began = self._reported = time.monotonic()
+        self.latest = ""
+
+    def note(self, report: str) -> None:
+        """Keep what the agent has reported, as one line, unless it is empty. For any thread."""
+        self.latest = one_line(report) or self.latest
 
     def pause(self) -> float:
         """For how many seconds to wait before the next look."""
@@ -41,4 +49,5 @@ class Attendant:
         if now - self._reported >= PROGRESS_SECONDS:
             self._reported = now
             seconds = round(now - self._began, 1)
-            self._call.progress(seconds, self._deadline.seconds, f"{self._doing} ({seconds:.0f} s)")
+            text = f"{self._doing} ({seconds:.0f} s)"
+            self._call.progress(seconds, self._deadline.seconds, f"{text}: {self.latest}" if self.latest else text)

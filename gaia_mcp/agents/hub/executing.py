@@ -43,16 +43,13 @@ class Tools(NamedTuple):
     tools: Sequence[RegisteredTool] = ()
     config: Path | None = None
 
-    @contextmanager
-    def server(self) -> Iterator[tuple[ToolServer | None, Path | None]]:
-        """How an agent starts the server of the tools, and the folder for the files of a run; None without tools."""
+    def server(self, folder: Path) -> ToolServer | None:
+        """How an agent starts the server of the tools, which is configured in `folder`; None without tools."""
         if not self.tools:
-            yield None, None
-            return
-        with private_folder() as folder:
-            file = folder / "tools.json"
-            write_tools(file, self.tools, self.config)
-            yield tool_server(file, [tool.name for tool in self.tools], os.environ), folder
+            return None
+        file = folder / "tools.json"
+        write_tools(file, self.tools, self.config)
+        return tool_server(file, [tool.name for tool in self.tools], os.environ)
 
 
 def execute(
@@ -139,14 +136,20 @@ def _answer(
     masker: Masker,
 ) -> Answer:
     attendant = Attendant(f"{agent.name} is working", deadline, call)
-    with _failures(agent):
+    with _failures(agent, attendant):
         if isinstance(target, Endpoint):
             return _complete(target, request, deadline, attendant)
         driver = DRIVERS[agent.kind]
-        with tools.server() as (server, folder):
-            invocation = driver.invocation(request._replace(tools=server))
+        with private_folder() as folder:
             ran = run_program(
-                agent.name, target, invocation, folder=folder, deadline=deadline, attendant=attendant, masker=masker
+                agent.name,
+                target,
+                driver.invocation(request._replace(tools=tools.server(folder))),
+                folder=folder,
+                on_line=lambda line: attendant.note(masker.text(driver.reported(line))),
+                deadline=deadline,
+                attendant=attendant,
+                masker=masker,
             )
         return driver.answer(ran.stdout, ran.exit_status, ran.last_words)
 
@@ -163,14 +166,15 @@ def _complete(target: Endpoint, request: Request, deadline: Deadline, attendant:
 
 
 @contextmanager
-def _failures(agent: AgentEntry) -> Iterator[None]:
+def _failures(agent: AgentEntry, attendant: Attendant) -> Iterator[None]:
     """Turn what goes wrong with an agent into the reason for a result."""
     try:
         yield
     except SpawnError as problem:
         raise HubError(f"agent {agent.name!r} cannot be started: {problem.command!r} {problem.reason}") from problem
     except DeadlineError as problem:
-        raise HubError(f"agent {agent.name!r} did not answer within {problem.seconds:g} s, and was ended") from problem
+        text = f"agent {agent.name!r} did not answer within {problem.seconds:g} s, and was ended"
+        raise HubError(f"{text}; it last reported: {attendant.latest}" if attendant.latest else text) from problem
     except UnreadableOutputError as problem:
         raise HubError(f"agent {agent.name!r} {problem}") from problem
     except EndpointError as problem:

@@ -6,10 +6,11 @@ import contextlib
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gaia_mcp.agents.hub.overlaying import lay_over
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.client.transports.stdio.child import Child
 from gaia_mcp.client.transports.stdio.command_line import command_words
@@ -17,6 +18,7 @@ from gaia_mcp.client.transports.stdio.drain import Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.last_words import last_words
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
+from gaia_mcp.errors import DeadlineError
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.attending import Attendant
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 # More than any answer, and no harm to the memory of sixteen runs.
 MAX_OUTPUT_BYTES = 8 << 20
+# Of a longer one only the end is looked at: what an agent does is reported in short ones.
+MAX_LINE_BYTES = 1 << 20
 # What it wrote before it ended is in the pipes already.
 SETTLE_SECONDS = 0.5
 
@@ -44,26 +48,24 @@ def run_program(
     command: Command,
     invocation: Invocation,
     *,
-    folder: Path | None,
+    folder: Path,
+    on_line: Callable[[bytes], None],
     deadline: Deadline,
     attendant: Attendant,
     masker: Masker,
 ) -> Ran:
     """Run the program of `command`, which is resolved, once. The process is ended, with all that it started, however
-    this returns; the files of the invocation are written to `folder`.
+    this returns. `folder` is private to the run. `on_line` is called with each line of its stdout as it comes, in
+    another thread, and with the last lines of its stderr if its time runs out.
 
     Raises `SpawnError`, `DeadlineError`, `EntryError` for an invalid command line, `CallCancelledError`, and `HubError`
     for one that writes too much.
     """
     program, words = command_words(agent, command.command, command.args)
-    own = {**command.env, **invocation.environment}
-    if folder is not None:
-        write_files(folder, invocation)
-        if invocation.folder_variable:
-            own[invocation.folder_variable] = str(folder)
+    own = {**command.env, **invocation.environment, **_variables(invocation, folder, {**os.environ, **command.env})}
     environment = child_environment(own, os.environ, inherits_all=command.inherit)
     child = Child(agent, program, [*words, *invocation.arguments], environment=environment, cwd=command.cwd)
-    output = _Output(agent)
+    output = _Output(agent, on_line)
     try:
         child.start()
         output.collect(child)
@@ -72,6 +74,11 @@ def run_program(
         ).start()
         status = _wait(agent, child, output, attendant)
         output.settle()
+    except DeadlineError:
+        # Some report an attempt that failed here alone.
+        for line in child.stderr_tail(masker).encode().splitlines():
+            on_line(line)
+        raise
     finally:
         child.stop(IMPATIENT_GRACE_SECONDS)
         output.stop()
@@ -85,20 +92,27 @@ def private_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def write_files(folder: Path, invocation: Invocation) -> None:
-    """Write the files of an invocation."""
-    for name, data in invocation.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+def _variables(invocation: Invocation, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Make the folders that an invocation needs; the variables that name them."""
+    found = {}
+    if invocation.temporary:
+        temporary = folder / "tmp"
+        temporary.mkdir(mode=0o700)
+        found = dict.fromkeys(invocation.temporary, str(temporary))
+    if invocation.overlay is not None:
+        lay_over(folder, invocation.overlay, environ)
+        found[invocation.overlay.variable] = str(folder)
+    return found
 
 
 class _Output:
     """What a program writes to its stdout, as far as it is read."""
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, on_line: Callable[[bytes], None]) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._on_line = on_line
+        self._line = b""
         self._drain = Drain(agent, self._take)
 
     def collect(self, child: Child) -> None:
@@ -122,8 +136,14 @@ class _Output:
 
     def _take(self, data: bytes) -> None:
         self._size += len(data)
-        if not self.is_flood:
-            self._parts.append(data)
+        if self.is_flood:
+            return
+        self._parts.append(data)
+        *lines, self._line = (self._line + data).split(b"\n")
+        for line in lines:
+            self._on_line(line)
+        if len(self._line) > MAX_LINE_BYTES:
+            self._line = b""
 
 
 def _write(child: Child, data: bytes, deadline: Deadline) -> None:

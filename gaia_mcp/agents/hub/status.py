@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_mcp.agents.hub.calling import Caller, EndpointError
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint
+from gaia_mcp.agents.hub.overlaying import MAX_SETTINGS_BYTES
 from gaia_mcp.client.transports.stdio.command_line import command_words, find_program
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import DeadlineError, EntryError, SpawnError, VariableUnsetError
+from gaia_mcp.filebytes import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -53,10 +54,14 @@ def _found(agent: AgentEntry, command: Command, environ: Mapping[str, str]) -> s
     except (EntryError, SpawnError):
         return UNAVAILABLE
 
-    def has_file(path: str) -> bool:
-        return Path(os.path.expanduser(path)).is_file()  # noqa: PTH111 (Path raises for a user that there is not)
+    def read(path: str) -> bytes | None:
+        try:
+            # Path raises for a user that there is not.
+            return read_file(os.path.expanduser(path), MAX_SETTINGS_BYTES)  # noqa: PTH111
+        except OSError:
+            return None
 
-    return OPERATIVE if DRIVERS[agent.kind].has_key(variables, has_file) else KEY_MISSING
+    return OPERATIVE if DRIVERS[agent.kind].has_key(variables, read) else KEY_MISSING
 
 
 def _reached(target: Endpoint) -> str:

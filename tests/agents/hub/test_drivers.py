@@ -12,18 +12,23 @@ from gaia_mcp.agents.hub.drivers.base import Driver, Request, ToolServer
 
 TOOLS = ToolServer("/usr/bin/python3", ["-m", "server", 'a "quoted" \\ word'], ["PATH", "HOME"], ["add", "sub"])
 EVERY = pytest.mark.parametrize("driver", DRIVERS.values(), ids=DRIVERS)
+PROVIDER = b'model_provider="mine"\n[model_providers.mine]\n%s\n'
 ANSWERS = {
     "claude": b'{"type":"result","is_error":false,"result":"hi","usage":{"input_tokens":3,"output_tokens":4}}',
     "codex": b'{"type":"thread.started","thread_id":"t"}\n'
     b'{"type":"item.completed","item":{"type":"agent_message","text":"first"}}\n'
     b'{"type":"item.completed","item":{"type":"agent_message","text":"hi"}}\n'
     b'{"type":"turn.completed","usage":{"input_tokens":3,"output_tokens":4}}\n',
-    "gemini": b'Loaded cached credentials.\n{\n"response":"hi","stats":{"models":{"m":{"tokens":{"total":7}}}}}',
+    "gemini": b'Loaded cached credentials.\n{"type":"init","session_id":"s","model":"auto"}\n'
+    b'{"type":"message","role":"user","content":"p"}\n{"type":"message","role":"assistant","content":"h","delta":true}\n'
+    b'{"type":"message","role":"assistant","content":"i","delta":true}\n'
+    b'{"type":"result","status":"success","stats":{"total_tokens":7,"models":{"small":{},"big":{}}}}\n',
 }
 FAILURES = {
     "claude": b'{"type":"result","subtype":"success","is_error":true,"result":"no credit"}',
     "codex": b'{"type":"error","message":"retrying"}\n{"type":"turn.failed","error":{"message":"no credit"}}\n',
-    "gemini": b'{"error":{"type":"Error","message":"no credit","code":1}}',
+    "gemini": b'{"type":"result","status":"error","error":{"type":"Error",'
+    b'"message":"[API Error: {\\"error\\":{\\"code\\":402,\\"message\\":\\"no credit\\"}}]"},"stats":{}}',
 }
 
 
@@ -79,10 +84,15 @@ def test_gemini_is_given_the_server_of_the_tools() -> None:
     """B7: in the settings of a folder of its own."""
     run = DRIVERS["gemini"].invocation(Request("p", tools=TOOLS))
 
-    server = json.loads(run.files[".gemini/settings.json"])["mcpServers"]["gaia"]
+    assert run.overlay is not None
+    assert (run.overlay.variable, run.overlay.folder, run.overlay.file) == (
+        "GEMINI_CLI_HOME",
+        ".gemini",
+        "settings.json",
+    )
+    server = run.overlay.members["mcpServers"]["gaia"]
     assert (server["command"], server["args"], server["trust"]) == (TOOLS.command, TOOLS.arguments, True)
-    assert server["env"] == {"PATH": "$PATH", "HOME": "$HOME"}
-    assert run.folder_variable == "GEMINI_CLI_HOME"
+    assert server["env"] == {"PATH": "${PATH}", "HOME": "${HOME}"}
     assert run.arguments[-2:] == ["--allowed-mcp-server-names", "gaia"]
 
 
@@ -132,11 +142,83 @@ def test_without_readable_output_the_last_words_are_the_error(driver: Driver) ->
     assert driver.answer(b"please log in\n", 2, "").error.startswith("please log in (")
 
 
-@EVERY
-def test_a_key_or_a_login_is_noticed(driver: Driver) -> None:
-    """B2: key_missing is for an agent that has neither."""
-    keys = {"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
+KEYS: list[tuple[str, dict[str, str], dict[str, bytes]]] = [
+    ("claude", {"ANTHROPIC_API_KEY": "k"}, {}),
+    ("claude", {}, {"~/.claude/.credentials.json": b"{}"}),
+    ("claude", {"CLAUDE_CONFIG_DIR": "/c"}, {"/c/.credentials.json": b"{}"}),
+    ("claude", {}, {"~/.claude/settings.json": b'{"apiKeyHelper": "print-key"}'}),
+    ("claude", {}, {"~/.claude/settings.json": b'{"env": {"ANTHROPIC_AUTH_TOKEN": "t"}}'}),
+    ("claude", {}, {"~/.claude.json": b'{"oauthAccount": {}}'}),
+    ("codex", {"CODEX_API_KEY": "k"}, {}),
+    ("codex", {}, {"~/.codex/auth.json": b"{}"}),
+    ("codex", {"CODEX_HOME": "/c"}, {"/c/auth.json": b"{}"}),
+    ("codex", {"MY_KEY": "k"}, {"~/.codex/config.toml": PROVIDER % b'env_key="MY_KEY"'}),
+    ("codex", {}, {"~/.codex/config.toml": PROVIDER % b'name="a model on this machine"'}),
+    ("gemini", {"GEMINI_API_KEY": "k"}, {}),
+    ("gemini", {}, {"~/.gemini/oauth_creds.json": b"{}"}),
+    ("gemini", {"GEMINI_CLI_HOME": "/g"}, {"/g/.gemini/oauth_creds.json": b"{}"}),
+    ("gemini", {}, {"~/.gemini/.env": b"A=b\nexport GEMINI_API_KEY=k\n"}),
+]
+NO_KEYS: list[tuple[str, dict[str, str], dict[str, bytes]]] = [
+    *((name, {}, {}) for name in DRIVERS),
+    ("claude", {"ANTHROPIC_API_KEY": ""}, {"~/.claude/settings.json": b"not JSON", "~/.claude.json": b"[]"}),
+    ("codex", {"OPENAI_API_KEY": "k"}, {"~/.codex/config.toml": b'model = "m"'}),
+    ("codex", {}, {"~/.codex/config.toml": PROVIDER % b'env_key="MY_KEY"'}),
+    ("codex", {}, {"~/.codex/config.toml": PROVIDER % b"requires_openai_auth=true"}),
+    ("codex", {}, {"~/.codex/config.toml": b"model_provider = "}),
+    ("gemini", {}, {"~/.gemini/.env": b"# GEMINI_API_KEY=k\nGEMINI_API_KEY=\n"}),
+]
 
-    assert not driver.has_key({}, lambda _: False)
-    assert driver.has_key({keys[driver.kind]: "k"}, lambda _: False)
-    assert driver.has_key({}, lambda path: path.startswith("~/."))
+
+@pytest.mark.parametrize(
+    ("name", "environ", "files", "has_key"),
+    [*((*case, True) for case in KEYS), *((*case, False) for case in NO_KEYS)],
+)
+def test_a_key_or_a_login_is_noticed(
+    name: str, environ: dict[str, str], files: dict[str, bytes], has_key: bool
+) -> None:
+    """B2: key_missing is for an agent that has neither, wherever its program looks for them."""
+    assert DRIVERS[name].has_key(environ, files.get) is has_key
+
+
+REPORTS = [
+    (
+        "claude",
+        b'{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error_status":401,"error":"no key"}',
+        "attempt 2 of 10 failed: no key, HTTP 401",
+    ),
+    (
+        "claude",
+        b'{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":null}',
+        "attempt 1 of 10 failed: unknown",
+    ),
+    (
+        "claude",
+        b'{"type":"assistant","message":{"content":[{"type":"text"},{"type":"tool_use","name":"Read"}]}}',
+        "calls Read",
+    ),
+    ("claude", b'{"type":"assistant","message":{"content":[{"type":"text","text":"well"}]}}', ""),
+    ("codex", b'{"type":"error","message":"Reconnecting... 1/5"}', "Reconnecting... 1/5"),
+    ("codex", b'{"type":"item.started","item":{"type":"mcp_tool_call","tool":"add"}}', "calls add"),
+    ("codex", b'{"type":"item.started","item":{"type":"command_execution","command":"ls -l"}}', "runs ls -l"),
+    ("codex", b'{"type":"turn.started"}', ""),
+    ("gemini", b'{"type":"tool_use","tool_name":"mcp_gaia_add"}', "calls mcp_gaia_add"),
+    ("gemini", b'{"type":"error","severity":"warning","message":"a loop"}', "a loop"),
+    ("gemini", b"Attempt 2 failed. Retrying with backoff... Error", "Attempt 2 failed. Retrying with backoff... Error"),
+    *((name, line, "") for name in DRIVERS for line in (b"", b"[]", b"no JSON", b'{"type":"error"}', b"{" * 99_999)),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "report"), REPORTS)
+def test_what_an_agent_does_is_reported(name: str, line: bytes, report: str) -> None:
+    """B5: while it runs, and with the error of one whose time ran out."""
+    assert DRIVERS[name].reported(line) == report
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "stdin"),
+    [("claude", "/help", "\n/help"), ("gemini", "/init", "\n/init"), ("codex", "\ufefftext", "\ufeff\ufefftext")],
+)
+def test_a_prompt_that_a_program_would_change_arrives_as_it_is(name: str, prompt: str, stdin: str) -> None:
+    """B4: two take a slash at the beginning for a command of their own, and one removes a byte order mark."""
+    assert DRIVERS[name].invocation(Request(prompt)).stdin == stdin.encode()

@@ -148,7 +148,7 @@ def test_an_agent_that_outlives_its_time_is_ended_with_all_it_has_started(agents
 
 def test_children_that_an_agent_leaves_are_ended(agents: Agents) -> None:
     """Ours: although they hold its output open, the answer is there at once."""
-    agents.write_shell('sleep 600 &\nsetsid sleep 600 &\necho \'{"result": "ok"}\'\n')
+    agents.write_shell('sleep 600 &\nsetsid sleep 600 &\necho \'{"type": "result", "result": "ok"}\'\n')
 
     found = agents.execute(timeout=60)
 
@@ -173,7 +173,9 @@ def test_an_agent_that_floods_its_log_answers(agents: Agents) -> None:
     assert agents.execute(timeout=60)["content"] == "ok"
 
 
-@pytest.mark.parametrize("output", ['{"result": "half', "", "no JSON", "[1]", "\\xff\\xfe", '{"result": 7}'])
+@pytest.mark.parametrize(
+    "output", ['{"result": "half', "", "no JSON", "[1]", "\\xff\\xfe", '{"type": "result", "result": 7}']
+)
 def test_half_an_answer_and_none_are_errors(agents: Agents, output: str) -> None:
     """B5, B6."""
     agents.write(f"sys.stdin.read()\nsys.stdout.buffer.write(b'{output}')\n")
@@ -257,7 +259,7 @@ def test_a_variable_that_is_not_set_is_an_error_with_its_name(agents: Agents) ->
         "answer(secret)",
         "answer(json.dumps({'a': [secret]}))",
         "answer('ok', session_id=secret)",
-        "print(json.dumps({'is_error': True, 'result': secret}))",
+        "print(json.dumps({'type': 'result', 'is_error': True, 'result': secret}))",
         "print('bad ' + secret, file=sys.stderr); sys.exit(1)",
         "print(secret); sys.exit(1)",
     ],
@@ -336,3 +338,14 @@ def test_nothing_is_left_of_a_run(agents: Agents) -> None:
 
     assert agents.left() == []
     wait_until(lambda: (descriptors(), threading.active_count()) <= (before, threads))
+
+
+def test_the_error_of_an_agent_that_ran_out_of_time_holds_what_it_last_reported(agents: Agents) -> None:
+    """B5: its own words, such as why each of its attempts failed, without secrets."""
+    retry = {"type": "system", "subtype": "api_retry", "attempt": 3, "max_retries": 10, "error": "no such model"}
+    agents.write(f"print(json.dumps({retry!r}), flush=True)\nprint('half', end='', flush=True)\ntime.sleep(600)\n")
+
+    found = agents.execute(timeout=3)
+
+    assert found["error"].endswith("and was ended; it last reported: attempt 3 of 10 failed: no such model")
+    assert agents.left() == []

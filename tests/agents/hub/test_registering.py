@@ -58,13 +58,14 @@ words, env = [found["command"], *found["args"]], {name: os.environ[name] for nam
 with open(os.environ["GEMINI_CLI_HOME"] + "/.gemini/settings.json") as file:
     found = json.load(file)["mcpServers"]["gaia"]
 words = [found["command"], *found["args"]]
-env = {name: os.environ[value[1:]] for name, value in found["env"].items()}
+env = {name: os.environ[value[2:-1]] for name, value in found["env"].items()}
 """,
 }
 ANSWERS = {
     "claude": "answer(text)",
     "codex": "print(json.dumps({'type': 'item.completed', 'item': {'type': 'agent_message', 'text': text}}))",
-    "gemini": "print(json.dumps({'response': text}))",
+    "gemini": "print(json.dumps({'type': 'message', 'role': 'assistant', 'content': text}))\n"
+    "print(json.dumps({'type': 'result', 'status': 'success'}))",
 }
 
 

@@ -1,4 +1,8 @@
-"""What drivers of command lines have in common: the values that they take and return, and how a run is judged."""
+"""What drivers of command lines have in common: the values that they take and return, and how a run is judged.
+
+Every program is asked for a JSON object in each line, as it works: so a client learns what a long run does, and why one
+that found no end in its time went on.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.jsontext import JSONTextError, parse_json
 
+# Reads a file, of which the path may begin with `~`: None where there is none.
+ReadFile = Callable[[str], bytes | None]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 # What an agent may be able to do: the words of the hub's document.
 CAPABILITIES = (
@@ -18,8 +24,8 @@ CAPABILITIES = (
 )  # fmt: skip
 # The name under which an agent finds the server of the registered tools.
 SERVER = "gaia"
-# An answer is looked for behind this many lines that look like its beginning.
-MAX_BEGINS = 20
+# More than this is no event to report, but a file that an agent has read.
+MAX_EVENT_BYTES = 1 << 16
 
 
 class ToolServer(NamedTuple):
@@ -45,16 +51,27 @@ class Request(NamedTuple):
     tools: ToolServer | None = None
 
 
+class Overlay(NamedTuple):
+    """A folder of a run that stands in for `folder` in the user's home, and holds all that this one holds. The members
+    of the JSON object in its file `file` are replaced by `members`. The variable `variable` names the home.
+    """
+
+    variable: str
+    folder: str
+    file: str
+    members: Mapping[str, Any]
+
+
 class Invocation(NamedTuple):
-    """What is run: the program's arguments and its standard input, over the environment of the hub these variables,
-    and files by their paths in a private folder. The variable `folder_variable`, if it is not empty, holds that folder.
+    """What is run: the program's arguments and its standard input, over the environment of the hub these variables. The
+    variables `temporary` hold the path of a folder that is removed after the run.
     """
 
     arguments: list[str]
     stdin: bytes
     environment: Mapping[str, str] = NOTHING
-    files: Mapping[str, bytes] = NOTHING
-    folder_variable: str = ""
+    overlay: Overlay | None = None
+    temporary: tuple[str, ...] = ()
 
 
 class Answer(NamedTuple):
@@ -92,8 +109,18 @@ class Driver(ABC):
         """What the program wrote. Raises `UnreadableOutputError`."""
 
     @abstractmethod
-    def has_key(self, environ: Mapping[str, str], has_file: Callable[[str], bool]) -> bool:
-        """Whether the agent can authenticate itself. `has_file` is asked for paths, which may begin with `~`."""
+    def progress(self, event: Mapping[str, Any]) -> str:
+        """What an event of its output reports about a run that goes on; empty for nothing."""
+
+    @abstractmethod
+    def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
+        """Whether the agent can authenticate itself."""
+
+    def reported(self, line: bytes) -> str:
+        """What a line of its output reports about a run that goes on; empty for nothing."""
+        if len(line) > MAX_EVENT_BYTES:
+            return ""
+        return "".join(self.progress(event) for event in events(line))
 
     def answer(self, stdout: bytes, exit_status: int | None, last_words: str) -> Answer:
         """What came of a run. `exit_status` is negative for the number of a signal; `last_words` is what the program
@@ -103,7 +130,7 @@ class Driver(ABC):
             answer = self.read(stdout)
         except UnreadableOutputError as problem:
             if exit_status:
-                answer = Answer("", last_words or _text_of(stdout))
+                answer = Answer("", last_words or stdout.decode("utf-8", "replace").strip())
             else:
                 answer = Answer("", f"{self.program} {problem}")
         if exit_status and not answer.error:
@@ -113,9 +140,14 @@ class Driver(ABC):
         return answer
 
 
-def prompt_bytes(request: Request) -> bytes:
-    """The prompt as it is, and after it the context, if there is one. Raises `UnicodeEncodeError`."""
-    return f"{request.prompt}{context_text(request.context)}".encode()
+def prompt_bytes(request: Request, before: str = "") -> bytes:
+    """The prompt as it is, between `before` and the context, if there is one. Raises `UnicodeEncodeError`."""
+    return f"{before}{request.prompt}{context_text(request.context)}".encode()
+
+
+def no_command(request: Request) -> str:
+    """What stands before a prompt so that a program does not take it for a command of its own, such as `/help`."""
+    return "\n" if request.prompt.startswith("/") else ""
 
 
 def context_text(context: Mapping[str, Any]) -> str:
@@ -123,20 +155,25 @@ def context_text(context: Mapping[str, Any]) -> str:
     return f"\n\nContext (JSON):\n{json.dumps(context, ensure_ascii=False, indent=2)}\n" if context else ""
 
 
-def json_object(stdout: bytes) -> dict[str, Any]:
-    """The JSON object that a program wrote, perhaps after lines of another kind. Raises `UnreadableOutputError`."""
-    text = stdout.decode("utf-8", "replace").strip()
-    if not text:
-        raise UnreadableOutputError("wrote no answer")
-    begins = [0, *(at + 1 for at, character in enumerate(text) if character == "\n" and text[at + 1 : at + 2] == "{")]
-    for begin in begins[:MAX_BEGINS]:
+def events(output: bytes) -> list[dict[str, Any]]:
+    """The JSON objects among the lines; the last may have been cut off."""
+    found = []
+    for line in output.split(b"\n"):
         try:
-            value = parse_json(text[begin:])
+            event = parse_json(line.decode("utf-8", "replace"))
         except JSONTextError:
             continue
-        if isinstance(value, dict):
-            return value
-    raise UnreadableOutputError("wrote an answer that is not a JSON object")
+        if isinstance(event, dict):
+            found.append(event)
+    return found
+
+
+def unwrapped(error: str) -> str:
+    """The message in the JSON that an API has sent, where an agent repeats that as its error."""
+    try:
+        return text_in(parse_json(error), "error", "message") or error
+    except JSONTextError:
+        return error
 
 
 def count_of(*values: Any) -> int | None:
@@ -150,10 +187,6 @@ def text_in(value: Any, *keys: str) -> str:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, str) else ""
-
-
-def _text_of(stdout: bytes) -> str:
-    return stdout.decode("utf-8", "replace").strip()
 
 
 def _ended(program: str, exit_status: int) -> str:

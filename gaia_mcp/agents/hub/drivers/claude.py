@@ -1,9 +1,11 @@
-"""Claude Code, the program `claude`: one JSON object on stdout, judged by its `is_error` and the exit status."""
+"""Claude Code, the program `claude`: a JSON object in each line of stdout, of which the last is the result, judged by
+its `is_error` and the exit status.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.agents.hub.drivers.base import (
@@ -11,23 +13,28 @@ from gaia_mcp.agents.hub.drivers.base import (
     Answer,
     Driver,
     Invocation,
+    ReadFile,
     Request,
     UnreadableOutputError,
     count_of,
-    json_object,
+    events,
+    no_command,
     prompt_bytes,
     text_in,
 )
+from gaia_mcp.jsontext import JSONTextError, parse_json
 
 # Any of these is a way to authenticate: a key, a token, or the services of a cloud.
 _KEYS = (
     "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX",
 )  # fmt: skip
+# The tokens of a prompt that is in a cache are counted apart from the others.
+_TOKENS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
 
 class ClaudeDriver(Driver):
-    """`claude -p --output-format json`."""
+    """`claude -p --verbose --output-format stream-json`."""
 
     kind = "claude"
     program = "claude"
@@ -39,21 +46,25 @@ class ClaudeDriver(Driver):
 
     def invocation(self, request: Request) -> Invocation:
         """What is run for a request."""
-        arguments = ["-p", "--output-format", "json"]
+        # Without --verbose this format is refused.
+        arguments = ["-p", "--verbose", "--output-format", "stream-json"]
         if request.model:
             arguments += ["--model", request.model]
         if (tools := request.tools) is not None:
             server = {"command": tools.command, "args": tools.arguments}
             arguments += ["--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": {SERVER: server}})]
             arguments += ["--allowedTools", ",".join(f"mcp__{SERVER}__{name}" for name in tools.tools)]
-        return Invocation(arguments, prompt_bytes(request))
+        return Invocation(arguments, prompt_bytes(request, no_command(request)))
 
     def read(self, stdout: bytes) -> Answer:
         """What the program wrote. Raises `UnreadableOutputError`."""
-        found = json_object(stdout)
+        results = [event for event in events(stdout) if event.get("type") == "result"]
+        if not results:
+            raise UnreadableOutputError("wrote no result")
+        found = results[-1]
         result = found.get("result")
         if not isinstance(result, str) and not found.get("is_error"):
-            raise UnreadableOutputError("wrote an answer without a result")
+            raise UnreadableOutputError("wrote a result without an answer")
         usage = found.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         metadata: dict[str, Any] = {}
@@ -63,10 +74,39 @@ class ClaudeDriver(Driver):
             metadata["session_id"] = session
         text = result if isinstance(result, str) else ""
         error = (text or text_in(found, "subtype") or "failed") if found.get("is_error") else ""
-        tokens = count_of(usage.get("input_tokens"), usage.get("output_tokens"))
-        return Answer("" if error else text, error, tokens, metadata)
+        return Answer("" if error else text, error, count_of(*(usage.get(name) for name in _TOKENS)), metadata)
 
-    def has_key(self, environ: Mapping[str, str], has_file: Callable[[str], bool]) -> bool:
+    def progress(self, event: Mapping[str, Any]) -> str:
+        """What an event of its output reports about a run that goes on; empty for nothing."""
+        if event.get("subtype") == "api_retry":
+            reason = text_in(event, "error") or "unknown"
+            status = event.get("error_status")
+            status = f", HTTP {status}" if status else ""
+            return f"attempt {event.get('attempt')} of {event.get('max_retries')} failed: {reason}{status}"
+        message = event.get("message")
+        blocks = message.get("content") if event.get("type") == "assistant" and isinstance(message, dict) else None
+        names = [text_in(block, "name") for block in blocks or () if text_in(block, "type") == "tool_use"]
+        return f"calls {', '.join(names)}" if names else ""
+
+    def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
         """Whether the agent can authenticate itself."""
-        folder = environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
-        return any(environ.get(name) for name in _KEYS) or has_file(f"{folder}/.credentials.json")
+        if any(environ.get(name) for name in _KEYS):
+            return True
+        own = environ.get("CLAUDE_CONFIG_DIR")
+        folder = own or "~/.claude"
+        if read(f"{folder}/.credentials.json") is not None:
+            return True
+        settings = _object(read(f"{folder}/settings.json"))
+        variables = settings.get("env")
+        if settings.get("apiKeyHelper") or (isinstance(variables, dict) and any(variables.get(key) for key in _KEYS)):
+            return True
+        # Where a login is kept in the system's keychain, only this file tells of it.
+        return "oauthAccount" in _object(read(f"{own}/.claude.json" if own else "~/.claude.json"))
+
+
+def _object(data: bytes | None) -> dict[str, Any]:
+    try:
+        value = parse_json((data or b"").decode("utf-8", "replace"))
+    except JSONTextError:
+        return {}
+    return value if isinstance(value, dict) else {}

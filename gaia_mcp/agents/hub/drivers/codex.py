@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gaia_mcp.agents.hub.drivers.base import (
@@ -11,14 +12,19 @@ from gaia_mcp.agents.hub.drivers.base import (
     Answer,
     Driver,
     Invocation,
+    ReadFile,
     Request,
     ToolServer,
     UnreadableOutputError,
     count_of,
+    events,
     prompt_bytes,
     text_in,
+    unwrapped,
 )
-from gaia_mcp.jsontext import JSONTextError, parse_json
+
+# It removes one of these from the beginning of its input.
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 class CodexDriver(Driver):
@@ -39,13 +45,14 @@ class CodexDriver(Driver):
             arguments += ["-m", request.model]
         if request.tools is not None:
             arguments += ["-c", f"mcp_servers.{SERVER}={_inline_table(request.tools)}"]
-        return Invocation([*arguments, "-"], prompt_bytes(request))
+        before = _BYTE_ORDER_MARK if request.prompt.startswith(_BYTE_ORDER_MARK) else ""
+        return Invocation([*arguments, "-"], prompt_bytes(request, before))
 
     def read(self, stdout: bytes) -> Answer:
         """What the program wrote. Raises `UnreadableOutputError`."""
         text, error, tokens = None, "", None
         metadata: dict[str, Any] = {}
-        for event in _events(stdout):
+        for event in events(stdout):
             kind = event.get("type")
             if kind == "item.completed" and text_in(event, "item", "type") == "agent_message":
                 text = text_in(event, "item", "text")
@@ -60,25 +67,44 @@ class CodexDriver(Driver):
                 metadata["thread_id"] = text_in(event, "thread_id")
         if text is None and not error:
             raise UnreadableOutputError("wrote no answer")
-        return Answer("" if error else text or "", error, tokens, metadata)
+        return Answer("" if error else text or "", unwrapped(error), tokens, metadata)
 
-    def has_key(self, environ: Mapping[str, str], has_file: Callable[[str], bool]) -> bool:
-        """Whether the agent can authenticate itself."""
+    def progress(self, event: Mapping[str, Any]) -> str:
+        """What an event of its output reports about a run that goes on; empty for nothing."""
+        kind, item = event.get("type"), event.get("item")
+        if kind == "error":
+            return text_in(event, "message")
+        if kind != "item.started" or not isinstance(item, dict):
+            return ""
+        if item.get("type") == "mcp_tool_call":
+            return f"calls {text_in(item, 'tool')}"
+        return f"runs {command}" if (command := text_in(item, "command")) else ""
+
+    def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
+        """Whether the agent can authenticate itself. `OPENAI_API_KEY` alone is not sent to OpenAI: Codex reads it where
+        a provider of its configuration names it.
+        """
         folder = environ.get("CODEX_HOME") or "~/.codex"
-        return any(environ.get(name) for name in ("CODEX_API_KEY", "OPENAI_API_KEY")) or has_file(f"{folder}/auth.json")
+        if any(environ.get(name) for name in ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN")):
+            return True
+        if read(f"{folder}/auth.json") is not None:
+            return True
+        provider = _provider(read(f"{folder}/config.toml"))
+        if provider is None or provider.get("requires_openai_auth"):
+            return False
+        variable = provider.get("env_key")
+        return not variable or bool(environ.get(str(variable)))
 
 
-def _events(stdout: bytes) -> list[dict[str, Any]]:
-    """The objects among the lines; the last may have been cut off."""
-    found = []
-    for line in stdout.splitlines():
-        try:
-            event = parse_json(line.decode("utf-8", "replace"))
-        except JSONTextError:
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
+def _provider(config: bytes | None) -> dict[str, Any] | None:
+    """The provider of models that the configuration chooses and describes."""
+    try:
+        found = tomllib.loads((config or b"").decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError:
+        return None
+    providers = found.get("model_providers")
+    provider = providers.get(found.get("model_provider")) if isinstance(providers, dict) else None
+    return provider if isinstance(provider, dict) else None
 
 
 def _inline_table(tools: ToolServer) -> str:

@@ -1,9 +1,9 @@
-"""Gemini CLI, the program `gemini`: one JSON object on stdout, with a response or an error."""
+"""Gemini CLI, the program `gemini`: a JSON object in each line of stdout, of which the messages make the answer."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from gaia_mcp.agents.hub.drivers.base import (
@@ -11,19 +11,31 @@ from gaia_mcp.agents.hub.drivers.base import (
     Answer,
     Driver,
     Invocation,
+    Overlay,
+    ReadFile,
     Request,
     UnreadableOutputError,
     count_of,
-    json_object,
+    events,
+    no_command,
     prompt_bytes,
     text_in,
+    unwrapped,
 )
 
-_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA")
+HOME = "GEMINI_CLI_HOME"
+_FOLDER = ".gemini"
+_KEYS = ("GEMINI_API_KEY", "GEMINI_CLI_USE_COMPUTE_ADC", "GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI")
+# A login, and a key that has been typed in.
+_LOGINS = ("oauth_creds.json", "gemini-credentials.json")
+_KEY_IN_FILE = re.compile(rb"^\s*(?:export\s+)?GEMINI_API_KEY\s*=\s*\S", re.MULTILINE)
+# How it repeats what its API has sent.
+_API_ERROR = re.compile(r"\[API Error: (.*)\]", re.DOTALL)
+_ATTEMPT = re.compile(rb"Attempt \d+ failed.*")
 
 
 class GeminiDriver(Driver):
-    """`gemini --output-format json`."""
+    """`gemini --output-format stream-json`."""
 
     kind = "gemini"
     program = "gemini"
@@ -34,58 +46,70 @@ class GeminiDriver(Driver):
 
     def invocation(self, request: Request) -> Invocation:
         """What is run for a request."""
-        arguments = ["--output-format", "json"]
+        # The other two programs trust their working folder without being told to.
+        arguments = ["--output-format", "stream-json", "--skip-trust"]
         if request.model:
             arguments += ["-m", request.model]
-        if (tools := request.tools) is None:
-            return Invocation(arguments, prompt_bytes(request))
-        # It gives a server only those variables that are named, and looks up what begins with a dollar sign.
-        server = {
-            "command": tools.command,
-            "args": tools.arguments,
-            "env": {name: f"${name}" for name in tools.variables},
-            "trust": True,
-        }
-        settings = json.dumps({"mcpServers": {SERVER: server}}).encode()
-        return Invocation(
-            [*arguments, "--allowed-mcp-server-names", SERVER],
-            prompt_bytes(request),
-            files={".gemini/settings.json": settings},
-            folder_variable="GEMINI_CLI_HOME",
-        )
+        overlay = None
+        if (tools := request.tools) is not None:
+            # It gives a server no variable that looks like a secret unless it is named here, and looks up what begins
+            # with a dollar sign.
+            server = {
+                "command": tools.command,
+                "args": tools.arguments,
+                "env": {name: f"${{{name}}}" for name in tools.variables},
+                "trust": True,
+            }
+            arguments += ["--allowed-mcp-server-names", SERVER]
+            overlay = Overlay(HOME, _FOLDER, "settings.json", {"mcpServers": {SERVER: server}})
+        # It leaves reports of errors there, with all of the conversation.
+        temporary = ("TMPDIR", "TEMP", "TMP")
+        return Invocation(arguments, prompt_bytes(request, no_command(request)), overlay=overlay, temporary=temporary)
 
     def read(self, stdout: bytes) -> Answer:
         """What the program wrote. Raises `UnreadableOutputError`."""
-        found = json_object(stdout)
-        response = found.get("response")
-        error = _error_of(found.get("error"))
-        if not isinstance(response, str) and not error:
-            raise UnreadableOutputError("wrote an answer without a response")
-        stats = found.get("stats")
-        models = stats.get("models") if isinstance(stats, dict) else None
-        models = models if isinstance(models, dict) else {}
-        metadata: dict[str, Any] = {"model": next(iter(models))} if models else {}
-        if session := text_in(found, "session_id"):
-            metadata["session_id"] = session
-        return Answer(
-            response if isinstance(response, str) and not error else "",
-            error,
-            count_of(*(_total_of(model) for model in models.values())),
-            metadata,
-        )
+        texts: list[str] = []
+        result: Mapping[str, Any] | None = None
+        metadata: dict[str, Any] = {}
+        for event in events(stdout):
+            kind = event.get("type")
+            if kind == "message" and event.get("role") == "assistant":
+                texts.append(text_in(event, "content"))
+            elif kind == "init":
+                metadata = {key: event[key] for key in ("model", "session_id") if text_in(event, key)}
+            elif kind == "result":
+                result = event
+        if result is None:
+            raise UnreadableOutputError("wrote no result")
+        stats = result.get("stats")
+        stats = stats if isinstance(stats, dict) else {}
+        if isinstance(models := stats.get("models"), dict) and models:
+            # The last one answered; those before it chose the model.
+            metadata["model"] = list(models)[-1]
+        error = ""
+        if result.get("status") != "success" or result.get("error"):
+            error = text_in(result, "error", "message") or "failed"
+            error = unwrapped(_API_ERROR.sub(r"\1", error))
+        tokens = count_of(stats.get("total_tokens"))
+        return Answer("" if error else "".join(texts), error, tokens, metadata)
 
-    def has_key(self, environ: Mapping[str, str], has_file: Callable[[str], bool]) -> bool:
+    def progress(self, event: Mapping[str, Any]) -> str:
+        """What an event of its output reports about a run that goes on; empty for nothing."""
+        if event.get("type") == "tool_use":
+            return f"calls {text_in(event, 'tool_name')}"
+        return text_in(event, "message") if event.get("type") == "error" else ""
+
+    def reported(self, line: bytes) -> str:
+        """What a line of its output reports about a run that goes on; an attempt that failed is one of stderr."""
+        if found := _ATTEMPT.match(line):
+            return found[0].decode("utf-8", "replace")
+        return super().reported(line)
+
+    def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
         """Whether the agent can authenticate itself."""
-        folder = environ.get("GEMINI_CLI_HOME") or "~"
-        return any(environ.get(name) for name in _KEYS) or has_file(f"{folder}/.gemini/oauth_creds.json")
-
-
-def _error_of(error: Any) -> str:
-    if isinstance(error, str):
-        return error
-    return (text_in(error, "message") or "failed") if error else ""
-
-
-def _total_of(model: Any) -> Any:
-    tokens = model.get("tokens") if isinstance(model, dict) else None
-    return tokens.get("total") if isinstance(tokens, dict) else None
+        folder = f"{environ.get(HOME) or '~'}/{_FOLDER}"
+        if any(environ.get(name) for name in _KEYS):
+            return True
+        if any(read(f"{folder}/{name}") is not None for name in _LOGINS):
+            return True
+        return _KEY_IN_FILE.search(read(f"{folder}/.env") or b"") is not None

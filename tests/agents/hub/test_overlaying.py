@@ -1,0 +1,59 @@
+"""A folder that stands in for one of the user's, with some settings changed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.agents.hub.drivers.base import Overlay
+from gaia_mcp.agents.hub.overlaying import lay_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OVERLAY = Overlay("AGENT_HOME", ".agent", "settings.json", {"mcpServers": {"gaia": {}}})
+
+
+def _laid(tmp_path: Path, environ: dict[str, str]) -> tuple[Path, dict[str, Any]]:
+    lay_over(tmp_path / "run", OVERLAY, environ)
+    folder = tmp_path / "run" / ".agent"
+    return folder, json.loads((folder / "settings.json").read_text())
+
+
+def test_a_login_and_the_other_settings_are_there(tmp_path: Path) -> None:
+    """B7: an agent that is logged in still is when it is given our server, and the user's file is as it was."""
+    own = tmp_path / "home" / ".agent"
+    (own / "history").mkdir(parents=True)
+    (own / "login.json").write_text("{}")
+    text = '{\n  // chosen by hand\n  "auth": "login",\n  "mcpServers": {"other": {}},\n}\n'
+    (own / "settings.json").write_text(text)
+
+    folder, settings = _laid(tmp_path, {"AGENT_HOME": str(tmp_path / "home")})
+
+    assert settings == {"auth": "login", "mcpServers": {"gaia": {}}}
+    (folder / "login.json").write_text('{"renewed": true}')
+    assert json.loads((own / "login.json").read_text()) == {"renewed": True}
+    assert (folder / "history").is_dir()
+    assert (own / "settings.json").read_text() == text
+
+
+def test_the_home_of_the_user_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: where no variable names another."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".agent").mkdir()
+    (tmp_path / ".agent" / "settings.json").write_text('{"auth": "key"}')
+
+    assert _laid(tmp_path, {})[1] == {"auth": "key", "mcpServers": {"gaia": {}}}
+
+
+@pytest.mark.parametrize("text", [None, "", "[1]", "{", '{"a": "\\ud800"}', "\xff"])
+def test_without_settings_that_can_be_read_there_are_ours(tmp_path: Path, text: str | None) -> None:
+    """Ours: what is wrong with them, the agent reports when it is run by hand."""
+    own = tmp_path / ".agent"
+    if text is not None:
+        own.mkdir()
+        (own / "settings.json").write_text(text, "latin-1")
+
+    assert _laid(tmp_path, {"AGENT_HOME": str(tmp_path)})[1]["mcpServers"] == {"gaia": {}}
