@@ -143,7 +143,7 @@ class _ServedAgent:
         except CallCancelledError:
             raise
         except InvalidArgumentsError as error:
-            return _refusal(name, tool, arguments, error.problems)
+            return self._refusal(name, tool, arguments, error.problems)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
             import traceback
 
@@ -183,8 +183,15 @@ class _ServedAgent:
             self._note(f"the input schema of {name!r} cannot be used: {unusable}")
             # The tool counts on the check, which such arguments may be meant to prevent.
             is_refused = isinstance(unusable, SchemaCostError)
-            return _refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
-        return _refusal(name, tool, arguments, map(str, errors)) if errors else None
+            return self._refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
+        return self._refusal(name, tool, arguments, map(str, errors)) if errors else None
+
+    def _refusal(self, name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
+        """The result for arguments that the tool does not take."""
+        lines = [f"- {problem}" for problem in problems]
+        text = report(name, lines, tool.definition["inputSchema"], arguments)
+        refuse = getattr(self._agent, "get_mcp_refusal", None)
+        return failure(text) if refuse is None else {**call_result(name, refuse(name, text)), "isError": True}
 
     # Prompts and resources.
 
@@ -259,11 +266,6 @@ _ANSWERS: dict[str, Callable[[_ServedAgent, Wire, ToolCall], Wire]] = {
     "resources/templates/list": _ServedAgent.list_templates,
     "resources/read": _ServedAgent.read_resource,
 }
-
-
-def _refusal(name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
-    """The result for arguments that the tool does not take."""
-    return failure(report(name, [f"- {problem}" for problem in problems], tool.definition["inputSchema"], arguments))
 
 
 def _refuse_cursor(params: Wire) -> None:

@@ -365,6 +365,23 @@ def test_a_schema_that_cannot_be_used_does_not_hinder_a_call() -> None:
     assert "'a' cannot be used" in problem
 
 
+def test_an_agent_may_have_a_result_of_its_own_for_arguments_that_do_not_fit() -> None:
+    """Ours: where all results of a tool have one form, this is one of them."""
+
+    class Formal(Plain):
+        def get_mcp_refusal(self, tool_name: str, problem: str) -> dict[str, Any]:
+            return {"tool": tool_name, "problem": problem}
+
+    agent = Formal({"name": "a", "inputSchema": {"type": "object", "required": ["x"]}})
+
+    found = AgentProvider(agent).answer("tools/call", {"name": "a", "arguments": {}}, ToolCall())
+
+    assert found["isError"] is True
+    assert found["structuredContent"]["tool"] == "a"
+    assert "'x'" in found["structuredContent"]["problem"]
+    assert agent.ran == []
+
+
 @pytest.mark.story
 def test_arguments_that_take_too_long_to_check_are_refused() -> None:
     """Ours: a tool counts on the check. What it returns is its own, and is sent."""

@@ -31,9 +31,10 @@ class MCPAgent(Agent, ABC):
     decide; they may call those of this class for the marked methods. A marked method, and `execute_mcp_tool`, may be
     `async def`: the server runs them on an event loop in a thread of its own.
 
-    Two more methods are used if an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its
-    messages or a complete `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a
-    complete `resources/read` result.
+    More methods are used if an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its messages
+    or a complete `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a complete
+    `resources/read` result; `get_mcp_refusal(tool_name, problem)` what a tool returns for arguments that do not fit its
+    schema, instead of `problem` as a text.
 
     `max_calls` is how many of its calls may run at once; more of them wait. None stands for the server's own limit.
     """

@@ -94,6 +94,8 @@ TOOLS: list[dict[str, Any]] = [
         "outputSchema": {
             "type": "object",
             "properties": {
+                "status": _STATUS,
+                "error": {"type": "string", "description": "Why there are none"},
                 "agents": {
                     "type": "array",
                     "items": {

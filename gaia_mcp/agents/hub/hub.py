@@ -56,13 +56,17 @@ class AgentsHub(MCPAgent):
         return TOOLS
 
     def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-        if tool_name == LIST:
-            return self._list(arguments)
-        if tool_name == EXECUTE:
-            return self._execute(arguments)
-        if tool_name == REGISTER:
-            return self._register(arguments)
-        raise ValueError(f"Unknown tool: {tool_name}")
+        run = {EXECUTE: self._execute, LIST: self._list, REGISTER: self._register}.get(tool_name)
+        if run is None:
+            raise ValueError(f"Unknown tool: {tool_name}")
+        try:
+            return run(arguments)
+        except (HubError, ConfigError, DeadlineError) as problem:
+            return _failed(tool_name, str(problem))
+
+    def get_mcp_refusal(self, tool_name: str, problem: str) -> dict[str, Any]:
+        """The result of a tool whose arguments do not fit its schema."""
+        return _failed(tool_name, problem)
 
     def get_mcp_server_info(self) -> dict[str, Any]:
         return {
@@ -77,11 +81,7 @@ class AgentsHub(MCPAgent):
 
     def _list(self, arguments: dict[str, Any]) -> dict[str, Any]:
         wanted = arguments.get("capability_filter")
-        try:
-            agents = self._agents()
-        except ConfigError as problem:
-            text = own_masker(os.environ).text(str(problem))
-            return {"status": "error", "error": text, "agents": [], "total_count": 0}
+        agents = self._agents()
         found = [agent for agent in agents.values() if wanted is None or wanted in agent.capabilities]
         shown: list[dict[str, Any]] = [
             {"name": agent.name, "capabilities": list(agent.capabilities), "description": agent.description}
@@ -94,31 +94,33 @@ class AgentsHub(MCPAgent):
 
     def _execute(self, arguments: dict[str, Any]) -> dict[str, Any]:
         name = arguments["agent_name"]
-        try:
-            agents = self._agents()
-            _check_known(name, agents)
-        except (HubError, ConfigError) as problem:
-            return result(Answer("", str(problem)), 0.0, {"agent": name}, own_masker(os.environ))
+        agents = self._agents()
+        _check_known(name, agents)
         tools = Tools(self._registry.of(name), self._config)
         return execute(agents[name], arguments, tools, self._limits, current_call())
 
     def _register(self, arguments: dict[str, Any]) -> dict[str, Any]:
         wanted = arguments.get("agent_name")
         warnings: list[str] = []
-        try:
-            store = ConfigStore.locate(self._config)
-            agents = list(read_agents(store))
-            if wanted is not None:
-                _check_known(wanted, agents)
-            tool = _read_spec(arguments["tool_name"], arguments["tool_spec"], store, warnings)
-            chosen = agents if wanted is None else [wanted]
-            before = self._registry.add(tool, chosen)
-        except (HubError, ConfigError, DeadlineError) as problem:
-            text = own_masker(os.environ).text(str(problem))
-            return {"status": "error", "registered_with": [], "error": text}
+        store = ConfigStore.locate(self._config)
+        agents = list(read_agents(store))
+        if wanted is not None:
+            _check_known(wanted, agents)
+        tool = _read_spec(arguments["tool_name"], arguments["tool_spec"], store, warnings)
+        chosen = agents if wanted is None else [wanted]
+        before = self._registry.add(tool, chosen)
         if before:
             warnings.append(f"tool {tool.name!r} was registered with {', '.join(before)} before, and is overwritten")
         return {"status": "success", "registered_with": chosen, **({"warnings": warnings} if warnings else {})}
+
+
+def _failed(tool: str, problem: str) -> dict[str, Any]:
+    """The result of a tool that fails before anything is run, without secrets."""
+    masker = own_masker(os.environ)
+    if tool == EXECUTE:
+        return result(Answer("", problem), 0.0, {}, masker)
+    empty: dict[str, Any] = {"agents": [], "total_count": 0} if tool == LIST else {"registered_with": []}
+    return {"status": "error", "error": masker.text(problem), **empty}
 
 
 def _read_spec(name: str, spec: dict[str, Any], store: ConfigStore, warnings: list[str]) -> RegisteredTool:

@@ -99,11 +99,34 @@ def test_every_result_is_structured_and_the_same_json_as_text(
     ],
 )
 def test_arguments_that_do_not_fit_are_an_error_result(agents: Agents, arguments: dict[str, Any]) -> None:
-    """B6: and nothing is run."""
+    """B1, B6: of the same form as any other, and nothing is run."""
     agents.write(f"open({str(agents.folder / 'ran')!r}, 'w')\n")
 
-    assert call(agents.hub(), EXECUTE, **arguments)["isError"] is True
+    found = call(agents.hub(), EXECUTE, **arguments)
+
+    assert found["isError"] is True
+    assert found["structuredContent"]["status"] == "error"
+    assert json.loads(found["content"][0]["text"]) == found["structuredContent"]
+    jsonschema_rs.validate(tools()[EXECUTE]["outputSchema"], found["structuredContent"])
     assert not (agents.folder / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [(LIST, {"include_status": "yes"}), (REGISTER, {"tool_name": 7, "tool_spec": {}}), (REGISTER, {"tool_spec": []})],
+)
+def test_every_tool_refuses_arguments_with_a_result_of_its_own(
+    agents: Agents, tool: str, arguments: dict[str, Any]
+) -> None:
+    """B1, B6."""
+    found = call(agents.hub(), tool, **arguments)
+
+    assert found["isError"] is True
+    jsonschema_rs.validate(tools()[tool]["outputSchema"], found["structuredContent"])
+    assert (found["structuredContent"]["status"], found["structuredContent"].get("registered_with", [])) == (
+        "error",
+        [],
+    )
 
 
 @pytest.mark.parametrize("number", [0, -1, 1001, "16", 1.5, True])
