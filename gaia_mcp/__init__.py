@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.client_manager import MCPClientManager
     from gaia_mcp.manager.handler_manager import MCPManager
     from gaia_mcp.manager.provider import ManagerProvider
+    from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin.client_mixin import MCPClientMixin
     from gaia_mcp.toolcall import current_call
 
@@ -78,11 +79,13 @@ __all__ = [
     "ManagerProvider",
     "SilentConsole",
     "StdioTransport",
+    "ToolLoopResult",
     "__version__",
     "current_call",
     "load_handler",
     "load_handlers_from_directory",
     "load_mcp_handler",
+    "run_tool_loop",
     "tool",
 ]
 
@@ -116,10 +119,12 @@ _HOMES = {
     "ManagerProvider": "gaia_mcp.manager.provider",
     "SilentConsole": "gaia_mcp.agents.base.console",
     "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
+    "ToolLoopResult": "gaia_mcp.manager.tool_loop",
     "current_call": "gaia_mcp.toolcall",
     "load_handler": "gaia_mcp.handlers.loader",
     "load_handlers_from_directory": "gaia_mcp.handlers.loader",
     "load_mcp_handler": "gaia_mcp.handlers.loader",
+    "run_tool_loop": "gaia_mcp.manager.tool_loop",
     "tool": "gaia_mcp.agents.base.tools",
 }
 

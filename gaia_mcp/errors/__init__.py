@@ -26,7 +26,8 @@
     │   ├── RemoteProtocolError     by the peer
     │   ├── VersionError            no protocol version in common
     │   ├── NotOfferedError         the peer does not declare this capability
-    │   └── PeerError               the peer answered with a JSON-RPC error
+    │   ├── PeerError               the peer answered with a JSON-RPC error
+    │   └── CompletionError         a language model's completion is invalid      (ValueError)
     ├── ToolError                   the call does not fit the tool
     │   ├── ToolUnknownError        no tool of that name
     │   ├── OfferUnknownError       no prompt of that name, no resource of that URI
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         CallGarbledError,
         CallLateError,
         CallLostError,
+        CompletionError,
         LocalProtocolError,
         NotOfferedError,
         OutcomeUnknownError,
@@ -103,6 +105,7 @@ __all__ = [
     "CallLateError",
     "CallLostError",
     "CancelledError",
+    "CompletionError",
     "ConfigError",
     "ConfigFileError",
     "ConnectError",
@@ -157,6 +160,7 @@ _HOMES = {
     "VersionError": "protocol",
     "NotOfferedError": "protocol",
     "PeerError": "protocol",
+    "CompletionError": "protocol",
     "OutcomeUnknownError": "protocol",
     "CallLostError": "protocol",
     "CallLateError": "protocol",

@@ -56,6 +56,14 @@ class PeerError(ProtocolError, kind="peer"):
         self.data = data
 
 
+class CompletionError(ProtocolError, ValueError, kind="completion"):
+    """The chat completion of a language model is invalid."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"the completion {problem}")
+        self.problem = problem
+
+
 class OutcomeUnknownError(MCPError, kind="outcome-unknown"):
     """The tool `tool` was called and no result arrived: it may have run. It is never called again automatically.
 

@@ -21,7 +21,7 @@ fails repeatedly.
     ['clock']
     >>> registry.get_for_scope(stage="deploy")
     []
-    >>> from gaia_mcp.handlers import MCPManager
+    >>> from gaia_mcp.handlers import MCPManager, run_tool_loop
     >>> with MCPManager(registry) as manager:
     ...     manager.call_tool("hour", {"time": "08:30"}, stage="build").content
     ...     manager.call_tool("hour", {"time": "08:30"}, stage="deploy").error_message
@@ -30,6 +30,21 @@ fails repeatedly.
 
 A remote server and an agent are handlers too, by `ClientHandler` and `AgentHandler`; a `ManagerProvider` shows the
 tools of a manager as an MCP server.
+
+`run_tool_loop` lets a language model call the tools, in the format of OpenAI's chat completions. How the model is asked
+is the caller's business; with the package `openai` it is this, with `tools if tools is not None else openai.omit`:
+
+    >>> def ask(messages, tools):
+    ...     # Here: client.chat.completions.create(model=..., messages=messages, tools=...)
+    ...     if messages[-1]["role"] == "user":
+    ...         call = {"name": tools[0]["function"]["name"], "arguments": '{"time": "08:30"}'}
+    ...         message = {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": call}]}
+    ...     else:
+    ...         message = {"content": f"It is past {messages[-1]['content']}."}
+    ...     return {"choices": [{"message": message}]}
+    >>> with MCPManager(registry) as manager:
+    ...     run_tool_loop(ask, [{"role": "user", "content": "How late is it?"}], manager, stage="build").content
+    'It is past 08.'
 
 Names are imported when they are first used.
 """
@@ -52,6 +67,7 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.adapters import AgentHandler, ClientHandler
     from gaia_mcp.manager.handler_manager import MCPManager
     from gaia_mcp.manager.provider import ManagerProvider
+    from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
 
 __all__ = [
     "AgentHandler",
@@ -65,9 +81,11 @@ __all__ = [
     "MCPToolDefinition",
     "MCPToolResult",
     "ManagerProvider",
+    "ToolLoopResult",
     "load_handler",
     "load_handlers_from_directory",
     "load_mcp_handler",
+    "run_tool_loop",
 ]
 
 _HOMES = {
@@ -82,9 +100,11 @@ _HOMES = {
     "MCPToolDefinition": "gaia_mcp.handlers.base",
     "MCPToolResult": "gaia_mcp.handlers.base",
     "ManagerProvider": "gaia_mcp.manager.provider",
+    "ToolLoopResult": "gaia_mcp.manager.tool_loop",
     "load_handler": "gaia_mcp.handlers.loader",
     "load_handlers_from_directory": "gaia_mcp.handlers.loader",
     "load_mcp_handler": "gaia_mcp.handlers.loader",
+    "run_tool_loop": "gaia_mcp.manager.tool_loop",
 }
 
 
