@@ -137,10 +137,15 @@ def _import_file(target: str, path: Path) -> ModuleType:
 
     if not path.is_file():
         raise AgentError(target, f"does not exist: there is no file {str(path)!r}", hint="check the path")
-    folder = str(path.absolute().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    return _imported(target, lambda: import_file(path))
+
+    def run() -> ModuleType:
+        # Only now: a module of ours that is imported from here on could be the agent's, if that is called like it.
+        folder = str(path.absolute().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        return import_file(path)
+
+    return _imported(target, run)
 
 
 def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:

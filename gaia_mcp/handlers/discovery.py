@@ -99,7 +99,7 @@ def _chosen(target: str, module: ModuleType) -> type[MCPHandler]:
     if CHOICE in vars(module):  # A function `__getattr__` of the module is not asked.
         chosen = vars(module)[CHOICE]
         if not _is_handler_class(chosen):
-            what = chosen.__name__ if isinstance(chosen, type) else f"a value of type {type(chosen).__name__}"
+            what = chosen.__name__ if _is_class(chosen) else f"a value of type {type(chosen).__name__}"
             problem = f"sets {CHOICE} to {what}, which is not an MCPHandler subclass"
             raise HandlerError(
                 target, problem, hint=f"set it to a class that is derived from MCPHandler: {_IMPORT_LINE}"
@@ -116,7 +116,7 @@ def _chosen(target: str, module: ModuleType) -> type[MCPHandler]:
 
 
 def _missing_hint(module: ModuleType) -> str:
-    classes = [value for value in vars(module).values() if isinstance(value, type)]
+    classes = [value for value in vars(module).values() if _is_class(value)]
     imported = [kind.__name__ for kind in classes if _is_handler_class(kind) and not kind.__abstractmethods__]
     if imported:
         return f"to use one that it imports, write {CHOICE} = {imported[0]} at its end"
@@ -127,7 +127,12 @@ def _missing_hint(module: ModuleType) -> str:
 
 def _is_handler_class(value: object) -> TypeGuard[type[MCPHandler]]:
     # One that is only registered, as `MCPHandler.register` does, has no methods of ours.
-    return isinstance(value, type) and MCPHandler in type.mro(value)
+    return _is_class(value) and MCPHandler in type.mro(value)
+
+
+def _is_class(value: object) -> TypeGuard[type]:
+    # `isinstance` would ask a proxy for its class, which is code of its own.
+    return issubclass(type(value), type)
 
 
 def _complete(target: str, kind: type[MCPHandler]) -> type[MCPHandler]:

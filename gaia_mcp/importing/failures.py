@@ -6,14 +6,21 @@ import importlib
 from pathlib import Path
 
 from gaia_mcp.paths import shown
+from gaia_mcp.safetext import one_line
 
+# A message may quote a whole document.
+MAX_CHARS = 1000
 _OURS = Path(__file__).parents[1]
 _PYTHON = Path(importlib.__file__).parents[1]
 
 
 def failure_in_words(error: BaseException) -> str:
-    """What the code raised, and the place in that code: `KeyError: 'HOME', at agent.py:7`."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """What the code raised, and the place in that code, on one line: `KeyError: 'HOME', at agent.py:7`."""
+    try:
+        message = one_line(str(error), MAX_CHARS)
+    except Exception:  # noqa: BLE001 (also this is the user's code)
+        message = ""
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     # The place of a syntax error is in its text.
     place = "" if isinstance(error, SyntaxError) else _place_of(error)
     return f"{text}, at {place}" if place else text

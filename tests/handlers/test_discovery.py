@@ -290,6 +290,16 @@ def test_a_module_that_answers_for_every_name_chooses_nothing(write: Write) -> N
     assert "there is no 'Other'" in problem(f"{path}:Other").message
 
 
+def test_a_proxy_in_the_file_is_not_asked_for_its_class(write: Write) -> None:
+    """Ours: those of web frameworks raise outside of a request."""
+    proxy = "class Proxy:\n    __class__ = property(lambda self: 1 / 0)\n\nproxy = Proxy()\n"
+
+    assert handler_class_in(write("word_handler.py", proxy + HANDLER)).__name__ == "WordHandler"
+    assert "No MCPHandler subclass" in problem(write("empty_handler.py", proxy)).message
+    chosen = problem(write("chosen.py", f"{proxy}{HANDLER}MCP_HANDLER_CLASS = proxy\n")).message
+    assert "sets MCP_HANDLER_CLASS to a value of type Proxy, which is not an MCPHandler subclass" in chosen
+
+
 def test_a_class_that_is_only_registered_is_no_handler(write: Write) -> None:
     """Ours: it has none of the methods, nor the attributes of an abstract class."""
     registered = f"{IMPORT}class Word:\n    pass\n\nMCPHandler.register(Word)\n"

@@ -15,7 +15,13 @@ import pytest
 
 from gaia_mcp import __version__
 from gaia_mcp.errors import HandlerError
-from gaia_mcp.handlers import MCPHandlerConfig, load_handlers_from_directory, load_mcp_handler
+from gaia_mcp.handlers import (
+    MCPHandlerConfig,
+    MCPManager,
+    MCPRegistry,
+    load_handlers_from_directory,
+    load_mcp_handler,
+)
 from tests.handlers.loopback import Request, http_server
 
 if TYPE_CHECKING:
@@ -197,6 +203,32 @@ def test_the_json_rpc_example_reports_a_server_that_does_not_answer(folder: Path
     assert not handler.health_check()
     assert handler.list_tools() == []
     assert screen.shown == ["[browser] connecting", "[browser] initialize failed"]
+
+
+def test_both_examples_run_under_one_manager(folder: Path) -> None:
+    """A1, A9, A10: connected when they are needed, offered to a model, and their results cut."""
+    prices, remote, screen = Prices(), RemoteServer(failing=2), Screen()
+    with http_server(prices) as rest, http_server(remote) as rpc:
+        configs = {
+            "cost-lookup": MCPHandlerConfig("cost-lookup", stages=["design"], settings={"base_url": rest}),
+            "browser": MCPHandlerConfig("browser", max_result_bytes=10, settings={"url": rpc, "api_key": "lpd_secret"}),
+        }
+        registry = MCPRegistry()
+        for handler in load_handlers_from_directory(folder, configs, console=screen):
+            registry.register_custom(handler)
+        with MCPManager(registry, console=screen) as manager:
+            assert (remote.messages, prices.asked) == ([], [])
+            offered = manager.get_tools_as_openai_schema(stage="build")
+            assert [each["function"]["name"] for each in offered] == ["goto"]
+            assert len(manager.get_tools_as_openai_schema(stage="design")) == 2
+
+            price = manager.call_tool("lookup_price", {"service_name": "VM"}, stage="design")
+            page = manager.call_tool("goto", {"url": "https://example.org"}, stage="design")
+
+        assert (price.content, price.is_error) == ("- B2s: $0.0416", False)
+        assert (page.content, page.is_error) == ('{"name": "...(truncated)', False)
+        assert not any(handler.health_check() for handler in registry.list_all())
+    assert "browser" in "".join(screen.shown)
 
 
 @pytest.mark.parametrize("name", ["cost_lookup", "browser"])

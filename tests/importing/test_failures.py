@@ -58,3 +58,19 @@ def test_a_failure_elsewhere_has_no_place() -> None:
 
     assert failure_in_words(thread.exception() or ValueError()).endswith("line 1 column 2 (char 1)")
     assert failure_in_words(ValueError()) == "ValueError"
+
+
+def test_a_failure_is_one_line_of_printable_text() -> None:
+    """Ours: it is shown on terminals and in logs."""
+    assert failure_in_words(ValueError("one\ntwo \x1b[31mred")) == r"ValueError: one two \x1b[31mred"
+    assert len(failure_in_words(ValueError("x" * 100_000))) < 2000
+
+
+def test_an_error_that_cannot_be_printed_has_its_name() -> None:
+    """Ours: it is the user's code as well."""
+
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert failure_in_words(SilentError()) == "SilentError"
