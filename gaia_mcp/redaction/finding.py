@@ -135,6 +135,8 @@ def credentials(text: str) -> Iterator[Place]:
 
 
 def _by_look(text: str) -> list[Place]:
+    if len(text) < looks.SHORTEST_CHARS:
+        return []
     found = [match.span() for match in re.finditer(looks.TOKENS, text)]
     if "bearer" in (folded := text.lower()) or "basic" in folded:
         for match in re.finditer(looks.CREDENTIALS, text):

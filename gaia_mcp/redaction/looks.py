@@ -9,6 +9,8 @@ TOKENS = (
     r"(?<![A-Za-z0-9])(?:sk[-_]|(?:pk|rk|gsk|gh[oprsu]|github_pat|hf|npm|ntn|r8|shpat|dop_v1|figd|lin_api)_"
     r"|(?:glpat|xox[abeoprs]|xapp|pplx|tvly)-|pypi-Ag|AKIA|ASIA|AIza|ya29\.|eyJ|SG\.)[-_A-Za-z0-9.]{8,}+"
 )
+# None of what is a secret by its look is shorter: most arguments are, and a TAB looks at hundreds.
+SHORTEST_CHARS = 11
 # `Basic` takes Base64 alone: in front of another word it is one of a sentence.
 CREDENTIALS = r"(?i)\b(?:bearer\s++(?P<bearer>[-\w.~+/=]{6,}+)|basic\s++(?P<basic>[a-z0-9+/_-]{8,}+={0,2}))"
 PRIVATE_KEY = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----"
@@ -16,7 +18,8 @@ PRIVATE_KEY_END = r"-----END [A-Z0-9 ]{0,80}-----"
 REFERENCE = r"(?i)(?:(?:bearer|basic|token)\s+)?\$\{[a-z_]\w*(?::-)?\}"
 COUNT = r"-?\d{1,7}(?:\.\d+)?|true|false|null"
 
-_RUN = r"[A-Za-z0-9]{16,}+"
+_RUN_CHARS = 16
+_RUN = rf"[A-Za-z0-9]{{{_RUN_CHARS},}}+"
 _PATH = r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|~$"
 _IN_A_PATH = r"[\w.,:;@ ~()\\/-]*+"
 _BETWEEN_WORDS = r"[\s,;:/.@=_-]+"
@@ -39,6 +42,8 @@ def is_random(run: str) -> bool:
 
 def random_runs(text: str) -> list[tuple[int, int]]:
     """Where in a text the long runs of letters and digits stand that are no words."""
+    if len(text) < _RUN_CHARS:
+        return []
     found = (match.span() for match in re.finditer(_RUN, text) if is_random(match[0]))
     # What follows these is the digest of an image, or a commit.
     return [

@@ -102,6 +102,10 @@ class TestArguments:
             ["hf_hunter2hunter2"],
             ["AKIAHUNTER2HUNTER2"],
             ["eyJhbGciOi.hunter2.hunter2"],
+            # The shortest of them.
+            ["SG.Xhunter2"],
+            ["eyJ1hunter2"],
+            ["hunter2Hunter2X9"],
             ["postgres://u:hunter2@host/db"],
             ["--url=https://host/?key=hunter2"],
             ["https://host/#access_token=hunter2"],
