@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import math
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.internals import compact_writer, run_exit_functions
+from gaia_mcp.internals import bare_signal, compact_writer, run_exit_functions
 from tests.protocol_support import steady
 
 JSON = st.recursive(
@@ -84,3 +85,21 @@ class TestExitFunctions:
         """Ours: the process then ends as it would have."""
         monkeypatch.delattr(atexit, "_run_exitfuncs")
         run_exit_functions()
+
+
+class TestBareSignal:
+    """`_signal`."""
+
+    def test_it_has_the_functions_of_signal_and_the_same_numbers(self) -> None:
+        """Ours: what a TAB needs of them."""
+        bare = bare_signal()
+
+        assert bare is not signal
+        assert bare.setitimer is signal.setitimer
+        assert [bare.SIGINT, bare.SIGALRM, bare.SIG_DFL, bare.ITIMER_REAL] == [
+            signal.SIGINT,
+            signal.SIGALRM,
+            signal.SIG_DFL,
+            signal.ITIMER_REAL,
+        ]
+        assert callable(bare.signal)

@@ -7,7 +7,6 @@ being typed. Loads neither Typer nor anything else that the line does not need.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.candidates import candidates
 from gaia_mcp.cli.completion.shell_words import quoted, read_line
+from gaia_mcp.internals import bare_signal
 
 # Longer than a person waits at a TAB. A pipe in a file's place, or a remote disk, may never answer.
 PATIENCE_SECONDS = 5.0
@@ -26,6 +26,7 @@ CYCLING = ("37", "42")
 
 def answer(words: Sequence[str]) -> int:
     """Print how the line in `words` may go on. Returns the exit code, always 0."""
+    signal = bare_signal()
     # Ctrl-C ends it without a word.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "setitimer"):

@@ -82,7 +82,7 @@ TYPED = [
     ("gaia mcp show q", r"gaia mcp show q\"q "),
     ("gaia mcp show h", "gaia mcp show h\u00f6flich\U0001f600 "),
     ("gaia mcp show \u05e9", "gaia mcp show \u05e9\u05dc\u05d5\u05dd "),
-    ("gaia mcp serve age", "gaia mcp serve agent.py:"),
+    ("gaia mcp serve agent.", "gaia mcp serve agent.py:"),
     ("gaia mcp serve agent.py:", "gaia mcp serve agent.py:One "),
     ("gaia mcp completion f", "gaia mcp completion fish "),
     ("gaia mcp list | gaia mcp ca", "gaia mcp list | gaia mcp call "),
