@@ -180,9 +180,13 @@ class Process(Talk):
 
     def close(self) -> int:
         """Close its input and wait for its end; its exit status."""
+        self.end_input()
+        return self.wait()
+
+    def end_input(self) -> None:
+        """Close its input."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.wait()
 
     def wait(self) -> int:
         """Its exit status."""

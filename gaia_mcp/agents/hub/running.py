@@ -17,6 +17,7 @@ from gaia_mcp.client.transports.stdio.command_line import command_words
 from gaia_mcp.client.transports.stdio.drain import Drain
 from gaia_mcp.client.transports.stdio.environment import child_environment
 from gaia_mcp.client.transports.stdio.last_words import last_words
+from gaia_mcp.client.transports.stdio.process_groups import signal_group
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import DeadlineError
 
@@ -80,7 +81,7 @@ def run_program(
             on_line(line)
         raise
     finally:
-        child.stop(IMPATIENT_GRACE_SECONDS)
+        _end(child)
         output.stop()
     return Ran(output.data(), last_words(child.stderr_tail(masker)), status)
 
@@ -151,6 +152,15 @@ def _write(child: Child, data: bytes, deadline: Deadline) -> None:
     with contextlib.suppress(OSError):
         child.write(data, deadline)
     child.close_stdin()
+
+
+def _end(child: Child) -> None:
+    if child.pid is not None and child.wait(0) is None:
+        # It waits for no end of its input. A client that is interrupted gives the hub little more time than this.
+        signal_group(child.pid, force=False)
+        child.wait(IMPATIENT_GRACE_SECONDS)
+        child.stop(0.0)
+    child.stop(IMPATIENT_GRACE_SECONDS)
 
 
 def _wait(agent: str, child: Child, output: _Output, attendant: Attendant) -> int:

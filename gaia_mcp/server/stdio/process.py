@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,19 @@ def _run_exit_functions() -> None:
     """Run what an agent has registered for the exit of its process, before the parent process can kill this one. In a
     thread, because it may hang.
     """
-    leaving = threading.Thread(target=run_exit_functions, name="exit", daemon=True)
-    leaving.start()
-    leaving.join(EXIT_SECONDS)
+    # `Thread.join` would take a thread for ended once a signal has interrupted it.
+    have_run = threading.Event()
+
+    def run() -> None:
+        try:
+            run_exit_functions()
+        finally:
+            have_run.set()
+
+    threading.Thread(target=run, name="exit", daemon=True).start()
+    ends = time.monotonic() + EXIT_SECONDS
+    try:
+        have_run.wait(EXIT_SECONDS)
+    finally:
+        # A signal that comes meanwhile does not take the rest of the time from them.
+        have_run.wait(max(0.0, ends - time.monotonic()))

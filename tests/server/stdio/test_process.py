@@ -289,6 +289,31 @@ def test_the_exit_functions_of_an_agent_run_and_never_keep_the_process(
     assert ("ZeroDivisionError" in talk.stderr) == (at_exit == "1 / 0")
 
 
+def test_a_signal_does_not_cut_the_exit_functions_short(start_process: Start, tmp_path: Path) -> None:
+    """Ours: a client sends SIGTERM when a server takes long to end, and what ends its children needs that time."""
+    (tmp_path / "leaving.py").write_text(
+        "import atexit, pathlib, threading\nhas_come = threading.Event()\n"
+        f"def leave():\n    print('leaving', file=sys.stderr, flush=True)\n    has_come.wait(5)\n"
+        f"    threading.Event().wait(0.2)\n    pathlib.Path('done').touch()\natexit.register(leave)\n{LOUD}"
+    )
+    program = tmp_path / "ending.py"
+    program.write_text(
+        "import os, runpy, signal, sys\n"
+        "def end(number, frame):\n    sys.modules['leaving'].has_come.set()\n    raise SystemExit(9)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        f"sys.argv = ['serve', 'leaving.py']\ntry:\n    runpy.run_path({str(SERVE)!r})\n"
+        "except SystemExit as left:\n    os._exit(left.code)\n"
+    )
+    talk = start_process("", cwd=tmp_path, command=[sys.executable, str(program)])
+    talk.result(DISCOVER)
+    talk.end_input()
+    talk.wait_for_stderr("leaving")
+    talk.process.terminate()
+
+    assert talk.wait() == 9
+    assert (tmp_path / "done").exists()
+
+
 def test_what_an_agent_prints_is_out_at_once(start_process: Start, tmp_path: Path) -> None:
     """Ours: also when it is killed the moment after, and in order with what it writes to stderr."""
     (tmp_path / "steps.py").write_text(
