@@ -21,6 +21,9 @@ from gaia_mcp.importing.targets import split_target
 
 # Holds the `order` of the entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
 ORDER_VARIABLE = "GAIA_MCP_SERVE"
+# A program of another kind that is called like ours has not loaded this.
+_COMMAND_LINE = "gaia_mcp.cli.program"
+_SCRIPTS = ("gaia", "gmcp")
 # Linux takes 128 kB for one variable; more settings belong in a file of their own.
 MAX_ORDER_BYTES = 100_000
 # The child ends a call that takes too long, and reports that; only then is the child itself given up.
@@ -61,8 +64,8 @@ class Served(NamedTuple):
         Raises `VariableUnsetError`, and `EntryError` for a file that cannot be loaded, a secret that cannot be fetched,
         and settings that cannot be passed on.
         """
-        # -P: nothing of the working folder is loaded by accident.
-        program, words = sys.executable, ["-P", "-m", "gaia_mcp", "serve", *self.options]
+        program, *words = own_program()
+        words += ["serve", *self.options]
         if self.is_typed:
             return Command(program, [*words, self.anchored()], cwd=self.cwd, inherit=self.inherit)
         target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
@@ -125,6 +128,18 @@ class Served(NamedTuple):
             return target
         # Links are kept: what a file imports lies beside the link.
         return f"{os.path.abspath(os.path.join(self.folder, place))}{colon}{name}"  # noqa: PTH100, PTH118
+
+
+def own_program() -> list[str]:
+    """The words that start this very program, up to the name of a command: its script, if that is what runs, since
+    hints name it.
+    """
+    script = os.path.abspath(sys.argv[0])  # noqa: PTH100 (links lead out of a virtual environment)
+    is_ours = _COMMAND_LINE in sys.modules and Path(script).stem in _SCRIPTS
+    if is_ours and os.access(script, os.X_OK):
+        return [script, "mcp"]
+    # -P: nothing of the working folder is loaded by accident.
+    return [sys.executable, "-P", "-m", "gaia_mcp"]
 
 
 def read_served(name: str, kind: str, config: Mapping[str, Any], source: Path | None, env: Mapping[str, Any]) -> Served:

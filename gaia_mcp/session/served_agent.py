@@ -1,22 +1,24 @@
-"""An agent that a child serves, and cannot load: the child reports that and ends, and here it is the agent's error."""
+"""Code that a child serves, and cannot load: the child reports that and ends, and here it is the error of the code."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from gaia_mcp.errors import AgentError, ServerExitedError
+from gaia_mcp.errors import AgentError, HandlerError, ServerExitedError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.errors import MCPError
 
 # The two lines in which the command line reports an error.
-_REPORT = r"(?m)^error: agent (?P<agent>'.*?'|\".*?\") (?P<problem>.*)\nhint: (?P<hint>.*)$"
+_REPORT = r"(?m)^error: (?P<kind>agent|handler) (?P<target>'.*?'|\".*?\") (?P<problem>.*)\nhint: (?P<hint>.*)$"
 
 
 def explained(error: MCPError, entry: ServerEntry) -> MCPError:
-    """`error` of the server of `entry`: an `AgentError` if the server is an agent that could not be loaded."""
+    """`error` of the server of `entry`: an `AgentError` or a `HandlerError` if the server is code that could not be
+    loaded.
+    """
     if type(error) is not ServerExitedError or not error.returncode:
         return error
     from gaia_mcp.config.served import Served
@@ -27,6 +29,8 @@ def explained(error: MCPError, entry: ServerEntry) -> MCPError:
     if not reports:
         return error
     problem, hint = reports[-1]["problem"], reports[-1]["hint"].replace(entry.target.anchored(), entry.name)
+    if reports[-1]["kind"] == "handler":
+        return HandlerError(entry.name, problem, hint=hint)
     if problem.endswith("contains no agent class"):
         # Many a Python file is a server of its own.
         return AgentError(entry.name, problem, case="agent-missing")

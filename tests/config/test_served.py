@@ -12,7 +12,7 @@ import pytest
 
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
-from gaia_mcp.config.served import MAX_SOURCE_BYTES, ORDER_VARIABLE, Served, take_order
+from gaia_mcp.config.served import MAX_SOURCE_BYTES, ORDER_VARIABLE, Served, own_program, take_order
 from gaia_mcp.errors import EntryError, VariableUnsetError
 
 SERVE = ["-P", "-m", "gaia_mcp", "serve"]
@@ -212,3 +212,22 @@ def test_a_child_takes_its_order_out_of_its_environment(text: str | None, order:
     environ = {"A": "b"} if text is None else {"A": "b", ORDER_VARIABLE: text}
     assert take_order(environ) == order
     assert environ == {"A": "b"}
+
+
+def test_this_program_is_started_by_its_script_or_by_its_interpreter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: `python -m` puts the working folder before all packages, and nothing of it may be loaded by accident. A
+    program of another kind may be called like ours.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gmcp").touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", ["./gmcp"])
+    monkeypatch.setitem(sys.modules, "gaia_mcp.cli.program", sys)
+    assert own_program() == [str(tmp_path / "gmcp"), "mcp"]
+    for program in ("./gone/gaia", "/usr/bin/python-m/__main__.py"):
+        monkeypatch.setattr(sys, "argv", [program])
+        assert own_program() == [sys.executable, "-P", "-m", "gaia_mcp"]
+    monkeypatch.setattr(sys, "argv", ["./gmcp"])
+    monkeypatch.delitem(sys.modules, "gaia_mcp.cli.program")
+    assert own_program() == [sys.executable, "-P", "-m", "gaia_mcp"]

@@ -7,7 +7,7 @@ import pytest
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.typed import TypedEntry
-from gaia_mcp.errors import AgentError, CallLostError, MCPError, ServerExitedError
+from gaia_mcp.errors import AgentError, CallLostError, HandlerError, MCPError, ServerExitedError
 from gaia_mcp.session.served_agent import explained
 
 ENTRY = TypedEntry("./a.py:A", Served("agent", "/x/a.py:A", is_typed=True))
@@ -34,6 +34,15 @@ def test_what_the_child_reports_is_the_error_of_the_agent(problem: str, hint: st
 
     assert isinstance(error, AgentError)
     assert (error.message, error.target, error.hint) == (f"agent './a.py:A' {problem}", "./a.py:A", shown)
+
+
+def test_a_handler_that_cannot_be_loaded_is_an_error_of_the_handler() -> None:
+    """Ours: as that of an agent."""
+    error = explained(exited("error: handler '/x/a.py:A' was not found: x\nhint: check /x/a.py:A\n"), ENTRY)
+
+    assert isinstance(error, HandlerError)
+    assert (error.target, error.hint) == ("./a.py:A", "check ./a.py:A")
+    assert error.message == "handler './a.py:A' was not found: x"
 
 
 def test_a_file_without_an_agent_may_be_a_server_of_its_own() -> None:

@@ -1,48 +1,71 @@
-"""What an agent would serve, and every problem of it: `gaia mcp serve TARGET --check`."""
+"""What an agent or handlers would serve, and every problem of it: `gaia mcp serve TARGET --check`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking.checker import check_schema
 from gaia_mcp.cli.screen.inventory import INDENT, description_lines, signature_lines
 from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, print_line
-from gaia_mcp.errors import AgentError
+from gaia_mcp.errors import AgentError, HandlerError
 from gaia_mcp.safetext import one_line
+from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import ToolCall
 from gaia_mcp.toolspec.schema import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.serving.handlers import HandlersProvider
     from gaia_mcp.server.agent import AgentProvider
+    from gaia_mcp.server.provider import Provider
 
 # The lists of an agent: the capability, the method, and the member that identifies an item.
 _LISTS = (("tools", "name"), ("prompts", "name"), ("resources", "uri"))
 
 
-def check_serving(target: str, load: Callable[[], AgentProvider]) -> None:
-    """Load an agent and print what it would serve. What the agent itself prints goes to stderr.
+def check_serving(target: str, order: Mapping[str, Any]) -> None:
+    """Load an agent or handlers, configured as `order` tells, and print what would be served. What their code prints
+    goes to stderr.
 
-    Raises what `load` raises, and `Exit` with the exit code of an agent that cannot be loaded if there are problems.
+    Raises `AgentError` or `HandlerError`, and `Exit` with the exit code of these if there are problems.
     """
     with _printing_to_stderr():
-        provider = load()
+        provider, error = _loaded(target, order)
         info = provider.describe().info
         lists = {kind: _list(provider, kind) for kind, _ in _LISTS}
+        provider.close()
     problems = [*provider.problems, *_schema_problems(lists["tools"])]
     if Form.as_json:
         print_json({"server": info, **lists, "problems": problems})
     else:
         _show(info, lists)
-    fail_with(AgentError(target, f"has a problem: {problem}", case="agent-problem") for problem in problems)
+    fail_with(error(target, f"has a problem: {problem}", case="agent-problem") for problem in problems)
 
 
-def _list(provider: AgentProvider, kind: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = provider.answer(f"{kind}/list", {}, ToolCall())[kind]
+def _loaded(
+    target: str, order: Mapping[str, Any]
+) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
+    """What would serve `target`, and the class of the errors about it."""
+    from gaia_mcp.cli.serving.agents import agent_provider
+    from gaia_mcp.cli.serving.handlers import handlers_provider, is_handler
+
+    if is_handler(target, order):
+        return handlers_provider(target, order), HandlerError
+    from gaia_mcp.agents.loader import load_agent
+
+    agent = load_agent(target, dict(order["settings"]))
+    return agent_provider(target, agent, lambda _: None), AgentError
+
+
+def _list(provider: Provider, kind: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = provider.answer(f"{kind}/list", {}, ToolCall())[kind]
+    except RequestError:
+        return []  # Handlers have tools alone; why there are none is among the problems.
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 # `./server`, `../server`, `/usr/bin/server`, `~/server`, and such a folder alone; `C:\server` on Windows.
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
-_SCRIPTS = ("gaia", "gmcp")
 # A child of ours reports tracebacks in its log.
 _DEBUG = ("--debug",)
 # What a command needs beside the server.
@@ -150,14 +148,6 @@ def raw_entry(target: Command | Served) -> dict[str, object]:
     if target.cwd is not None:
         entry["cwd"] = target.cwd
     return {**entry, "inherit": True} if target.inherit else entry
-
-
-def own_program() -> list[str]:
-    """The words that start this very program, up to the name of a command."""
-    script = os.path.abspath(sys.argv[0])  # noqa: PTH100 (links lead out of a virtual environment)
-    if Path(script).stem in _SCRIPTS and os.access(script, os.X_OK):
-        return [script, "mcp"]
-    return [sys.executable, "-m", "gaia_mcp"]
 
 
 def find_servers(store: ConfigStore, typed: ServerWords, *, debug: bool = False) -> list[ServerEntry]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.entries.targets import own_program
-from gaia_mcp.config.served import ORDERED, Served
+from gaia_mcp.config.served import ORDERED, Served, own_program
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.entries.targets import own_program
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
 from gaia_mcp.cli.transfer.host_files import home_folder
+from gaia_mcp.config.served import own_program
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server
 from gaia_mcp.hosts.masking import masked_entry

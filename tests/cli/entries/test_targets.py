@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,6 @@ from gaia_mcp.cli.entries.targets import (
     find_entry,
     find_server,
     find_servers,
-    own_program,
     raw_entry,
     served_code,
     tool_of,
@@ -260,15 +258,3 @@ def test_code_is_saved_as_the_kind_that_it_is(work: Path) -> None:
     }
     for word, entry in saved.items():
         assert read_entry("x", entry).target == served_code(word)._replace(is_typed=False)  # type: ignore[union-attr]
-
-
-def test_this_program_is_started_by_its_script_or_by_its_interpreter(
-    work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ours: `python -m` puts the working folder before all packages, and nothing of it may be loaded by accident."""
-    (work / "gmcp").touch(mode=0o755)
-    monkeypatch.setattr(sys, "argv", ["./gmcp"])
-    assert own_program() == [str(work / "gmcp"), "mcp"]
-    for program in ("./gone/gaia", "/usr/bin/python-m/__main__.py"):
-        monkeypatch.setattr(sys, "argv", [program])
-        assert own_program() == [sys.executable, "-m", "gaia_mcp"]

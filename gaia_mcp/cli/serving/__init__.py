@@ -1,0 +1,1 @@
+"""What `gaia mcp serve` shows: an agent, a handler, or a folder of handlers."""

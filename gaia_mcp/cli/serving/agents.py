@@ -1,0 +1,84 @@
+"""An agent as what `gaia mcp serve` shows: loaded, checked, and replaced when its files change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.errors import AgentError
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.agent import AgentProvider
+
+# Each has a thread; more is a slip of the finger.
+MAX_CALLS = 10_000
+
+
+def own_limit(target: str, agent: Any) -> int | None:
+    """How many calls at once the agent allows; None if it says nothing of it. Raises `AgentError`."""
+    limit = getattr(agent, "max_calls", None)
+    if limit is not None and (type(limit) is not int or not 1 <= limit <= MAX_CALLS):
+        raise AgentError(
+            target, f"has the max_calls {limit!r}, not a number from 1 to {MAX_CALLS}", case="agent-problem"
+        )
+    return limit
+
+
+def sound_agent(target: str, keywords: dict[str, Any]) -> Any:
+    """The agent. One whose type hints are wrong is not served without the tools in question: its author would look for
+    them. Raises `AgentError`.
+    """
+    from gaia_mcp.agents.loader import load_agent
+
+    agent = load_agent(target, keywords)
+    with _describing(target):
+        problems = agent.get_mcp_tool_problems() if hasattr(agent, "get_mcp_tool_problems") else ()
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise AgentError(target, f"has a problem: {problems[0]}{more}", case="agent-problem")
+    return agent
+
+
+def agent_provider(
+    target: str, agent: Any, tell: Callable[[str], None], *, list_changes: bool = False
+) -> AgentProvider:
+    from gaia_mcp.server.agent import AgentProvider
+
+    with _describing(target):
+        provider = AgentProvider(agent, list_changes=list_changes, report=tell)
+        provider.describe()
+    return provider
+
+
+def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
+    """Replace the agent whenever its files change."""
+    from gaia_mcp.agents.loader import source_folder
+
+    if (folder := source_folder(target)) is None:
+        remark(f"{target} is built in and has no files to watch")
+        return
+
+    def load_again() -> None:
+        agent = sound_agent(target, keywords)
+        with _describing(target):
+            provider.replace_agent(agent)
+        remark("the agent has changed and was loaded anew")
+
+    from gaia_mcp.agents.reload import watch
+    from gaia_mcp.cli.screen.output import report
+
+    watch(folder, load_again, report)
+
+
+@contextmanager
+def _describing(target: str) -> Iterator[None]:
+    """Name the agent whose own code fails while it is described."""
+    from gaia_mcp.importing.failures import failure_in_words
+
+    try:
+        yield
+    except (Exception, SystemExit) as cause:
+        problem = f"cannot describe itself: {failure_in_words(cause)}"
+        raise AgentError(target, problem, hint="see the traceback with --debug") from cause

@@ -1,0 +1,124 @@
+"""A handler, or a folder of them behind one manager, as what `gaia mcp serve` shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.entries.code_files import code_kind, handler_files
+from gaia_mcp.cli.screen.output import remark, to_stderr
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.errors import HandlerError
+from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
+from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory
+from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.importing.targets import import_named, split_target
+from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.provider import ManagerProvider
+from gaia_mcp.names import handler_name
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
+from gaia_mcp.safetext import clean
+from gaia_mcp.server.provider import RequestError
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolcall import ToolCall
+
+# The members of an order that `MCPHandlerConfig` has too.
+_CONFIGURED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
+
+
+class HandlersProvider(ManagerProvider):
+    """The tools of handlers. Warnings reach the client with its next list of tools, as log messages, and `problems`."""
+
+    def __init__(self, handlers: list[MCPHandler], name: str, console: _Console) -> None:
+        registry = MCPRegistry()
+        for handler in handlers:
+            registry.register_custom(handler)
+        self._console = console
+        super().__init__(MCPManager(registry, console), name=name, version="", report=console.print_warning)
+
+    @property
+    def problems(self) -> list[str]:
+        """What was wrong so far with the handlers and their tools."""
+        return self._console.warnings
+
+    def answer(self, method: str, params: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+        """As every manager's provider, but without a tool, what is wrong with the handlers is an error."""
+        result = super().answer(method, params, call)
+        if method == "tools/list":
+            if not result["tools"] and self.problems:
+                raise RequestError(self.problems[-1], INTERNAL_ERROR)
+            for warning in self._console.take_new():
+                call.log("warning", warning)
+        return result
+
+
+class _Console:
+    """Shows what handlers and their manager have to say on stderr, which is a log where another program serves them."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+        self._told = 0
+
+    def print_dim(self, message: str) -> None:
+        to_stderr(clean(message))
+
+    def print_warning(self, message: str) -> None:
+        remark(message)
+        self.warnings.append(message)
+
+    def take_new(self) -> list[str]:
+        """The warnings since the last time."""
+        new = self.warnings[self._told :]
+        self._told += len(new)
+        return new
+
+
+def is_handler(target: str, order: Mapping[str, Any]) -> bool:
+    """Whether `target` is a handler, or a folder of them, rather than an agent. A file is not imported for that, but a
+    module is.
+    """
+    if "kind" in order:
+        return bool(order["kind"] == "handler")
+    place, _, name = split_target(target)
+    if place.endswith(".py"):
+        return code_kind(Path(place)) == "handler"
+    if not name:
+        return os.path.isdir(place)  # noqa: PTH112 (never raises)
+    try:
+        found: Any = import_named(place)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (Exception, SystemExit):  # noqa: BLE001 (the module's own code: it is reported where it is loaded)
+        return False
+    return isinstance(found, type) and issubclass(found, MCPHandler)
+
+
+def handlers_provider(target: str, order: Mapping[str, Any]) -> HandlersProvider:
+    """The handler that `target` names, or those of the folder, configured as `order` tells.
+
+    Raises `HandlerError`, and `UsageError` for settings that are not for one handler.
+    """
+    console = _Console()
+    place, _, _ = split_target(target)
+    if not os.path.isdir(place):  # noqa: PTH112
+        name = order.get("name") or handler_name(Path(place).stem)
+        handler = load_handler(target, _config(name, order), console=console)
+        return HandlersProvider([handler], handler.name, console)
+    if order.get("settings"):
+        raise UsageError("--kwarg is for one handler", hint="name the file of one: path/to/NAME_handler.py")
+    folder = Path(place)
+    files, remarks = handler_files(folder)
+    for text in remarks:
+        remark(text)
+    configs = {name: _config(name, {}) for file in files for name in (handler_name(file.stem),)}
+    handlers = load_handlers_from_directory(folder, configs, console=console)
+    if not handlers:
+        raise HandlerError(target, f"has no handler that can be loaded: {console.warnings[-1]}")
+    return HandlersProvider(handlers, folder.absolute().name, console)
+
+
+def _config(name: str, order: Mapping[str, Any]) -> MCPHandlerConfig:
+    return MCPHandlerConfig(name, **{key: order[key] for key in _CONFIGURED if key in order})

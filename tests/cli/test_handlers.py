@@ -1,0 +1,264 @@
+"""Handlers in every command: saved, typed, served, alone and as a folder."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import BIN
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+HANDLER = """
+import os, sys, time
+
+from gaia_mcp.handlers import MCPHandler, MCPToolDefinition, MCPToolResult
+
+print("imported")
+
+
+class {name}Handler(MCPHandler):
+    name = "{name}"
+    description = "Prices of {name}"
+
+    def connect(self):
+        self._bubble_message("connecting")
+        if self.config.settings.get("offline"):
+            raise ConnectionError("no route to host for " + self.config.settings["api_key"])
+        self._connected = True
+
+    def disconnect(self):
+        self._connected = False
+
+    def list_tools(self):
+        schema = {{"type": "object", "properties": {{"sku": {{"type": "string"}}}}, "required": ["sku"]}}
+        return [MCPToolDefinition("{name}_price", "Look up a price.", schema, self.name)]
+
+    def call_tool(self, name, arguments):
+        print("called")
+        match arguments["sku"]:
+            case "hang":
+                time.sleep(60)
+            case "exit":
+                raise SystemExit(0)
+            case "big":
+                return MCPToolResult("é" * 100_000)
+            case "refused":
+                return MCPToolResult("", is_error=True, error_message="refused " + self.config.settings["api_key"])
+            case "config":
+                config = self.config
+                return MCPToolResult(f"{{config.name}} {{config.timeout}} {{config.max_retries}} {{config.stages}}")
+        return MCPToolResult(f"{{arguments['sku']}} costs 5 in {{self.config.settings.get('region', 'eastus')}}")
+"""
+TOKEN = "lpd_8fK2mQ9xZ7wQ"
+
+
+@pytest.fixture
+def cost(gaia: Gaia) -> Gaia:
+    """The program, in a folder with a handler."""
+    (gaia.cwd / "cost_handler.py").write_text(HANDLER.format(name="cost"))
+    return gaia
+
+
+def saved(gaia: Gaia) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = json.loads(gaia.config.read_text())["mcpServers"]
+    return found
+
+
+def test_a_handler_is_added_and_used_like_any_server(cost: Gaia) -> None:
+    """Issue: `add cost ./cost_handler.py`, then every command; its prints disturb nothing."""
+    added = cost("add", "price", "./cost_handler.py", "--setting", "region=westus", "--stage", "build")
+    path = str(cost.cwd / "cost_handler.py")
+
+    assert added.stdout == "added 'price' to ~/.gaia/mcp_servers.json: cost, 1 tool\n"
+    assert saved(cost) == {"price": {"handler": path, "stages": ["build"], "settings": {"region": "westus"}}}
+    cost.cwd = cost.home
+    assert cost("list").stdout == f"price  handler  enabled  stages build  {path}\n"
+    assert "  cost_price(sku: string)\n" in cost("tools", "price").stdout
+    assert cost("call", "price", "cost_price", "sku=a").stdout == "a costs 5 in westus\n"
+    assert cost("call", "price.cost_price", "sku=a", "--stage", "design").code == 8
+    assert cost("test-client", "price", "--call", "cost_price", "sku=a").code == 0
+    assert cost("search", "price").stdout.startswith("price cost_price(sku: string)")
+    assert cost("lock", "price").code == 0
+    assert json.loads((cost.cwd / "mcp.lock.json").read_text())["servers"]["price"]["entry"]["settings"] == ["region"]
+    assert cost("call", "--locked", "price", "cost_price", "sku=a").code == 0
+    assert "imported\n[cost] connecting" in cost("logs", "price").stdout
+    assert cost("call", "price", "cost_price").code == 7
+
+
+@pytest.mark.parametrize("target", ["./cost_handler.py", "cost_handler.py:costHandler", "cost_handler:costHandler"])
+def test_a_handler_is_used_without_being_saved(cost: Gaia, target: str) -> None:
+    """Issue: `tools ./x_handler.py`, `call ./x_handler.py TOOL`; also by its class, and by its module."""
+    tools = cost("tools", target)
+
+    assert (tools.stdout.splitlines()[0], tools.stderr, tools.code) == (f"{target} (cost)", "", 0)
+    assert cost("call", target, "cost_price", "sku=a").stdout == "a costs 5 in eastus\n"
+    assert not cost.config.exists()
+
+
+def test_a_handler_knows_what_its_entry_configures(cost: Gaia) -> None:
+    """A1: its `config`, with the defaults of the contract."""
+    entry = {"handler": str(cost.cwd / "cost_handler.py")}
+    limits = {"timeout": 15, "max_retries": 0, "stages": ["build"], "max_result_bytes": 100}
+    cost.write({"price": {**entry, **limits}, "plain": entry})
+
+    assert cost("call", "price", "cost_price", "sku=config").stdout == "price 15 0 ['build']\n"
+    assert cost("call", "plain", "cost_price", "sku=config").stdout == "plain 30 2 None\n"
+    big = cost("call", "price", "cost_price", "sku=big").stdout.rstrip("\n")
+    assert big == "é" * 50 + "...(truncated)"
+
+
+@pytest.mark.parametrize(("sku", "told"), [("hang", "timed out"), ("exit", "SystemExit"), ("refused", "refused ****")])
+def test_what_a_handler_does_wrong_is_an_error_of_the_tool(cost: Gaia, sku: str, told: str) -> None:
+    """A8: exit code 9, also for one that hangs or exits; its secret is in no error and no log."""
+    entry = {"handler": str(cost.cwd / "cost_handler.py"), "timeout": 0.5, "settings": {"api_key": TOKEN}}
+    cost.write({"price": entry})
+
+    failed = cost("call", "price", "cost_price", f"sku={sku}")
+
+    assert failed.code == 9
+    assert told in failed.errors[0]
+    for ran in (failed, cost("logs", "price"), cost("show", "price", "--json"), cost("list", "--json")):
+        assert TOKEN not in ran.stdout + ran.stderr
+
+
+def test_a_handler_that_cannot_connect_is_an_error_with_its_reason(cost: Gaia) -> None:
+    """A5: never an empty list of tools without a word."""
+    entry = {"handler": str(cost.cwd / "cost_handler.py"), "settings": {"api_key": TOKEN, "offline": True}}
+    cost.write({"price": entry})
+
+    for words in (["tools", "price"], ["call", "price", "cost_price", "sku=a"], ["add", "x", json.dumps(entry)]):
+        failed = cost(*words)
+        assert failed.code == 6
+        assert "no route to host for ****" in failed.errors[0]
+    assert saved(cost) == {"price": entry}
+
+
+BROKEN = {
+    "syntax_handler.py": ("class (", "cannot be imported: SyntaxError"),
+    "exits_handler.py": ("raise SystemExit(0)", "cannot be imported: SystemExit"),
+    "forks_handler.py": ("import os\nif os.fork() == 0: raise SystemExit\nraise KeyError('x')", "KeyError"),
+    "none_handler.py": ("x = 1", "No MCPHandler subclass"),
+    "two_handler.py": (HANDLER.format(name="a") + HANDLER.format(name="b"), "Multiple"),
+    "encoded_handler.py": ("\0\0", "cannot be imported"),
+    "moves_handler.py": ("import os\nos.chdir('/')\nclass X(MCPHandler): ...", "NameError"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_handler_that_cannot_be_loaded_is_named_with_its_reason(gaia: Gaia, name: str) -> None:
+    """Issue: hostile handler files. Exit code 3; the same for a saved one and `serve --check`, and `add` saves none."""
+    source, problem = BROKEN[name]
+    (gaia.cwd / name).write_text(source)
+    gaia.write({"bad": {"handler": str(gaia.cwd / name)}})
+
+    for words in (["tools", f"./{name}"], ["call", "bad", "x"], ["add", "y", f"./{name}"], ["serve", name, "--check"]):
+        failed = gaia(*words)
+        assert failed.code == 3, words
+        (error,) = [line for line in failed.errors if line.startswith("error: handler ")]
+        assert problem in error
+    assert list(saved(gaia)) == ["bad"]
+
+
+@pytest.mark.parametrize("content", ["", "# a server\n", "class Agent: ...\n"])
+def test_a_file_without_a_handler_or_an_agent_is_told_so(gaia: Gaia, content: str) -> None:
+    """Ours: many a Python file is a server of its own."""
+    (gaia.cwd / "plain.py").write_text(content)
+    assert gaia("tools", "plain.py").errors[0] == "error: agent 'plain.py' contains no agent class"
+
+
+def test_a_folder_of_handlers_is_one_server(cost: Gaia) -> None:
+    """Issue: `serve DIR` behind one manager; one that is broken is a warning with its reason, and the others work."""
+    folder = cost.cwd / "handlers"
+    folder.mkdir()
+    for name in ("disk", "vm"):
+        (folder / f"{name}_handler.py").write_text(HANDLER.format(name=name))
+    (folder / "bad_handler.py").write_text("class (")
+    (folder / "_base.py").write_text("raise SystemExit")
+    (folder / "words.py").write_text("raise SystemExit")
+    (folder / "out_handler.py").symlink_to(cost.cwd / "cost_handler.py")
+
+    tools = cost("tools", "./handlers", "--names")
+    assert tools.stdout.splitlines() == ["disk_price", "vm_price"]
+    assert cost("call", "./handlers", "vm_price", "sku=a").stdout == "a costs 5 in eastus\n"
+    checked = cost("serve", "./handlers", "--check")
+    assert checked.code == 3
+    assert checked.stdout.startswith("handlers: 2 tools\n")
+    assert "bad_handler.py' cannot be imported: SyntaxError" in checked.errors[0]
+    for left in ("words.py is left out: it contains no handler", "out_handler.py is left out: it is a link"):
+        assert left in checked.stderr
+
+
+def test_a_folder_is_added_with_all_its_handlers_or_none(cost: Gaia) -> None:
+    """Issue: each becomes an entry, named by its file (A2)."""
+    folder = cost.cwd / "handlers"
+    folder.mkdir()
+    for name in ("disk_lookup", "vm"):
+        (folder / f"{name}_handler.py").write_text(HANDLER.format(name=name))
+    bad = folder / "bad_handler.py"
+    bad.write_text("class (")
+
+    refused = cost("add", "./handlers")
+    assert refused.code == 3
+    assert not cost.config.exists()
+    assert cost("add", "mine", "./handlers").code == 2
+    assert cost("add", "./handlers", "--setting", "a=1").code == 2
+    bad.unlink()
+    added = cost("add", "./handlers", "--stage", "build")
+    assert added.code == 0
+    assert saved(cost) == {
+        name: {"handler": str(folder / f"{name}_handler.py"), "stages": ["build"]} for name in ("disk_lookup", "vm")
+    }
+    assert cost("call", "vm", "vm_price", "sku=a").stdout == "a costs 5 in eastus\n"
+
+
+@pytest.mark.parametrize("content", [None, "words.py", "_base.py"])
+def test_a_folder_without_a_handler_is_told_so(gaia: Gaia, content: str | None) -> None:
+    """Ours."""
+    (gaia.cwd / "handlers").mkdir()
+    if content is not None:
+        (gaia.cwd / "handlers" / content).write_text("x = 1")
+
+    for words in (["tools", "./handlers"], ["add", "./handlers"], ["serve", "./handlers", "--check"]):
+        failed = gaia(*words)
+        assert (failed.code, failed.errors[0].endswith("is a folder without a handler")) == (3, True), failed
+
+
+def test_what_would_be_served_is_listed(cost: Gaia) -> None:
+    """Issue: `serve --check` of a handler, also with its settings."""
+    checked = cost("serve", "./cost_handler.py", "--check")
+    assert checked.stdout == "cost: 1 tool\n  cost_price(sku: string)\n      Look up a price.\n"
+    assert checked.code == 0
+    failed = cost("serve", "./cost_handler.py", "--check", "--kwarg", "offline=true", "--kwarg", "api_key=x", "--json")
+    assert failed.code == 3
+    assert "no route to host" in failed.json["problems"][0]
+
+
+def test_a_handler_is_reached_by_other_hosts(cost: Gaia) -> None:
+    """Ours: by the command that serves it, with what its entry configures."""
+    cost("add", "price", "./cost_handler.py", "--setting", "region=x")
+    exported = cost("export", "price", "--as", "cursor", "--json").json["servers"]["price"]
+    assert [exported["command"], *exported["args"]] == [
+        str(BIN / "gaia"), "mcp", "serve", str(cost.cwd / "cost_handler.py"),
+    ]  # fmt: skip
+    cost.write({"theirs": exported})
+    assert cost("call", "theirs", "cost_price", "sku=a").stdout == "a costs 5 in x\n"
+
+
+def test_what_a_handler_starts_does_not_get_its_settings(gaia: Gaia) -> None:
+    """Ours: the variable that holds them is gone before its code is imported."""
+    source = HANDLER.format(name="cost").replace('print("imported")', "print(sorted(os.environ))")
+    (gaia.cwd / "cost_handler.py").write_text(source)
+    gaia("add", "cost", "./cost_handler.py", "--setting", "region=x")
+
+    assert "GAIA_MCP_SERVE" not in gaia("logs", "cost").stdout
+    assert "'HOME'" in gaia("logs", "cost").stdout
+
+
+def test_only_an_agent_is_loaded_anew(cost: Gaia) -> None:
+    """Ours: said, rather than ignored."""
+    refused = cost("serve", "./cost_handler.py", "--reload")
+    assert (refused.code, refused.errors[0]) == (2, "error: --reload is for an agent")
