@@ -30,7 +30,7 @@ _KEYS = ("GEMINI_API_KEY", "GEMINI_CLI_USE_COMPUTE_ADC", "GOOGLE_GENAI_USE_GCA",
 _LOGINS = ("oauth_creds.json", "gemini-credentials.json")
 _KEY_IN_FILE = re.compile(rb"^\s*(?:export\s+)?GEMINI_API_KEY\s*=\s*\S", re.MULTILINE)
 # How it repeats what its API has sent.
-_API_ERROR = re.compile(r"\[API Error: (.*)\]", re.DOTALL)
+_API_ERROR = ("[API Error: ", "]")
 _ATTEMPT = re.compile(rb"Attempt \d+ failed.*")
 
 
@@ -89,7 +89,7 @@ class GeminiDriver(Driver):
         error = ""
         if result.get("status") != "success" or result.get("error"):
             error = text_in(result, "error", "message") or "failed"
-            error = unwrapped(_API_ERROR.sub(r"\1", error))
+            error = unwrapped(_without_label(error))
         tokens = count_of(stats.get("total_tokens"))
         return Answer("" if error else "".join(texts), error, tokens, metadata)
 
@@ -113,3 +113,9 @@ class GeminiDriver(Driver):
         if any(read(f"{folder}/{name}") is not None for name in _LOGINS):
             return True
         return _KEY_IN_FILE.search(read(f"{folder}/.env") or b"") is not None
+
+
+def _without_label(error: str) -> str:
+    before, begin, rest = error.partition(_API_ERROR[0])
+    reason, end, after = rest.rpartition(_API_ERROR[1])
+    return before + reason + after if begin and end else error
