@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-@pytest.mark.parametrize("words", [(), ("my notes",)])
+@pytest.mark.parametrize("words", [(), ("my notes",), ("--handler",), ("--handler", "my notes"), ("--handler", "x.py")])
 def test_what_it_writes_runs_by_the_commands_that_it_prints(gaia: Gaia, words: tuple[str, ...]) -> None:
-    """Ours: a person's own agent is called from the shell, and saved, in three commands."""
+    """Ours: a person's own agent or handler is called from the shell, and saved, in three commands."""
     written = gaia("init", *words)
     assert written.code == 0
 
@@ -149,6 +149,15 @@ def test_the_handler_runs_and_uses_its_settings(gaia: Gaia, monkeypatch: pytest.
 
     assert path == Path("weather_handler.py")
     assert answers == ["Hello, Ada!", "Good morning, Ada!"]
+
+
+def test_a_handler_gets_its_settings_from_its_entry(gaia: Gaia) -> None:
+    """A1: where the comment in the file says."""
+    gaia("init", "--handler", "weather")
+    gaia.write({"weather": {"handler": "weather_handler.py", "settings": {"greeting": "Good morning"}}})
+    (gaia.config.parent / "weather_handler.py").write_bytes((gaia.cwd / "weather_handler.py").read_bytes())
+
+    assert gaia("call", "weather", "greet", "name=Ada").stdout == "Good morning, Ada!\n"
 
 
 def test_a_handler_that_exists_is_replaced_only_by_force(gaia: Gaia) -> None:
