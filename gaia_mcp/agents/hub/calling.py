@@ -5,19 +5,16 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.agents.hub.drivers import endpoint
 from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
 from gaia_mcp.errors import DeadlineError
 
 if TYPE_CHECKING:
-    from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.entries import Endpoint
     from gaia_mcp.deadline import Deadline
-
-T = TypeVar("T")
 
 # A server that is there accepts connections at once, also far away.
 CONNECT_SECONDS = 10.0
@@ -97,29 +94,3 @@ class Caller:
             if self._has_given_up:
                 raise EndpointError("the request was given up")
             self._sockets.append(info["return_value"].get_extra_info("socket"))
-
-
-def attended(work: Callable[[], T], attendant: Attendant) -> T:
-    """What `work` returns or raises, in a thread of its own, while this one attends to the request: it may stop waiting
-    for `work`.
-
-    Raises `DeadlineError`, `CallCancelledError`.
-    """
-    done = threading.Event()
-    results: list[T] = []
-    problems: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(work())
-        except BaseException as problem:  # noqa: BLE001 (raised in the thread that waits)
-            problems.append(problem)
-        finally:
-            done.set()
-
-    threading.Thread(target=run, name="endpoint", daemon=True).start()
-    while not done.wait(attendant.pause()):
-        attendant.look()
-    if problems:
-        raise problems[0]
-    return results[0]

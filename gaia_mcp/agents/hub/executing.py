@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.agents.hub.attending import Attendant
-from gaia_mcp.agents.hub.calling import Caller, EndpointError, attended
+from gaia_mcp.agents.hub.attending import Attendant, attended
+from gaia_mcp.agents.hub.calling import Caller, EndpointError
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
 from gaia_mcp.agents.hub.drivers.own import tool_server
@@ -38,8 +38,9 @@ MAX_ERROR_CHARS = 4000
 
 
 class Tools(NamedTuple):
-    """The registered tools of one agent, and the file that configures their servers, None for the usual one."""
+    """The registered tools of `agent`, and the file that configures their servers, None for the usual one."""
 
+    agent: str
     tools: Sequence[RegisteredTool] = ()
     config: Path | None = None
 
@@ -48,7 +49,7 @@ class Tools(NamedTuple):
         if not self.tools:
             return None
         file = folder / "tools.json"
-        write_tools(file, self.tools, self.config)
+        write_tools(file, self.agent, self.tools, self.config)
         return tool_server(file, [tool.name for tool in self.tools], os.environ)
 
 
@@ -156,12 +157,8 @@ def _answer(
 
 def _complete(target: Endpoint, request: Request, deadline: Deadline, attendant: Attendant) -> Answer:
     body = endpoint.body(request, endpoint.messages(request), None)
-    caller = Caller(target)
-    try:
-        url = endpoint.completions_url(target.url)
-        response = attended(lambda: caller.request(url, body, deadline), attendant)
-    finally:
-        caller.give_up()
+    caller, url = Caller(target), endpoint.completions_url(target.url)
+    response = attended(lambda: caller.request(url, body, deadline), attendant, caller.give_up)
     return endpoint.answer(endpoint.completion(response.status, response.data))
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
-from gaia_mcp.agents.hub.attending import Attendant
-from gaia_mcp.agents.hub.calling import attended
+from gaia_mcp.agents.hub.attending import Attendant, attended
 from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
 from gaia_mcp.agents.hub.entries import AgentEntry, read_agents
@@ -96,7 +95,7 @@ class AgentsHub(MCPAgent):
         name = arguments["agent_name"]
         agents = self._agents()
         _check_known(name, agents)
-        tools = Tools(self._registry.of(name), self._config)
+        tools = Tools(name, self._registry.of(name), self._config)
         return execute(agents[name], arguments, tools, self._limits, current_call())
 
     def _register(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -106,8 +105,14 @@ class AgentsHub(MCPAgent):
         agents = list(read_agents(store))
         if wanted is not None:
             _check_known(wanted, agents)
-        tool = _read_spec(arguments["tool_name"], arguments["tool_spec"], store, warnings)
-        chosen = agents if wanted is None else [wanted]
+        asked = agents if wanted is None else [wanted]
+        with closing(Routes(store)) as routes:
+            tool = _read_spec(arguments["tool_name"], arguments["tool_spec"], routes, warnings)
+            chosen = routes.agents_of(tool.route, asked)
+        if not chosen:
+            raise HubError(f"server {tool.route.server!r} is not for {' or '.join(asked)}: see 'agents' in its entry")
+        if left := [agent for agent in asked if agent not in chosen]:
+            warnings.append(f"server {tool.route.server!r} is not for {', '.join(left)}")
         before = self._registry.add(tool, chosen)
         if before:
             warnings.append(f"tool {tool.name!r} was registered with {', '.join(before)} before, and is overwritten")
@@ -123,12 +128,10 @@ def _failed(tool: str, problem: str) -> dict[str, Any]:
     return {"status": "error", "error": masker.text(problem), **empty}
 
 
-def _read_spec(name: str, spec: dict[str, Any], store: ConfigStore, warnings: list[str]) -> RegisteredTool:
+def _read_spec(name: str, spec: dict[str, Any], routes: Routes, warnings: list[str]) -> RegisteredTool:
     """As `read_spec`, while the call may be cancelled: a server may have to be started."""
-    deadline = Deadline(MAX_ENTRY_TIMEOUT_SECONDS)
-    with closing(Routes(store)) as routes:
-        attendant = Attendant("looking for the tool", deadline, current_call())
-        return attended(lambda: read_spec(name, spec, routes, warnings), attendant)
+    attendant = Attendant("looking for the tool", Deadline(MAX_ENTRY_TIMEOUT_SECONDS), current_call())
+    return attended(lambda: read_spec(name, spec, routes, warnings), attendant, routes.close)
 
 
 def _check_known(name: str, agents: Collection[str]) -> None:

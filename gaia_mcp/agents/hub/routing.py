@@ -1,25 +1,33 @@
-"""The tools of the configured servers, which registered tools are routed to: found by name, and called."""
+"""The tools of the configured servers, which registered tools are routed to: found by name, and called through a
+manager.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.client.mcp_client import MCPClient
-from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import MCPError
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
+from gaia_mcp.errors import MCPError, NotConnectedError
+from gaia_mcp.handlers.base import MCPHandlerConfig
+from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.manager.adapters import ClientHandler
+from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.tool_index import gaia_name
+from gaia_mcp.manager.tool_results import wire_result
 from gaia_mcp.names import did_you_mean, split_tool_name
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.storage.server_cache import ServerCache
-from gaia_mcp.toolcall import CallCancelledError, current_call
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.config.store import ConfigStore
-    from gaia_mcp.protocol.events import Progressed
+
+# No model reads more. Of a handler with a limit of its own only that much arrives here.
+MAX_RESULT_BYTES = 1 << 20
 
 
 class Route(NamedTuple):
@@ -29,6 +37,31 @@ class Route(NamedTuple):
     tool: str
 
 
+class _Warnings:
+    """The console of a manager: keeps why servers cannot be used."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def print_warning(self, text: str) -> None:
+        self.lines.append(text)
+
+
+class _Server(ClientHandler):
+    """A server that is not connected once `is_closed` is set: a manager that was shut down begins anew, also for a
+    thread that is still at it.
+    """
+
+    def __init__(self, client: MCPClient, config: MCPHandlerConfig, is_closed: threading.Event) -> None:
+        super().__init__(client, config)
+        self._is_closed = is_closed
+
+    def connect(self) -> None:
+        if self._is_closed.is_set():
+            raise NotConnectedError(self.name)
+        super().connect()
+
+
 class Routes:
     """The tools of the servers of `store`. Connects to a server when that is needed, and stays connected until `close`.
     May be used from several threads.
@@ -36,8 +69,11 @@ class Routes:
 
     def __init__(self, store: ConfigStore) -> None:
         self._store = store
+        self._is_closed = threading.Event()
         self._lock = threading.Lock()
-        self._clients: dict[str, MCPClient] = {}
+        self._registry = MCPRegistry()
+        self._warnings = _Warnings()
+        self._manager = MCPManager(self._registry, self._warnings, qualified_names=True)
 
     def find(self, function: str) -> Route:
         """The tool that is called `function`: SERVER.TOOL, or mcp_SERVER_TOOL as in GAIA. A server is connected only if
@@ -45,65 +81,81 @@ class Routes:
 
         Raises `HubError` for one that is not there.
         """
-        problem = ""
+        problem = f"{function!r} is not SERVER.TOOL of a configured server"
         try:
-            for route in _readings(function, self._store.names()):
-                entry = self._store.entry(route.server)
+            for server, tool in _readings(function, self._store.names()):
+                entry = self._store.entry(server)
                 if entry.disabled:
-                    problem = problem or f"server {route.server!r} is disabled"
+                    problem = f"server {server!r} is disabled"
                     continue
-                known = ServerCache(cache_folder(), entry).seen()
-                names = [tool["name"] for tool in known or ()]
-                if route.tool not in names:
-                    names = self._tools(entry)
-                if route.tool in names:
-                    return route
-                close = did_you_mean(route.tool, names)
-                missing = f"server {route.server!r} has no tool {route.tool!r}"
-                problem = problem or (f"{missing}; {close}" if close else missing)
+                known = ServerCache(cache_folder(), entry).seen() or ()
+                if any(each["name"] == tool for each in known):
+                    return Route(server, tool)
+                self._use(entry)
+                if (found := self._manager.find_tool(function)) is not None:
+                    return Route(found.handler_name, found.name.removeprefix(f"{found.handler_name}."))
+                problem = self._why_missing(server, tool)
         except MCPError as error:
-            raise HubError(str(error)) from error
-        raise HubError(problem or f"{function!r} is not SERVER.TOOL of a configured server")
+            problem = str(error)
+        raise HubError(problem)
 
-    def call(self, route: Route, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result of a tool, as its server sent it. It is sent once, and cancelled with the current call.
+    def agents_of(self, route: Route, agents: Collection[str]) -> list[str]:
+        """Those of `agents` that may use the server. Raises `HubError` for a server that is no longer there."""
+        entry = self._entry(route.server)
+        return [agent for agent in agents if entry.is_offered(None, agent)]
 
-        Raises `HubError`, `CallCancelledError`.
+    def call(self, route: Route, arguments: dict[str, Any], agent: str) -> dict[str, Any]:
+        """The result of a tool, called for `agent`, as MCP has it; whatever goes wrong is a result too. It is called
+        once, and cancelled with the current call.
+
+        Raises `CallCancelledError`, and `HubError` for a server that is no longer there, or not for this agent.
         """
-        call = current_call()
-        try:
-            client = self._client(self._store.entry(route.server))
-            deadline = Deadline(client.timeout)
-
-            def on_progress(report: Progressed) -> None:
-                with suppress(CallCancelledError):  # The deadline knows.
-                    call.progress(report.progress, report.total, report.text)
-
-            call.on_cancel(deadline.cancel)
-            return client.call(route.tool, arguments, deadline, on_progress=on_progress)
-        except MCPError as error:
-            call.raise_if_cancelled()
-            raise HubError(str(error)) from error
+        entry = self._entry(route.server)
+        if entry.disabled or not entry.is_offered(None, agent):
+            raise HubError(f"server {route.server!r} is {'disabled' if entry.disabled else f'not for {agent}'}")
+        self._use(entry)
+        result = self._manager.call_tool(f"{route.server}.{route.tool}", arguments, agent=agent)
+        if result.is_error and self._warnings.lines and "unavailable" in result.error_message:
+            result.error_message = self._warnings.lines[-1]
+        return wire_result(result)
 
     def close(self) -> None:
-        """Disconnect from all servers."""
-        with self._lock:
-            clients = list(self._clients.values())
-            self._clients.clear()
-        for client in clients:
-            client.disconnect()
+        """Disconnect from all servers, for good. May be called again, while another thread is at it."""
+        self._is_closed.set()
+        self._manager.shutdown_all()
 
-    def _tools(self, entry: ServerEntry) -> list[str]:
-        client = self._client(entry)
-        return [tool.name for tool in client.fetch_tools(Deadline(client.timeout), refresh=True)]
+    def _entry(self, server: str) -> ServerEntry:
+        try:
+            return self._store.entry(server)
+        except MCPError as error:
+            raise HubError(str(error)) from error
 
-    def _client(self, entry: ServerEntry) -> MCPClient:
+    def _use(self, entry: ServerEntry) -> None:
+        """Let the manager use a server. Raises `HubError` for an entry that cannot be resolved."""
         with self._lock:
-            client = self._clients.get(entry.name)
-            if client is None:
-                client = self._clients[entry.name] = MCPClient.from_entry(entry)
-        client.open(Deadline(client.timeout))
-        return client
+            known = self._registry.get(entry.name)
+            if known is not None and known.name == entry.name:
+                return
+            try:
+                client = MCPClient.from_entry(entry)
+            except MCPError as error:
+                raise HubError(str(error)) from error
+            timeout = entry.timeout or DEFAULT_TIMEOUT_SECONDS
+            config = MCPHandlerConfig(
+                entry.name,
+                stages=None if entry.stages is None else list(entry.stages),
+                agents=None if entry.agents is None else list(entry.agents),
+                timeout=timeout,
+                max_result_bytes=MAX_RESULT_BYTES,
+            )
+            self._registry.register_custom(_Server(client, config, self._is_closed))
+
+    def _why_missing(self, server: str, tool: str) -> str:
+        if self._warnings.lines:
+            return self._warnings.lines[-1]
+        names = [each.name.removeprefix(f"{server}.") for each in self._manager.known_tools()]
+        close = did_you_mean(tool, names)
+        return f"server {server!r} has no tool {tool!r}" + (f"; {close}" if close else "")
 
 
 def _readings(function: str, servers: list[str]) -> Iterator[Route]:
@@ -111,6 +163,6 @@ def _readings(function: str, servers: list[str]) -> Iterator[Route]:
     if (parts := split_tool_name(function, servers)) is not None:
         yield Route(*parts)
     for server in sorted(servers, key=len, reverse=True):
-        begin = f"mcp_{server}_"
+        begin = gaia_name(server, "")
         if function.startswith(begin) and len(function) > len(begin):
             yield Route(server, function.removeprefix(begin))

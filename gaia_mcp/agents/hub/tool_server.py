@@ -34,6 +34,7 @@ class RegisteredTools(MCPAgent):
         config = Path(found["config"]) if found["config"] else None
         folder = Path(found["folder"]) if found["folder"] else None
         self._routes = Routes(ConfigStore.locate(config, cwd=folder))
+        self._agent = found["agent"]
         self._tools = {tool["name"]: RegisteredTool.of(tool) for tool in found["tools"]}
 
     def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
@@ -43,29 +44,26 @@ class RegisteredTools(MCPAgent):
         tool = self._tools.get(tool_name)
         if tool is None:
             raise ValueError(f"Unknown tool: {tool_name}")
-        return called(self._routes, tool, arguments)
+        try:
+            result = self._routes.call(tool.route, arguments, self._agent)
+        except HubError as problem:
+            return {"content": [{"type": "text", "text": str(problem)}], "isError": True}
+        return result if result["content"] else None
 
     def get_mcp_server_info(self) -> dict[str, Any]:
         return {"name": "agents-tools", "title": "Registered tools", "version": __version__}
 
 
-def called(routes: Routes, tool: RegisteredTool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The MCP result of a registered tool; a failure of its server is a result too."""
-    try:
-        return routes.call(tool.route, arguments)
-    except HubError as problem:
-        return {"content": [{"type": "text", "text": str(problem)}], "isError": True}
-
-
-def write_tools(path: Path, tools: Sequence[RegisteredTool], config: Path | None) -> None:
-    """Write the file that `RegisteredTools` serves: the tools, and where their servers are configured, which without
-    `config` is the user's own file, and the project's of our working folder.
+def write_tools(path: Path, agent: str, tools: Sequence[RegisteredTool], config: Path | None) -> None:
+    """Write the file that `RegisteredTools` serves: the tools of `agent`, and where their servers are configured, which
+    without `config` is the user's own file, and the project's of our working folder.
     """
     try:
         folder = os.getcwd()  # noqa: PTH109 (a string is written)
     except OSError:
         folder = ""  # It has been removed, and every project with it.
     found = {
+        "agent": agent,
         "config": str(config.absolute()) if config is not None else "",
         "folder": folder,
         "tools": [tool.as_json() for tool in tools],

@@ -214,7 +214,7 @@ def test_a_cancelled_request_closes_the_connection(local: Agents, model: Model) 
 
     assert ends == ["cancelled"]
     assert gone.wait(10)
-    wait_until(lambda: not [one for one in threading.enumerate() if one.name == "endpoint"])
+    wait_until(lambda: not [one for one in threading.enumerate() if one.name == "attended"])
 
 
 @pytest.mark.parametrize(

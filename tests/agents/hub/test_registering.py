@@ -206,6 +206,41 @@ def test_an_unknown_agent_is_an_error_and_registered_with_none(agents: Agents) -
     assert "'react-agent'" in found["error"]
 
 
+def test_a_tool_is_for_those_agents_whose_scope_its_server_is_in(agents: Agents) -> None:
+    """A3, B7: `agents` in the entry of a server."""
+    agents.configure({}, {"demo": {**DEMO, "agents": ["claude", "codex"]}, "none": {**DEMO, "agents": []}})
+    hub = agents.hub()
+
+    every, refused = register(hub), register(hub, agent_name="gemini")
+    nowhere = register(hub, spec={**SPEC, "function": "none.add"})
+
+    assert (every["registered_with"], every["warnings"]) == (["claude", "codex"], ["server 'demo' is not for gemini"])
+    assert (refused["status"], refused["registered_with"]) == ("error", [])
+    assert "'demo' is not for gemini" in refused["error"]
+    assert (nowhere["status"], nowhere["registered_with"]) == ("error", [])
+
+
+def test_the_scope_counts_when_the_tool_is_called(agents: Agents) -> None:
+    """A3: the entry may have been changed since, and the server may have gone."""
+    agents.configure({}, {"demo": DEMO})
+    write_client(agents, "claude", ("sum", {"a": 1, "b": 2}))
+    hub = agents.hub()
+    register(hub, agent_name="claude")
+
+    texts = []
+    gone = {"command": "hub-has-no-such-program"}
+    for entry in ({**DEMO, "agents": ["codex"]}, {**DEMO, "disabled": True}, gone, None):
+        servers = {} if entry is None else {"demo": entry}
+        agents.configure({}, servers)
+        (got,) = json.loads(execute(hub, timeout=60)["content"])["results"]
+        assert got["isError"] is True
+        texts.append(got["content"][0]["text"])
+
+    assert texts[:2] == ["server 'demo' is not for claude", "server 'demo' is disabled"]
+    assert "was not found on PATH" in texts[2]
+    assert "no server 'demo'" in texts[3]
+
+
 def test_unknown_members_are_warnings_and_never_code(agents: Agents) -> None:
     """B7: never code in strings."""
     agents.configure({}, {"demo": DEMO})
@@ -231,7 +266,7 @@ def test_a_server_whose_tools_are_known_is_not_started(agents: Agents) -> None:
 
 def test_looking_for_a_tool_can_be_cancelled(agents: Agents) -> None:
     """Ours: a server that does not answer is ended."""
-    agents.write_shell(f"touch {agents.folder}/begun\nexec sleep 600\n", "slow")
+    agents.write_shell(f"echo x >> {agents.folder}/begun\nexec sleep 600\n", "slow")
     agents.configure({}, {"slow": {"command": "slow", "args": [], "timeout": 600, "inherit": True}})
     running, ends = ToolCall(), []
 
@@ -250,6 +285,8 @@ def test_looking_for_a_tool_can_be_cancelled(agents: Agents) -> None:
 
     assert ends == ["cancelled"]
     assert agents.left() == []
+    assert (agents.folder / "begun").read_text() == "x\n"  # It was not started again.
+    assert not [one for one in threading.enumerate() if one.name == "attended"]
 
 
 def test_an_agent_has_room_for_so_many_tools(agents: Agents) -> None:

@@ -38,7 +38,7 @@ result = ask(3, "tools/call", name=tool["name"], arguments=json.loads(prompt))
 process.stdin.close()
 process.wait()
 text = tool["name"] + " gave " + result["content"][0]["text"]
-print(json.dumps({{"result": text, "usage": {{"input_tokens": 1, "output_tokens": 1}}}}))
+print(json.dumps({{"type": "result", "result": text, "usage": {{"input_tokens": 1, "output_tokens": 1}}}}))
 """
 
 
@@ -63,7 +63,7 @@ def configure(hub: Gaia, **document: Any) -> None:
 
 def test_agents_are_listed_and_asked(hub: Gaia) -> None:
     """B2, B4: without any configuration."""
-    write_agent(hub, '#!/bin/sh\nprintf \'{"result": "%s"}\' "$(cat)"\n')
+    write_agent(hub, '#!/bin/sh\nprintf \'{"type": "result", "result": "%s"}\' "$(cat)"\n')
 
     listed = hub("call", "agents", "list_available_agents", "include_status=true")
     asked = hub(*EXECUTE, "prompt=--version")
@@ -179,7 +179,7 @@ def test_nothing_of_the_working_folder_is_run(hub: Gaia) -> None:
         (hub.cwd / name).write_text(f"open({str(ran)!r}, 'a').write(__name__)\n")
     agents = {"claude": {"command": f"touch {ran}"}, "evil": {"kind": "claude", "command": f"touch {ran}"}}
     Path(hub.cwd, "mcp_servers.json").write_text(json.dumps({"mcpServers": {}, "agents": agents}))
-    write_agent(hub, '#!/bin/sh\necho \'{"result": "ok"}\'\n')
+    write_agent(hub, '#!/bin/sh\necho \'{"type": "result", "result": "ok"}\'\n')
 
     listed = hub("call", "agents", "list_available_agents", "include_status=true")
     asked = hub(*EXECUTE, "prompt=hi")
