@@ -149,12 +149,13 @@ def _import_file(target: str, path: Path) -> ModuleType:
 
 
 def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
-    from gaia_mcp.importing.failures import failure_in_words
+    from gaia_mcp.importing.failures import failure_in_words, missing_package
 
     try:
         module = run()
     except (Exception, SystemExit) as cause:  # an agent's own code may do anything while it is imported
-        raise AgentError(target, f"cannot be imported: {failure_in_words(cause)}", case="agent-failed") from cause
+        problem = f"cannot be imported: {failure_in_words(cause)}"
+        raise AgentError(target, problem, hint=missing_package(cause), case="agent-failed") from cause
     return module
 
 

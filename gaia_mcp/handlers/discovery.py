@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler
-from gaia_mcp.importing.failures import failure_in_words
+from gaia_mcp.importing.failures import failure_in_words, missing_package
 from gaia_mcp.importing.files import first_in_path, import_file
 from gaia_mcp.importing.targets import import_named, split_target
 
@@ -79,7 +79,7 @@ def _imported(target: str, run: Callable[[], ModuleType]) -> ModuleType:
 def _import_hint(cause: BaseException) -> str:
     if isinstance(cause, ModuleNotFoundError) and (cause.name or "").partition(".")[0] == _FIRST_HOME:
         return f"change its import line: {_IMPORT_LINE}, …"
-    return ""
+    return missing_package(cause)
 
 
 def _named(target: str, module: ModuleType, name: str) -> type[MCPHandler]:

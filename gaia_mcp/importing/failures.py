@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 
 from gaia_mcp.paths import shown
@@ -24,6 +25,14 @@ def failure_in_words(error: BaseException) -> str:
     # The place of a syntax error is in its text.
     place = "" if isinstance(error, SyntaxError) else _place_of(error)
     return f"{text}, at {place}" if place else text
+
+
+def missing_package(error: BaseException) -> str:
+    """What to do about a module that is not installed; empty for any other error."""
+    # A dotted name is missing in a package that is there.
+    if not isinstance(error, ModuleNotFoundError) or not error.name or "." in error.name:
+        return ""
+    return f"install the package of {error.name!r} for {shown(Path(sys.executable))}"
 
 
 def _place_of(error: BaseException) -> str:

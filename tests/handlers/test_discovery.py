@@ -241,6 +241,8 @@ def test_a_file_for_the_first_package_of_handlers_is_told_the_new_import_line(wr
     error = problem(write("old_handler.py", "from azext_prototype.mcp.base import MCPHandler"))
 
     assert error.hint == "change its import line: from gaia_mcp.handlers import MCPHandler, …"
+    other = problem(write("other_handler.py", "import rutabaga"))
+    assert other.hint.startswith("install the package of 'rutabaga' for ")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "iso-8859-15", "cp1252"])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from gaia_mcp.importing.failures import failure_in_words
+from gaia_mcp.importing.failures import failure_in_words, missing_package
 from gaia_mcp.importing.files import import_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -74,3 +72,14 @@ def test_an_error_that_cannot_be_printed_has_its_name() -> None:
             raise RuntimeError
 
     assert failure_in_words(SilentError()) == "SilentError"
+
+
+def test_a_package_that_is_not_installed_is_named_with_the_python_that_lacks_it() -> None:
+    """Ours: a machine has several."""
+    missing = ModuleNotFoundError("No module named 'rutabaga'", name="rutabaga")
+
+    assert missing_package(missing).startswith("install the package of 'rutabaga' for ")
+    assert missing_package(missing).endswith(Path(sys.executable).name)
+    # The package is there, and does not have this part.
+    assert missing_package(ModuleNotFoundError("No module named 'json.x'", name="json.x")) == ""
+    assert missing_package(ModuleNotFoundError()) == missing_package(ImportError("x", name="json")) == ""
