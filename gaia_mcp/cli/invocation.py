@@ -58,7 +58,9 @@ class Invocation(NamedTuple):
             begun = to_type("add", more="NAME -- COMMAND")
             raise ConfigFileError(store.path, "is not there", hint=f"check --config, or begin the file: {begun}")
         if store.project is not None and not store.project.approved:
-            reason = store.project.problem or f"is not approved; read it, and then: {to_type('trust')}"
+            changed = shown(Path(store.project.changed)) if store.project.changed else ""
+            unread = f"names code that has changed since it was approved, {changed}" if changed else "is not approved"
+            reason = store.project.problem or f"{unread}; read it, and then: {to_type('trust')}"
             remark(f"{shown(store.project.path)} is not used, since it {reason}")
         if (secrets := store.exposed_secrets()) is not None:
             private = f"chmod 600 {typeable(str(secrets))}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
 from gaia_mcp.config.expansion import expanded
 from gaia_mcp.config.keyring import secret_from_keyring
-from gaia_mcp.errors import EntryError
+from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.importing.targets import split_target
 
@@ -76,6 +76,21 @@ class Served(NamedTuple):
         env = {**own.env, **self._replace(order=order).order_variable(server)}
         cwd = None if own.cwd is None else os.path.join(self.folder, own.cwd)  # noqa: PTH118
         return Command(program, [*words, target], env, cwd, self.inherit)
+
+    def source_files(self, server: str, environ: Mapping[str, str], working_folder: Path) -> list[str]:
+        """The Python files that its code may be in, with variables expanded; several for a module, none for a built-in
+        agent. A module is looked for in `cwd`, or else in `working_folder`.
+        """
+        try:
+            target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
+            cwd = "" if self.cwd is None else with_home(expanded(self.cwd, environ, server=server, field="cwd"))
+        except VariableUnsetError:
+            return [self.target]  # It cannot be used; once the variable is set, it is another file.
+        place, colon, _ = split_target(target)
+        if os.path.isabs(place):  # noqa: PTH117
+            return [place]
+        module = os.path.join(working_folder, self.folder, cwd, *place.split("."))  # noqa: PTH118
+        return [f"{module}.py", os.path.join(module, "__init__.py")] if colon else []  # noqa: PTH118
 
     def order_variable(self, server: str) -> dict[str, str]:
         """The variable that tells a child what to serve, with its value. Raises `EntryError` for what is not JSON."""

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.config.document import SERVER_KEYS, servers_in
 from gaia_mcp.config.entries import ServerEntry, read_entry
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     from gaia_mcp.config.prototype.files import PrototypeFiles
 
-# Claude Desktop's key first; the older one is read, and kept where it is used.
-SERVER_KEYS = ("mcpServers", "servers")
 # Of the names of files that may be those of az prototype.
 YAML_SUFFIXES = (".yaml", ".yml")
 
@@ -306,14 +305,3 @@ def check_server_name(name: str) -> None:
             "and has at most 64 characters",
             hint="choose another name",
         )
-
-
-def servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The entries that a file's document holds, by name. Raises `ConfigFileError` about `path`."""
-    for key in SERVER_KEYS:
-        if key in document:
-            servers = document[key]
-            if not isinstance(servers, dict):
-                raise ConfigFileError(path, f"{key!r} is not an object", hint=f'it should read {{"{key}": {{…}}}}')
-            return dict(servers)
-    return {}

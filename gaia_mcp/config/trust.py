@@ -1,4 +1,4 @@
-"""The approvals of projects' files, each for the exact content of one file.
+"""The approvals of projects' files, each for the exact content of one file and of the code that it runs.
 
 A file in a working folder can name any program. It is used only after the user has read and approved it, and only until
 it changes. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gaia_mcp.config.command import NOTHING
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.filebytes import read_file
 from gaia_mcp.paths import PROJECT_FILES, approvals_file
@@ -19,15 +20,24 @@ from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 MAX_PROJECT_BYTES = 4 << 20
 
 
+# The member of the approvals that holds the digests of code, by project and file.
+_CODE = "code"
+
+
 class ProjectFile(NamedTuple):
     """A project's own servers: the file, its content, and whether that content is approved. One with a `problem`, why
     it cannot be read, has no content, and is not approved.
+
+    `code` are the digests of the Python files that its entries would run, as `project_code` defines. If the file itself
+    is approved, and one of these has changed since, that is `changed`.
     """
 
     path: Path
     data: bytes
     approved: bool
     problem: str = ""
+    code: Mapping[str, str] = NOTHING
+    changed: str = ""
 
 
 def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> ProjectFile | None:
@@ -45,23 +55,37 @@ def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> Pr
         except OSError as cause:
             unreadable = unreadable or ProjectFile(path, b"", False, f"cannot be read: {cause.strerror}")
             continue
-        return ProjectFile(path, data, _approvals(environ).get(os.path.realpath(path)) == _digest(data))
+        return _judged(path, data, environ)
     return unreadable
 
 
+def _judged(path: Path, data: bytes, environ: Mapping[str, str] | None) -> ProjectFile:
+    """Whether this content is approved, with the code that it runs."""
+    # Most folders have no file of servers.
+    from gaia_mcp.config.project_code import code_of
+
+    place, document = os.path.realpath(path), read_object(approvals_file(environ)) or {}
+    code = code_of(path, data, os.environ if environ is None else environ)
+    if _approvals_in(document, approvals_file(environ)).get(place) != _digest(data):
+        return ProjectFile(path, data, False, code=code)
+    approved = _code_in(document, place)
+    changed = next((file for file, digest in code.items() if approved.get(file) != digest), "")
+    return ProjectFile(path, data, not changed, code=code, changed=changed)
+
+
 def approve(project: ProjectFile, environ: Mapping[str, str] | None = None) -> None:
-    """Approve this content of this file. Raises `ConfigFileError`."""
-    _change(os.path.realpath(project.path), _digest(project.data), environ)
+    """Approve this content of this file, and of the code that it runs. Raises `ConfigFileError`."""
+    _change(os.path.realpath(project.path), _digest(project.data), project.code, environ)
 
 
 def revoke(path: Path, environ: Mapping[str, str] | None = None) -> bool:
     """Revoke the approval of a file; whether it had one. Raises `ConfigFileError`."""
     if not approvals_file(environ).exists():
         return False  # Its folder need not be made.
-    return _change(os.path.realpath(path), None, environ)
+    return _change(os.path.realpath(path), None, {}, environ)
 
 
-def _change(project: str, digest: str | None, environ: Mapping[str, str] | None) -> bool:
+def _change(project: str, digest: str | None, code: Mapping[str, str], environ: Mapping[str, str] | None) -> bool:
     path = approvals_file(environ)
     with locked(path):
         before = snapshot_of(path)
@@ -70,13 +94,19 @@ def _change(project: str, digest: str | None, environ: Mapping[str, str] | None)
         had = approvals.pop(project, None) is not None
         if digest is not None:
             approvals[project] = digest
-        write_object(path, {**document, "approved": approvals}, before)
+        held = document.get(_CODE)
+        others = {key: value for key, value in held.items() if key != project} if isinstance(held, dict) else {}
+        by_project = {**others, **({project: dict(code)} if code else {})}
+        document = {key: value for key, value in document.items() if key != _CODE}
+        write_object(path, {**document, "approved": approvals, **({_CODE: by_project} if by_project else {})}, before)
     return had
 
 
-def _approvals(environ: Mapping[str, str] | None) -> dict[str, str]:
-    path = approvals_file(environ)
-    return _approvals_in(read_object(path) or {}, path)
+def _code_in(document: dict[str, Any], project: str) -> dict[str, Any]:
+    """The approved code of a project; none if it was approved by a version that could not run any."""
+    by_project = document.get(_CODE)
+    code = by_project.get(project) if isinstance(by_project, dict) else None
+    return code if isinstance(code, dict) else {}
 
 
 def _approvals_in(document: dict[str, Any], path: Path) -> dict[str, str]:

@@ -210,3 +210,106 @@ def test_without_an_environment_the_process_s_own_is_used(
     approve(found)
     assert (tmp_path / "mine" / "trusted_projects.json").exists()
     assert revoke(found.path)
+
+
+HANDLERS = {"cost": {"handler": "x_handler.py"}, "fs": {"command": "npx"}, "notes": {"agent": "pkg.notes:Notes"}}
+
+
+@pytest.fixture
+def coded(project: Path, environ: dict[str, str]) -> Path:
+    """A project whose code is approved."""
+    (project / "mcp_servers.json").write_text(json.dumps({"mcpServers": HANDLERS}))
+    (project / "x_handler.py").write_text("one")
+    (project / "pkg").mkdir()
+    (project / "pkg" / "notes.py").write_text("one")
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+    assert is_approved(project, environ)
+    return project
+
+
+@pytest.mark.parametrize("name", ["x_handler.py", "pkg/notes.py", "pkg/notes/__init__.py"])
+def test_code_that_has_changed_is_approved_no_longer(coded: Path, environ: dict[str, str], name: str) -> None:
+    """Issue: the trust is bound to the content of the file, also of one that would be imported instead."""
+    file = coded / name
+    before = file.read_bytes() if file.exists() else None
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("two")
+
+    found = find_project_file(coded, environ)
+    assert found is not None
+    assert (found.approved, found.changed, found.problem) == (False, str(file), "")
+    if before is None:
+        file.unlink()
+    else:
+        file.write_bytes(before)
+    assert is_approved(coded, environ)
+
+
+def test_code_that_is_removed_replaced_or_led_elsewhere_is_approved_no_longer(
+    coded: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """Ours: what cannot be read has changed; a link counts by what it leads to."""
+    file = coded / "x_handler.py"
+    other = tmp_path / "other.py"
+    file.rename(other)
+    assert not is_approved(coded, environ)
+    file.mkdir()
+    assert not is_approved(coded, environ)
+    file.rmdir()
+    file.symlink_to(other)
+    assert is_approved(coded, environ)
+    other.write_text("two")
+    assert not is_approved(coded, environ)
+
+
+def test_a_path_that_a_variable_changes_is_approved_no_longer(project: Path, environ: dict[str, str]) -> None:
+    """Ours: the file is approved, not its name."""
+    (project / "mcp_servers.json").write_text('{"mcpServers": {"x": {"handler": "${WHERE}/x.py"}}}')
+    for folder in ("one", "two"):
+        (project / folder).mkdir()
+        (project / folder / "x.py").write_text("same")
+    found = find_project_file(project, {**environ, "WHERE": "one"})
+    assert found is not None
+    approve(found, environ)
+
+    assert is_approved(project, {**environ, "WHERE": "one"})
+    assert not is_approved(project, {**environ, "WHERE": "two"})
+    assert not is_approved(project, environ)
+
+
+def test_an_approval_of_an_earlier_version_does_not_count_for_code(coded: Path, environ: dict[str, str]) -> None:
+    """Ours: that version could not run it. Without code it still counts."""
+    path = approvals_file(environ)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({"approved": document["approved"], "code": []}))
+    assert not is_approved(coded, environ)
+    found = find_project_file(coded, environ)
+    assert found is not None
+    approve(found, environ)
+    assert is_approved(coded, environ)
+    revoke(found.path, environ)
+    assert "code" not in json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("entry", [{"handler": 5}, {"agent": "demo"}, {"handler": "x.py", "command": "npx"}, "x", None])
+def test_what_runs_no_file_of_its_own_needs_no_other_approval(
+    project: Path, environ: dict[str, str], entry: object
+) -> None:
+    """Ours."""
+    (project / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"x": entry}}))
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert found.code == {}
+    approve(found, environ)
+    assert is_approved(project, environ)
+
+
+@pytest.mark.parametrize("content", ["{", '{"mcpServers": []}'])
+def test_a_file_that_cannot_be_parsed_runs_nothing(project: Path, environ: dict[str, str], content: str) -> None:
+    """Ours: what is wrong with it is reported where it is used."""
+    (project / "mcp_servers.json").write_text(content)
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert found.code == {}

@@ -35,12 +35,13 @@ COMMON = (JSON,)
 def trust(invocation: Invocation, folder: Folder = None) -> None:
     """Approve the servers of a project.
 
-    Prints them as they are written now. When the file changes, it has to be approved again.
+    Prints them as they are written now, and the files of the handlers and agents that they run. When one of these files
+    changes, the servers have to be approved again.
 
     Example: gaia mcp trust
     """
+    from gaia_mcp.config.document import servers_in
     from gaia_mcp.config.entries import read_entry
-    from gaia_mcp.config.store import servers_in
     from gaia_mcp.config.trust import approve
     from gaia_mcp.paths import shown
     from gaia_mcp.storage.json_files import parse_object
@@ -53,11 +54,16 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
         if not invocation.as_json:
             # Unmasked and uncut: an approval is for all that would be run. As JSON it stays on its line.
             print_line(f"  {one_line(name)}: {json.dumps(entry, ensure_ascii=False)}")
+    for file, digest in project.code.items():
+        if not invocation.as_json:
+            print_line(f"  {one_line(file)}: {f'sha256 {digest}' if digest else 'cannot be read'}")
     approve(project)
+    with_code = f" and {counted(len(project.code), 'file')} of code" if project.code else ""
     done(
-        f"trusted {shown(project.path)} with {counted(len(servers), 'server')}",
+        f"trusted {shown(project.path)} with {counted(len(servers), 'server')}{with_code}",
         trusted=str(project.path),
         servers=servers,
+        **({"code": dict(project.code)} if project.code else {}),
     )
 
 

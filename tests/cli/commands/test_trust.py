@@ -97,3 +97,47 @@ def test_what_never_was_trusted_leaves_no_trace(gaia: Gaia) -> None:
     """Ours: `untrust` makes no folder."""
     assert gaia("untrust").code == 0
     assert not gaia.config.parent.exists()
+
+
+MARK = "import os; open(os.environ['RAN'], 'w').close()"
+
+
+@pytest.mark.parametrize("kind", ["handler", "agent"])
+def test_code_of_a_project_runs_only_after_it_was_trusted(gaia: Gaia, kind: str) -> None:
+    """Issue: as a command does; and no longer once its file has changed, which the remark names."""
+    ran = gaia.cwd.parent / "ran"
+    code = gaia.cwd / "code.py"
+    code.write_text(MARK)
+    (gaia.cwd / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"mine": {kind: "./code.py"}}}))
+
+    for words in (["tools"], ["call", "mine", "x"], ["list", "--check"], ["search", "x"]):
+        assert "is not used, since it is not approved" in gaia(*words, RAN=str(ran)).stderr
+    assert not ran.exists()
+    trusted = gaia("trust")
+    assert f"  {code}: sha256 " in trusted.stdout
+    assert trusted.stdout.endswith("with 1 server and 1 file of code\n")
+    gaia("tools", "mine", RAN=str(ran))
+    assert ran.exists()
+
+    ran.unlink()
+    code.write_text(f"{MARK}\n")
+    for words in (["tools"], ["call", "mine", "x"]):
+        refused = gaia(*words, RAN=str(ran))
+        assert (
+            f"names code that has changed since it was approved, {code}; read it, and then: gaia mcp trust"
+            in refused.stderr
+        )
+    assert not ran.exists()
+    assert list(gaia("trust", "--json").json["code"]) == [str(code)]
+    gaia("tools", "mine", RAN=str(ran))
+    assert ran.exists()
+
+
+def test_code_that_does_not_exist_can_be_trusted_and_is_not_run_when_it_does(gaia: Gaia) -> None:
+    """Ours: an approval is for what is there."""
+    (gaia.cwd / "mcp_servers.json").write_text('{"mcpServers": {"mine": {"agent": "code.py"}}}')
+    assert f"  {gaia.cwd / 'code.py'}: cannot be read" in gaia("trust").stdout
+    (gaia.cwd / "code.py").write_text(MARK)
+
+    assert "has changed" in gaia("tools", RAN=str(gaia.cwd / "ran")).stderr
+    assert not (gaia.cwd / "ran").exists()
