@@ -1,4 +1,7 @@
-"""Many servers behind one object, connected in parallel; one that fails does not delay the others.
+"""Many servers, or many handlers, behind one object; one that fails does not delay the others.
+
+An `MCPManager` connects handlers when they are first needed, and finds the owner of a tool. An `MCPClientManager` does
+so for servers, each of which is a handler then, and can connect all of them at once.
 
 >>> from gaia_mcp import MCPClientManager, MCPConfig
 >>> config = MCPConfig("servers.json")
@@ -9,9 +12,11 @@
 ...     for line in manager.get_status_report():
 ...         print(line["name"], line["connected"], line["error"])
 ...     print(manager.list_servers(), client.call_tool("add", {"a": 2, "b": 3})["structuredContent"])
+...     print(manager.call_tool("demo.greet", {"name": "Ada"}).content)
 demo True None
 broken False Failed to connect to MCP server 'broken': ... was not found on PATH
 ['demo'] {'sum': 5}
+Hello, Ada!
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Many servers at once: which are connected, which failed and why.
+"""Many servers at once: which are connected, which failed and why, and the tools of all of them.
 
-`MCPClientManager`, as GAIA's documents describe it.
+`MCPClientManager`, as GAIA's documents describe it. An `MCPManager`, for which servers are handlers, routes the tools.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConfigFileError, ConnectError, MCPError, PeerError, ServerExistsError
+from gaia_mcp.manager.handler_manager import MCPManager
+from gaia_mcp.manager.router import Refusal
+from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
+    from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -40,7 +45,9 @@ class MCPClientManager:
     """The servers of `config` (`~/.gaia/mcp_servers.json` by default) as connected clients, by name.
 
     As in GAIA's documents (MCPClientManager), and beyond them: all methods may be called from several threads, and
-    `host` returns, by a server's name, the host that responds to that server. As a context manager it disconnects from
+    `host` returns, by a server's name, the host that responds to that server. The tools of all servers can be listed
+    and called by name; a configured server is then connected when it is first needed. `stages` and `agents` of an entry
+    restrict who may use them. As a context manager it disconnects from
     all servers at the end; also when it is garbage-collected, and when the program ends. In a forked process it has no
     servers: they belong to the parent.
 
@@ -55,12 +62,16 @@ class MCPClientManager:
         self._host = host
         self._clients: dict[str, MCPClient] = {}
         self._failures: dict[str, str] = {}
+        self._handlers = ServerHandlers()
+        self._tools = MCPManager(self._handlers, qualified_names=True)
         # Those that are being connected. Removing one from here gives the attempt up.
         self._connecting: dict[str, MCPClient] = {}
         # Held for moments. A signal handler may enter again in the same thread.
         self._lock = threading.RLock()
         # Held to change the file.
         self._saving = threading.Lock()
+        # Held to make handlers of what the file holds, so that each server gets one.
+        self._reading = threading.Lock()
         self._process = os.getpid()
         weakref.finalize(self, _disconnect, self._process, self._clients, self._connecting)
 
@@ -82,11 +93,12 @@ class MCPClientManager:
         saved. Then nothing was saved, and nothing is left running.
         """
         check_server_name(name)
-        client = self._client(name, config)
+        handler = self._handler(name, config)
+        client = handler.client
         with self._attempt(client):
             self._connect(client)
             with self._saving:
-                self._keep(client)
+                self._keep(handler)
                 self.config.add_server(name, config)
         return client
 
@@ -102,6 +114,7 @@ class MCPClientManager:
                 with self._lock:
                     client = self._connecting.pop(name, None) or self._clients.pop(name, None)
                     has_failed = self._failures.pop(name, None) is not None
+                self._handlers.drop(name)
                 if client is None and not has_failed:
                     logger.warning("MCP server %r is not connected", name)
                     return
@@ -164,7 +177,47 @@ class MCPClientManager:
             self._clients.clear()
             self._connecting.clear()
             self._failures.clear()
+            self._handlers.clear()
         _disconnect(self._process, clients, connecting)
+        self._tools.shutdown_all()
+
+    def get_tools_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
+        """The tools, named `SERVER.TOOL`, of all servers that `agent` may use at `stage`; None for what the caller does
+        not name. Connects to the configured servers among them, in parallel.
+
+        A server that fails is left out, with the reason in `get_status_report()`.
+        """
+        self._read_config()
+        return self._tools.get_tools_for_scope(stage, agent)
+
+    def get_tools_as_openai_schema(self, stage: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
+        """The same tools as `tools` of a chat completion, with functions named as in GAIA: `mcp_SERVER_TOOL`."""
+        self._read_config()
+        return self._tools.get_tools_as_openai_schema(stage, agent)
+
+    def find_tool(
+        self, tool_name: str, *, stage: str | None = None, agent: str | None = None
+    ) -> MCPToolDefinition | None:
+        """The tool that `call_tool` would call, None if there is none that the caller may use."""
+        known = self._handlers.state()
+        found = self._tools.find_tool(tool_name, stage=stage, agent=agent)
+        if found is None and self._read_config() is not known:
+            found = self._tools.find_tool(tool_name, stage=stage, agent=agent)
+        return found
+
+    def call_tool(
+        self, tool_name: str, arguments: dict[str, Any], *, stage: str | None = None, agent: str | None = None
+    ) -> MCPToolResult:
+        """Call a tool: `SERVER.TOOL`, or as in GAIA `mcp_SERVER_TOOL`. That server alone is connected, if it is not.
+
+        Failures of every kind are results with `is_error`. A server that fails three times in a row is left alone for
+        a while. Raises `CallCancelledError` if it is called by a served tool whose own call is cancelled.
+        """
+        known = self._handlers.state()
+        result = self._tools.call_tool(tool_name, arguments, stage=stage, agent=agent)
+        if isinstance(result, Refusal) and self._read_config() is not known:
+            result = self._tools.call_tool(tool_name, arguments, stage=stage, agent=agent)
+        return result
 
     def get_status_report(self) -> list[dict[str, Any]]:
         """A dict for each connected or failed server: `name`, `connected`, `tool_count`, `error` (None without one).
@@ -187,7 +240,8 @@ class MCPClientManager:
 
     def _load(self, name: str, entry: Any, begun: list[MCPClient], is_over: threading.Event) -> None:
         try:
-            client = self._client(name, entry)
+            handler = self._handler(name, entry)
+            client = handler.client
             deadline = Deadline(client.timeout)
             with self._attempt(client):
                 begun.append(client)
@@ -199,19 +253,71 @@ class MCPClientManager:
                 except PeerError as error:
                     # A server that has prompts alone may respond with an error, and is useful all the same.
                     logger.warning("%s", str(error))
-                self._keep(client)
+                self._keep(handler)
         except (ServerExistsError, _RemovedError):
             return  # Connected already, also by another thread; or removed meanwhile.
         except Exception as error:  # noqa: BLE001 (the program's own `host` may raise anything)
-            # The text alone: the exception would keep the frames of all callers alive.
-            reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
-            logger.warning("%s", reason)
-            with self._lock:
-                self._failures[name] = reason
+            logger.warning("%s", self._fail(name, error))
 
-    def _client(self, name: str, entry: Any) -> MCPClient:
+    def _fail(self, name: str, error: Exception) -> str:
+        """Keep why a server failed. The text alone: the exception would keep the frames of all callers alive."""
+        reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+        with self._lock:
+            self._failures[name] = reason
+        return reason
+
+    def _read_config(self) -> object:
+        """Make handlers of the servers in the file that are not connected, and forget those that are no longer there.
+        Returns the state of the handlers.
+        """
+        try:
+            entries = self.config.get_servers()
+        except ConfigFileError as error:
+            logger.error("%s", str(error))
+            return self._handlers.state()
+        with self._reading:
+            for name in self._handlers.names():
+                if name not in entries and self.get_client(name) is None:
+                    self._handlers.drop(name)
+            for name, entry in entries.items():
+                known = self._handlers.get(name)
+                is_known = known is not None and (known.entry == entry or self.get_client(name) is known.client)
+                if is_known or (isinstance(entry, dict) and entry.get("disabled") is True):
+                    continue
+                try:
+                    self._handlers.put(self._handler(name, entry))
+                except Exception as error:  # noqa: BLE001 (the program's own `host` may raise anything)
+                    self._fail(name, error)
+            return self._handlers.state()
+
+    def _handler(self, name: str, entry: Any) -> ServerHandler:
+        """A server that is not connected yet. Raises as `MCPClient.from_config` does, and what `host` does."""
         host = self._host(name) if self._host is not None else None
-        return MCPClient.from_config(name, entry, debug=self.debug, host=host)
+        read = read_entry(name, entry, getattr(self.config, "config_file", None))
+        client = MCPClient.from_entry(read, debug=self.debug, host=host)
+        # Weakly: the clients, which are kept until the program ends, know their handlers.
+        obtain = weakref.WeakMethod(self._obtain)
+
+        def connect(handler: ServerHandler) -> None:
+            if (method := obtain()) is not None:
+                method(handler)
+
+        return ServerHandler(client, entry, connect)
+
+    def _obtain(self, handler: ServerHandler) -> None:
+        """Connect to a server because one of its tools is needed, unless it has been connected before."""
+        client = handler.client
+        if self.get_client(client.name) is client:
+            return
+        try:
+            with self._attempt(client):
+                self._connect(client)
+                self._keep(handler)
+        except (ServerExistsError, _RemovedError):
+            raise
+        except Exception as error:
+            self._fail(client.name, error)
+            raise
 
     @contextmanager
     def _attempt(self, client: MCPClient) -> Iterator[None]:
@@ -234,12 +340,14 @@ class MCPClientManager:
             problem = f"Failed to connect to MCP server {client.name!r}: {client.last_error}"
             raise ConnectError(problem, server=client.name)
 
-    def _keep(self, client: MCPClient) -> None:
+    def _keep(self, handler: ServerHandler) -> None:
+        client = handler.client
         with self._lock:
             if self._connecting.get(client.name) is not client:
                 raise _RemovedError(client.name)
             self._clients[client.name] = self._connecting.pop(client.name)
             self._failures.pop(client.name, None)
+            self._handlers.put(handler)
 
     def _withdraw(self, client: MCPClient) -> bool:
         """Forget a client; returns whether it was known until now."""
@@ -247,6 +355,8 @@ class MCPClientManager:
             for known in (self._connecting, self._clients):
                 if known.get(client.name) is client:
                     del known[client.name]
+                    if known is self._clients:
+                        self._handlers.drop(client.name)
                     return True
         return False
 

@@ -49,8 +49,9 @@ class HandlerConnection:
         self._run = run
         self._on_failure = on_failure
         self._is_abortable = is_abortable
-        # Held to touch what follows; never while the handler's code runs.
-        self._lock = threading.Lock()
+        # Held to touch what follows; never while the handler's code runs. A signal handler that shuts down may enter
+        # again in the same thread.
+        self._lock = threading.RLock()
         self._attempt: _Attempt | None = None
         # Not set while an earlier connection is being ended.
         self._is_free = threading.Event()
@@ -85,7 +86,8 @@ class HandlerConnection:
         return lambda: self._end(attempt)
 
     def _wait_until_free(self) -> None:
-        self._is_free.wait()
+        # Not for ever: a signal handler may have interrupted the very thread that ends it.
+        self._is_free.wait(DISCONNECT_SECONDS)
 
     def _take_attempt(self) -> tuple[_Attempt, bool]:
         """The attempt, and whether it is this thread that is to make it."""

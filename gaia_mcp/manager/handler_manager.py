@@ -13,7 +13,7 @@ from gaia_mcp.manager.tool_results import failed
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
-    from gaia_mcp.handlers.registry import MCPRegistry
+    from gaia_mcp.manager.router import Handlers
     from gaia_mcp.server.provider import Listener
 
 
@@ -32,7 +32,7 @@ class MCPManager:
 
     def __init__(
         self,
-        registry: MCPRegistry,
+        registry: Handlers,
         console: Any = None,
         *,
         qualified_names: bool = False,

@@ -61,8 +61,9 @@ class HandlerThreads:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        # Held to touch what follows, and whether a job is over or left.
-        self._lock = threading.Lock()
+        # Held to touch what follows, and whether a job is over or left. A signal handler that shuts down may enter
+        # again in the same thread.
+        self._lock = threading.RLock()
         self._idle: list[_Worker] = []
         self._left_behind = 0
         self._is_closed = False

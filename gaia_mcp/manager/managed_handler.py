@@ -68,8 +68,9 @@ class ManagedHandler:
             self._report_unreachable,
             is_abortable=self._is_client,
         )
-        # Held to touch what follows; never while the handler's code runs.
-        self._lock = threading.Lock()
+        # Held to touch what follows; never while the handler's code runs. A signal handler that shuts down may enter
+        # again in the same thread.
+        self._lock = threading.RLock()
         self._breaker = self._new_breaker()
         # What has been shown about its definitions.
         self._shown: set[str] = set()

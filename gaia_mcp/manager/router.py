@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.handlers.base import MCPToolResult
 from gaia_mcp.manager.discovery import discover
@@ -23,9 +23,21 @@ from gaia_mcp.toolspec.scope import can_meet
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition
-    from gaia_mcp.handlers.registry import MCPRegistry
 
 logger = logging.getLogger("gaia_mcp")
+
+
+class Handlers(Protocol):
+    """What is needed of an `MCPRegistry`."""
+
+    def get(self, name: str) -> MCPHandler | None:
+        """The handler of this name."""
+
+    def list_all(self) -> list[MCPHandler]:
+        """All handlers."""
+
+    def get_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPHandler]:
+        """The enabled handlers whose tools `agent` may use at `stage`."""
 
 
 class Reason(Enum):
@@ -51,15 +63,15 @@ class Router:
     """
 
     def __init__(
-        self, registry: MCPRegistry, console: Any, clock: Callable[[], float], *, qualified: bool = False
+        self, registry: Handlers, console: Any, clock: Callable[[], float], *, qualified: bool = False
     ) -> None:
         self.listeners = Listeners()
         self._registry = registry
         self._console = console
         self._clock = clock
         self._qualified = qualified
-        # Held to touch what follows.
-        self._lock = threading.Lock()
+        # Held to touch what follows. A signal handler that shuts down may enter again in the same thread.
+        self._lock = threading.RLock()
         self._functions = FunctionNames()
         self._managed: dict[str, ManagedHandler] = {}
         # Those that another handler has replaced in the registry.

@@ -56,15 +56,16 @@ class ToolIndex:
         """The tools by the names that choose a handler as well; the longest name of a handler comes first."""
         found: dict[str, Owner] = {}
         handlers = sorted(self._handlers, key=lambda handler: len(handler.name), reverse=True)
-        for handler in handlers:
-            for name in _spellings(handler.name):
-                for tool in handler.tools:
-                    found.setdefault(f"{name}.{tool}", Owner(handler, tool))
-        for handler in handlers:
-            for name in _spellings(handler.name):
-                for tool in handler.tools:
-                    for spelling in {tool, allowed_characters(tool)}:
-                        found.setdefault(gaia_name(name, spelling), Owner(handler, tool))
+        named = [(handler.name, handler) for handler in handlers]
+        # After all own names: a handler may have one that is another spelling of another's.
+        named += [(name, handler) for handler in handlers for name in _spellings(handler.name)[1:]]
+        for name, handler in named:
+            for tool in handler.tools:
+                found.setdefault(f"{name}.{tool}", Owner(handler, tool))
+        for name, handler in named:
+            for tool in handler.tools:
+                for spelling in (tool, allowed_characters(tool)):
+                    found.setdefault(gaia_name(name, spelling), Owner(handler, tool))
         return found
 
 

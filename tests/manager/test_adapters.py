@@ -151,7 +151,8 @@ def test_progress_and_cancellation_reach_a_remote_server(
     """DESIGN, 1.4: through the manager, in the same thread; a cancelled call counts neither way."""
     with MCPManager(registry_of(serve())) as manager:
         assert not manager.call_tool("countdown", {"steps": 3, "seconds": 0.01}).is_error
-        assert [report[0] for report in in_call.reports] == [1, 2, 3]  # type: ignore[attr-defined]
+        # A client that is kept waiting may find several reports at once, of which it passes on the last.
+        assert in_call.reports[-1][:2] == (3, 3)  # type: ignore[attr-defined]
 
         threading.Timer(0.2, in_call.cancel).start()
         with pytest.raises(CallCancelledError):

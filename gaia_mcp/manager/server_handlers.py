@@ -1,0 +1,89 @@
+"""The servers of an `MCPClientManager` as handlers: those that are connected, and those that are configured."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
+from gaia_mcp.manager.adapters import ClientHandler
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.mcp_client import MCPClient
+
+
+class ServerHandler(ClientHandler):
+    """A server with its `entry`, connected by `connect`, which also makes it one of the manager's own."""
+
+    def __init__(self, client: MCPClient, entry: dict[str, Any], connect: Callable[[ServerHandler], None]) -> None:
+        super().__init__(client, config_of(client, entry))
+        self.entry = entry
+        self._connect_server = connect
+
+    def connect(self) -> None:
+        """Connect. Raises as `connect` does."""
+        self._connect_server(self)
+        super().connect()
+
+
+class ServerHandlers:
+    """The handlers of servers, by the names of those. May be used from several threads."""
+
+    def __init__(self) -> None:
+        # Held to change them. A signal handler may enter again in the same thread.
+        self._lock = threading.RLock()
+        # Replaced as a whole, so that no thread meets a change halfway.
+        self._handlers: dict[str, ServerHandler] = {}
+
+    def get(self, name: str) -> ServerHandler | None:
+        """The handler of a server, None if there is none."""
+        return self._handlers.get(name)
+
+    def list_all(self) -> list[MCPHandler]:
+        """All handlers, in the order in which the servers became known."""
+        return list(self._handlers.values())
+
+    def get_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPHandler]:
+        """The handlers of the servers that `agent` may use at `stage`; None for what the caller does not name."""
+        return [handler for handler in self._handlers.values() if handler.matches_scope(stage, agent)]
+
+    def put(self, handler: ServerHandler) -> None:
+        """Add a handler, or replace that of the same server."""
+        with self._lock:
+            self._handlers = {**self._handlers, handler.name: handler}
+
+    def state(self) -> object:
+        """Another object after each change."""
+        return self._handlers
+
+    def names(self) -> list[str]:
+        """The names of the servers."""
+        return list(self._handlers)
+
+    def drop(self, name: str) -> None:
+        """Remove the handler of a server, if there is one."""
+        with self._lock:
+            if name in self._handlers:
+                self._handlers = {other: handler for other, handler in self._handlers.items() if other != name}
+
+    def clear(self) -> None:
+        """Remove all handlers."""
+        with self._lock:
+            self._handlers = {}
+
+
+def config_of(client: MCPClient, entry: dict[str, Any]) -> MCPHandlerConfig:
+    """The configuration of the handler of a server, from its entry. Raises `EntryError`."""
+    read = read_entry(client.name, entry)
+    config = MCPHandlerConfig(
+        client.name,
+        None if read.stages is None else list(read.stages),
+        None if read.agents is None else list(read.agents),
+        timeout=client.timeout,
+    )
+    limit = entry.get("max_result_bytes")
+    if isinstance(limit, int) and not isinstance(limit, bool):
+        config.max_result_bytes = limit
+    return config
