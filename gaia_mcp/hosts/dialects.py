@@ -64,11 +64,12 @@ _NO_CHOICE = ToolKeys()
 class Dialect:
     """How a host writes an entry. It has no key for a member that is None or empty.
 
-    `command` "[]" is one list of program and arguments. `url` is the key for HTTP, `url_means` what `url` alone is
-    taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says the opposite. `timeout` is the
-    key, and how many of its units make a second. `names_variables` is the list of variables that are passed on.
-    `tools` are its keys for a choice among the tools. `always` is written into new entries. `names_itself`: the name is
-    also a member. `looks_up_in` are the members in which it looks variables up, if that is not everywhere.
+    `command` "[]" is one list of program and arguments, and "" no command at all. `url` is the key for HTTP,
+    `url_means` what `url` alone is taken for. `types` are its words for stdio, HTTP and SSE. `disabled` "enabled" says
+    the opposite. `timeout` is the key, and how many of its units make a second. `names_variables` is the list of
+    variables that are passed on. `tools` are its keys for a choice among the tools. `always` is written
+    into new entries. `names_itself`: the name is also a member. `looks_up_in` are the members in which it looks
+    variables up, if that is not everywhere.
     """
 
     command: str = "command"

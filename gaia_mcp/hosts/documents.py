@@ -86,6 +86,12 @@ def _spliced(text: str, layout: Layout, name: str, entry: dict[str, Any]) -> str
         from gaia_mcp.hosts import toml_text
 
         return toml_text.with_table(text, (*layout.root, name), entry)
+    if len(layout.root) > 1:
+        from gaia_mcp.yamltext.editing import Change, edited
+
+        names = list(servers_in(_parsed(text, layout.format), layout))
+        place = names.index(name) if name in names else len(names)
+        return edited(text, [Change((*layout.root, place if layout.listed else name), entry)])
     from gaia_mcp.hosts import yaml_text
 
     return yaml_text.with_item(text, layout.root[0], name, entry, listed=layout.listed)
@@ -126,7 +132,7 @@ def _expected(document: Any, layout: Layout, name: str, entry: dict[str, Any]) -
     if not layout.root:
         return {**document, name: entry}
     key, *rest = layout.root
-    if layout.listed:
+    if layout.listed and not rest:
         held = document.get(key) or []
         names = [item.get("name") if isinstance(item, dict) else None for item in held]
         changed = [entry if found == name else item for found, item in zip(names, held, strict=True)]

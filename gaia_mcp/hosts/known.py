@@ -23,7 +23,8 @@ class HostProgram:
     `user` and `project` are its files, the usual one first. In them stand `{home}`, `{config}` for the folder of
     settings of the platform, `{dot}` for `~/.config`, `{local}` for the other folder of Windows, or a variable such as
     `{CODEX_HOME:.codex}` with its default below the home. A leading `win:`, `mac:` or `linux:` limits a file to that
-    system. A host that `is_desktop` is not started from a shell, and does not have its PATH.
+    system. Without `user` only projects have a file. A host that `is_desktop` is not started from a shell, and does not
+    have its PATH.
     """
 
     key: str
@@ -167,6 +168,11 @@ HOSTS = {
         ),
         HostProgram(
             "mcpm", "mcpm", ("{dot}/mcpm/servers.json",), layout=Layout("json", ()), is_desktop=False,
+        ),
+        # It has handlers alone, which `config.prototype` reads and writes.
+        HostProgram(
+            "prototype", "az prototype", (), "prototype.yaml", Layout("yaml", ("mcp", "servers"), listed=True),
+            Dialect(command="", remote=False, names_itself=True), is_desktop=False,
         ),
     )
 }  # fmt: skip

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from gaia_mcp.hosts.places import Place
 
 # The members that decide how a server is reached, which are replaced together.
-_REACHED = ("command", "args", "cwd", "url", "type")
-_REACHED_INSIDE = ("env", "headers")
-# The members that choose among its tools.
+_REACHED = ("command", "args", "cwd", "url", "type", "handler", "agent")
+_REACHED_INSIDE = ("env", "headers", "settings")
+# The members that choose among its tools, and those that restrict who may use them.
 _CHOICE = (INCLUDE, EXCLUDE)
+_SCOPE = ("stages", "agents")
 
 
 class Found(NamedTuple):
@@ -91,17 +92,29 @@ def plan(
 
 def differences(one: Any, other: Any, which: Callable[[str], str | None] = lambda _: None) -> list[str]:
     """The members in which two entries are not the same: those that decide how the server is reached, and those that
-    choose among its tools, if `other` has any of these. Not whether it is enabled, nor its timeout.
+    choose among its tools, or restrict who may use them, if `other` has any of these. Not whether it is enabled, nor
+    its timeout.
     """
     if not isinstance(one, dict) or not isinstance(other, dict):
         return ["everything"]
+    scopes = [key for key in _SCOPE if key in other and one.get(key) != other[key]]
     one, other = _comparable(one, which), _comparable(other, which)
     compared = (*_REACHED, *_CHOICE) if any(other[key] is not None for key in _CHOICE) else _REACHED
     differs = [key for key in compared if one[key] != other[key]]
     for key in _REACHED_INSIDE:
         names = [name for name in {**one[key], **other[key]} if one[key].get(name) != other[key].get(name)]
         differs += [f"{key} {name}" for name in names]
-    return differs
+    return differs + scopes
+
+
+def with_replaced(held: Any, new: Mapping[str, Any], differs: Sequence[str]) -> dict[str, Any]:
+    """The entry `new` in the place of `held`, whose members stay that do not decide how the server is reached, and do
+    not differ, unless `new` has them too.
+    """
+    members = held if isinstance(held, dict) else {}
+    replaced = {*_REACHED, *_REACHED_INSIDE, *differs}
+    merged = {key: value for key, value in members.items() if key not in replaced} | dict(new)
+    return {key: merged[key] for key in members if key in merged} | merged
 
 
 def _first(one: Found, ours: Mapping[str, Any], path: Path, differs: list[str], *, force: bool) -> Step:
@@ -111,11 +124,7 @@ def _first(one: Found, ours: Mapping[str, Any], path: Path, differs: list[str], 
         return Step(one.name, "same", [one], one.entry)
     if not force:
         return Step(one.name, "conflict", [one], one.entry, differs, path)
-    held = ours[one.name] if isinstance(ours[one.name], dict) else {}
-    replaced = {*_REACHED, *_REACHED_INSIDE, "handler", "agent", *differs}
-    new = {key: value for key, value in held.items() if key not in replaced} | one.entry
-    in_order = {key: new[key] for key in held if key in new} | new
-    return Step(one.name, "replaced", [one], in_order, differs, path)
+    return Step(one.name, "replaced", [one], with_replaced(ours[one.name], one.entry, differs), differs, path)
 
 
 def _comparable(entry: dict[str, Any], which: Callable[[str], str | None]) -> dict[str, Any]:
@@ -134,6 +143,9 @@ def _comparable(entry: dict[str, Any], which: Callable[[str], str | None]) -> di
         "type": "sse" if kind == "sse" else None,
         "env": entry.get("env") if isinstance(entry.get("env"), dict) else {},
         "headers": entry.get("headers") if isinstance(entry.get("headers"), dict) else {},
+        "handler": entry.get("handler"),
+        "agent": entry.get("agent"),
+        "settings": entry.get("settings") if isinstance(entry.get("settings"), dict) else {},
         INCLUDE: _names(entry.get(INCLUDE)),
         EXCLUDE: _names(entry.get(EXCLUDE)) or None,
     }

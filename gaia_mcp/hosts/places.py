@@ -113,6 +113,8 @@ def layout_of(document: Any, kind: str) -> tuple[HostProgram, Layout]:
         return HOSTS["mcpm"], HOSTS["mcpm"].layout
     if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), dict):
         return HOSTS["vscode"], Layout(kind, ("mcp", "servers"))  # Its settings, where it kept them formerly.
+    if key == "mcp" and isinstance(keys[key], dict) and isinstance(keys[key].get("servers"), list):
+        return HOSTS["prototype"], HOSTS["prototype"].layout._replace(format=kind)
     usual = {"toml": "codex", "yaml": "goose"}.get(kind, "claude-code")
     host = HOSTS[BY_KEY[key] if key is not None else usual]
     if isinstance(keys.get("mcpServers"), list):

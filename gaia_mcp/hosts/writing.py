@@ -76,6 +76,8 @@ class _Writing:
 
     def _started(self) -> dict[str, Any]:
         dialect, entry = self.dialect, self.entry
+        if not dialect.command:
+            raise NotCarriedError("is started by a command, and the host's file takes only handlers")
         if not isinstance(entry.get("command"), str):
             raise NotCarriedError("has no command and no URL, so no host can use it")
         command = self._text(entry["command"], "command")

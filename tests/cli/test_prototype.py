@@ -43,13 +43,58 @@ def texts(project: Gaia) -> tuple[str, str]:
 def test_the_servers_of_both_files_are_listed_without_their_secrets(project: Gaia) -> None:
     """A12: `--config prototype.yaml`; a secret reaches no output."""
     listed = project("list", *CONFIG)
-    assert listed.stdout == "cost-lookup  handler  enabled  .prototype/mcp/cost_lookup_handler.py\n"
+    assert listed.stdout == "cost-lookup  handler  enabled  stages build  .prototype/mcp/cost_lookup_handler.py\n"
     shown = project("show", "cost-lookup", *CONFIG, "--json")
     assert shown.json["settings"] == {"region": "eastus", "api_key": "****"}
     assert (shown.json["stages"], shown.json["disabled"]) == (["build"], False)
     for ran in (listed, shown, project("show", "cost-lookup", *CONFIG), project("list", "--json", *CONFIG)):
         assert KEY not in ran.stdout + ran.stderr
         assert ran.stderr == ""
+
+
+HANDLER = """
+from gaia_mcp.handlers import MCPHandler, MCPToolDefinition, MCPToolResult
+
+
+class CostLookup(MCPHandler):
+    name = "cost-lookup"
+    description = "Prices"
+
+    def connect(self):
+        self._connected = True
+
+    def disconnect(self):
+        self._connected = False
+
+    def list_tools(self):
+        schema = {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}
+        return [MCPToolDefinition("price", "The price of something.", schema, self.name)]
+
+    def call_tool(self, name, arguments):
+        settings = self.config.settings
+        return MCPToolResult(f"{arguments['sku']} in {settings['region']}, a key of {len(settings['api_key'])}")
+"""
+
+
+def test_a_handler_is_used_with_its_settings_and_its_secrets(project: Gaia) -> None:
+    """A12, A2, A3: its file is found by its name, and its scope holds; the secret reaches it, and nothing else."""
+    folder = project.cwd / ".prototype" / "mcp"
+    folder.mkdir(parents=True)
+    (folder / "cost_lookup_handler.py").write_text(HANDLER)
+    called = project("call", *CONFIG, "cost-lookup", "price", "sku=vm")
+    assert called.stdout == "vm in eastus, a key of 16\n"
+    assert project("call", *CONFIG, "cost-lookup.price", "sku=vm", "--stage", "build").code == 0
+    refused = project("call", *CONFIG, "cost-lookup", "price", "sku=vm", "--stage", "deploy")
+    assert refused.code == 8
+    tools = project("tools", *CONFIG)
+    assert "price(sku: string)" in tools.stdout
+    assert project("test-client", *CONFIG, "--all").code == 0
+    for ran in (called, refused, tools, project("logs", "cost-lookup", *CONFIG)):
+        assert KEY not in ran.stdout + ran.stderr
+    (folder / "cost_lookup_handler.py").unlink()
+    gone = project("call", *CONFIG, "cost-lookup", "price", "sku=vm")
+    assert gone.code == 3
+    assert "cost_lookup_handler.py" in gone.errors[0]
 
 
 def test_entries_are_changed_in_their_own_lines(project: Gaia) -> None:

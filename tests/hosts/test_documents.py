@@ -136,3 +136,15 @@ def test_a_name_that_no_file_can_hold_is_refused(layout: Layout) -> None:
     """Ours: half of a surrogate pair has no UTF-8."""
     with pytest.raises(TextProblemError, match="half a surrogate pair"):
         with_server("", layout, "\ud800", ENTRY)
+
+
+def test_a_list_may_lie_deeper() -> None:
+    """A12: `mcp.servers` of az prototype; an item is found by its name there too."""
+    layout = Layout("yaml", ("mcp", "servers"), listed=True)
+    text = with_server("a: 1\n", layout, "x", {"name": "x", "stages": ["build"]})
+    assert text == "a: 1\nmcp:\n  servers:\n    - name: x\n      stages:\n        - build\n"
+    assert read_servers(text, layout) == {"x": {"name": "x", "stages": ["build"]}}
+    more = with_server(text, layout, "y", {"name": "y"})
+    assert list(read_servers(more, layout)) == ["x", "y"]
+    with pytest.raises(TextProblemError):
+        with_server(more, layout, "x", {"name": "x", "stages": []})

@@ -112,6 +112,10 @@ def test_what_was_written_is_read_as_what_it_was(host: str, ours: dict[str, Any]
         with pytest.raises(NotCarriedError, match="the host's file takes only commands"):
             entry_for("n", ours, dialect)
         return
+    if not dialect.command:
+        with pytest.raises(NotCarriedError, match="the host's file takes only handlers"):
+            entry_for("n", ours, dialect)
+        return
     back, told = entry_from(entry_for("n", ours, dialect)[0], dialect)
     kept = {key: back[key] for key in ours if key != "type"}
     assert kept == {key: value for key, value in ours.items() if key != "type"}

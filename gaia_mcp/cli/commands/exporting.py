@@ -69,8 +69,9 @@ def export(
     from gaia_mcp.cli.transfer.export_report import print_export
     from gaia_mcp.cli.transfer.host_entry import home_alone, whatever_is_set
     from gaia_mcp.cli.transfer.host_files import host_or_file, known_host
+    from gaia_mcp.cli.transfer.prototype import PROTOTYPE, export_handlers
     from gaia_mcp.cli.transfer.served_entry import entry_to_export
-    from gaia_mcp.cli.transfer.snippets import print_entries
+    from gaia_mcp.cli.transfer.snippets import print_entries, print_handlers
     from gaia_mcp.errors import ConfigError
     from gaia_mcp.hosts.places import chosen_place
 
@@ -88,12 +89,20 @@ def export(
     chosen = enabled_names(store) if everything else names or []
     if not chosen:
         raise ConfigError(f"no server to export in {store.path}", hint=how_to_add())
-    entries = {name: entry_to_export(store.entry(name)) for name in dict.fromkeys(chosen)}
+    entries = {name: store.entry(name) for name in dict.fromkeys(chosen)}
     variables = whatever_is_set if expand else home_alone
+    if as_host == PROTOTYPE:
+        print_handlers(entries, variables, show_secrets=show_secrets)
+        return
     if as_host is not None:
-        print_entries(known_host(as_host), entries, variables, show_secrets=show_secrets)
+        commands = {name: entry_to_export(entry) for name, entry in entries.items()}
+        print_entries(known_host(as_host), commands, variables, show_secrets=show_secrets)
         return
     place = chosen_place(host_or_file(to or "", project=project))
-    steps = export_entries(place, entries, variables, dry_run=dry_run, force=force)
+    if place.host.key == PROTOTYPE:
+        steps = export_handlers(place, entries, variables, dry_run=dry_run, force=force)
+    else:
+        commands = {name: entry_to_export(entry) for name, entry in entries.items()}
+        steps = export_entries(place, commands, variables, dry_run=dry_run, force=force)
     print_export(place, steps, dry_run=dry_run)
     fail_with(step.error for step in steps if step.error is not None)

@@ -28,7 +28,7 @@ def host_or_file(word: str, *, project: bool) -> list[Place]:
     """
     if word in HOSTS:
         host = HOSTS[word]
-        if not project:
+        if not project and host.user:
             return places(host, os.environ, home_folder())
         found = project_places(host, project_folder(), os.environ, home_folder())
         if not found:

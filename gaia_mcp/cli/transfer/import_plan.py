@@ -15,6 +15,7 @@ from gaia_mcp.cli.entries.building import is_relative
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
+from gaia_mcp.cli.transfer.prototype import PROTOTYPE, anchored, entries_in
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError, EntryError, MCPError
 from gaia_mcp.hosts.dialects import NotCarriedError
@@ -57,7 +58,8 @@ def found_entries(
     found: list[Found] = []
     for place in places:
         try:
-            servers = servers_of(place.path, place.layout, place.host.title)
+            is_ours = place.host.key == PROTOTYPE
+            servers = entries_in(place) if is_ours else servers_of(place.path, place.layout, place.host.title)
         except MCPError as error:
             errors.append(error)
             continue
@@ -78,8 +80,13 @@ def found_entries(
 def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
     """The entry called `theirs` in our format. `folder` is that of the project whose file `place` is."""
     name = tidy_name(theirs)
+    entry: dict[str, Any]
+    remarks: list[str]
     try:
-        entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
+        if place.host.key == PROTOTYPE:
+            entry, remarks = dict(raw), []
+        else:
+            entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
         if not name:
             raise NotCarriedError("its name is not valid here")
         read_entry(name, entry)
@@ -96,12 +103,18 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
 
 def planned(found: list[Found], ours: dict[str, Any], path: Path, *, force: bool) -> list[Step]:
     """What becomes of each entry in the file `path`, which holds `ours`."""
-    return plan(found, ours, path, force=force, which=shutil.which, as_held_by=_as_held_by)
+
+    def as_held_by(one: Found, entry: Any) -> Any:
+        return _as_held_by(one, anchored(one.name, entry, path))
+
+    return plan(found, ours, path, force=force, which=shutil.which, as_held_by=as_held_by)
 
 
 def _as_held_by(one: Found, entry: Any) -> Any:
     """An entry of ours as the host of another of that name would hold it, in our format again."""
     host = one.place.host
+    if host.key == PROTOTYPE:
+        return entry
     try:
         read_entry(one.name, entry)
         return entry_from(entry_for_host(one.name, entry, host, None, home_alone)[0], host.dialect)[0]
@@ -117,7 +130,7 @@ def _settled(entry: dict[str, Any], folder: Path) -> list[str]:
         if not entry["cwd"].startswith(("~", "${")):
             entry["cwd"] = str(folder / entry["cwd"])
         return []
-    if not is_relative(entry["command"]) and not any(_is_file_in(folder, word) for word in entry["args"]):
+    if not is_relative(entry["command"]) and not any(_is_file_in(folder, word) for word in entry.get("args") or ()):
         return []
     entry["cwd"] = str(folder)
     return [f"is started in {folder}, where its files are"]

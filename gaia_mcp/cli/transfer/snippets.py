@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.screen.output import Form, print_json, remark, write_text
 from gaia_mcp.cli.transfer.host_entry import entry_for_host
-from gaia_mcp.cli.transfer.host_files import home_folder
+from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file
+from gaia_mcp.cli.transfer.prototype import PROTOTYPE, handler_for
+from gaia_mcp.config.prototype.files import PrototypeFiles
+from gaia_mcp.config.prototype.routing import split
 from gaia_mcp.config.served import own_program
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.documents import with_server
@@ -19,6 +22,7 @@ from gaia_mcp.paths import shown
 from gaia_mcp.textproblems import TextProblemError
 
 if TYPE_CHECKING:
+    from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.hosts.known import HostProgram
     from gaia_mcp.hosts.variables import Value
 
@@ -47,6 +51,39 @@ def print_entries(host: HostProgram, entries: Mapping[str, Any], variables: Valu
     for line in remarks:
         remark(line)
     remark(f"paste this into {shown(path)}")
+
+
+def print_handlers(entries: Mapping[str, ServerEntry], variables: Value, *, show_secrets: bool) -> None:
+    """Print what a person pastes into `prototype.yaml`. Its secrets belong into another file: they are printed apart,
+    if they are to be shown.
+
+    Raises `ConfigError` for an entry that is not a handler.
+    """
+    (place,) = host_or_file(PROTOTYPE, project=True)
+    files = PrototypeFiles(place.path)
+    seen: dict[str, dict[str, Any]] = {}
+    hidden: dict[str, dict[str, Any]] = {}
+    remarks: list[str] = []
+    for name, entry in entries.items():
+        raw, told = handler_for(place, entry, variables)
+        seen[name], secrets = split(files.item(name, raw))
+        remarks += [f"{name}: {text}" for text in told]
+        if secrets:
+            hidden[name] = {"name": name, **secrets}
+    text, secret_text = snippet(place.host, seen), snippet(place.host, hidden)
+    if Form.as_json:
+        facts = {"host": place.host.key, "title": place.host.title, "path": str(place.path), "format": "yaml"}
+        apart = {"secrets_path": str(files.secrets_path), "secrets_snippet": secret_text} if show_secrets else {}
+        print_json({**facts, "snippet": text, "servers": seen, **apart, "remarks": remarks})
+        return
+    write_text(text)
+    if hidden and show_secrets:
+        write_text(f"# {files.secrets_path.name}\n{secret_text}")
+    elif hidden:
+        remarks.append(f"the secrets for {files.secrets_path.name} are printed with --show-secrets")
+    for line in remarks:
+        remark(line)
+    remark(f"paste this into {shown(place.path)}")
 
 
 def own_entry(target: str, words: list[str]) -> tuple[str, dict[str, Any]]:

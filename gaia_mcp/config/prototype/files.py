@@ -13,8 +13,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gaia_mcp.config.prototype.planning import planned
-from gaia_mcp.config.prototype.reading import Listing, Server, merged, read_listing, same_name
+from gaia_mcp.config.prototype.planning import members_of, planned
+from gaia_mcp.config.prototype.reading import Listing, Server, default_handler, merged, read_listing, same_name
 from gaia_mcp.errors import ConfigFileError, ServerExistsError
 from gaia_mcp.jsontext import place_in
 from gaia_mcp.storage.atomic import locked, read_bytes, snapshot_of, write_bytes
@@ -53,6 +53,17 @@ class PrototypeFiles:
             return self.secrets_path.stat().st_mode & 0o077
         except OSError:
             return 0
+
+    def item(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        """An entry as an item of the list in the main file, its secrets included."""
+        listing = _load(self.path).listing
+        members = members_of(name, self._with_relative_path(raw), {}, listing.folder, self._handler_files(listing))
+        return {"name": name, **members}
+
+    def default_handler(self, name: str) -> str:
+        """The path below the folder of the main file in which a handler of that name is looked for."""
+        listing = _load(self.path).listing
+        return default_handler(name, listing.folder, self._handler_files(listing))
 
     def update(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Write the entries as `change` leaves them. Only the lines of what has changed are written anew.

@@ -33,7 +33,7 @@ def planned(
     for name, raw in after.items():
         server = before.get(old_names.get(name, name))
         if server is None:
-            seen, hidden = split(_members(name, raw, {}, main.folder, files))
+            seen, hidden = split(members_of(name, raw, {}, main.folder, files))
             new_main.append({"name": name, **seen})
         elif server.raw == raw and name in before:
             continue
@@ -41,7 +41,7 @@ def planned(
             if name not in before:
                 _rename(plan, server, name)
             old = overlaid(*(item.members if item is not None else {} for item in (server.main, server.overlay)))
-            hidden = _change(plan, server, old, _members(name, raw, old, main.folder, files))
+            hidden = _change(plan, server, old, members_of(name, raw, old, main.folder, files))
         if hidden:
             new_overlay.append({"name": name, **hidden})
     plan.main += _additions(main, new_main)
@@ -60,7 +60,7 @@ def _old_names(before: list[str], after: list[str]) -> dict[str, str]:
     return {new: old for old, new in pairs if old not in after and new not in before}
 
 
-def _members(
+def members_of(
     name: str, raw: Mapping[str, Any], old: Mapping[str, Any], folder: str, files: Sequence[str]
 ) -> dict[str, Any]:
     """An entry of ours as the members of a server whose members were `old`."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 SECRET = "hunter22hunter22"
+# Other hosts have no word for this way to reach a server.
+RPC = {"url": "https://example.com", "type": "rpc"}
 A = {"command": "uvx", "args": ["a"]}
 
 
@@ -179,7 +181,8 @@ class TestImport:
             "b": "same",
             "bad": "conflict",
         }
-        assert len(ran.json["servers"][0]["sources"]) == len(HOSTS) - 1
+        carrying = [host for host in HOSTS.values() if host.dialect.command]
+        assert len(ran.json["servers"][0]["sources"]) == len(carrying) - 1
 
     def test_two_hosts_that_do_not_agree_are_both_named(self, gaia: Gaia) -> None:
         """Ours: neither is chosen for the person; what they agree in is one server."""
@@ -407,7 +410,7 @@ class TestExport:
     def test_a_conflict_is_left_and_the_rest_is_written(self, gaia: Gaia) -> None:
         """Ours: --force replaces what is ours to say, and keeps what is the host's own."""
         path = put(gaia, ".cursor/mcp.json", {"a": {"command": "/bin/y", "mine": 1}})
-        gaia.write({"a": {"command": "/bin/x", "args": []}, "b": {"command": "/bin/x"}, "c": {"handler": "m:h"}})
+        gaia.write({"a": {"command": "/bin/x", "args": []}, "b": {"command": "/bin/x"}, "c": RPC})
 
         ran = gaia("export", "a", "b", "c", "--to", "cursor", "--json")
 
@@ -595,7 +598,7 @@ class TestExport:
 
 def test_where_nothing_is_exported_nothing_is_made(gaia: Gaia) -> None:
     """Ours: not even a folder."""
-    gaia.write({"a": {"handler": "m:h"}})
+    gaia.write({"a": RPC})
     assert gaia("export", "a", "--to", "cursor").code == 3
     assert not (gaia.home / ".cursor").exists()
 

@@ -1,0 +1,142 @@
+"""az prototype as another host: its file holds handlers, in a form that is nearly ours, and keeps secrets beside it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.lines import to_type
+from gaia_mcp.cli.transfer.export_plan import ExportStep
+from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.config.prototype.files import PrototypeFiles
+from gaia_mcp.config.prototype.reading import same_name
+from gaia_mcp.config.prototype.routing import is_secret, split
+from gaia_mcp.config.served import Served
+from gaia_mcp.config.store import ConfigStore
+from gaia_mcp.errors import ConfigError, ConfigFileError, EntryError, MCPError
+from gaia_mcp.hosts.merging import differences, with_replaced
+from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
+from gaia_mcp.hosts.variables import OURS as REFERENCE
+from gaia_mcp.paths import is_there, shown
+from gaia_mcp.redaction import looks_secret
+
+if TYPE_CHECKING:
+    from gaia_mcp.hosts.places import Place
+
+# The key of this host.
+PROTOTYPE = "prototype"
+
+
+def entries_in(place: Place) -> dict[str, Any]:
+    """The entries in such a file, with those of its secrets file, in our format; they can be moved elsewhere.
+
+    Raises `ConfigFileError`.
+    """
+    if not is_there(place.path):
+        raise ConfigFileError(place.path, f"is not there (the file of {place.host.title})", case="host-file-missing")
+    return {name: anchored(name, raw, place.path) for name, raw in PrototypeFiles(place.path).servers().items()}
+
+
+def anchored(name: str, raw: Any, path: Path) -> Any:
+    """An entry of the file `path`, with an absolute path to the code that it names."""
+    try:
+        target = read_entry(name, raw, path).target
+    except EntryError:
+        return raw
+    return {**raw, target.transport: target.anchored()} if isinstance(target, Served) else raw
+
+
+def export_handlers(
+    place: Place, entries: Mapping[str, ServerEntry], variables: Value, *, dry_run: bool, force: bool
+) -> list[ExportStep]:
+    """Write `entries` into the file of `place` and its secrets file, unless this is a `dry_run`; what becomes of each.
+
+    Raises `ConfigFileError` for a file that cannot be read or written.
+    """
+    store = ConfigStore(place.path)
+    held = store.servers()
+    steps: list[ExportStep] = []
+    new: list[ServerEntry] = []
+    for name, entry in entries.items():
+        old_name = same_name(name, held) or name
+        step, raw = _step(place, old_name, entry, held.get(old_name), variables, force=force)
+        steps.append(step)
+        if step.is_written:
+            new.append(read_entry(old_name, raw))
+    if new and not dry_run:
+        store.add(*new, replace=list(held))
+    return steps
+
+
+def _step(
+    place: Place, name: str, entry: ServerEntry, old: Any, variables: Value, *, force: bool
+) -> tuple[ExportStep, dict[str, Any]]:
+    files = PrototypeFiles(place.path)
+    old_item = files.item(name, old) if isinstance(old, dict) else None
+    try:
+        raw, remarks = handler_for(place, entry, variables)
+    except MCPError as error:
+        return ExportStep(name, "left", old_item, error=error), {}
+    differs = differences(anchored(name, old, place.path), raw, shutil.which) if old is not None else []
+    merged = with_replaced(old, raw, differs) if old is not None else raw
+    if secrets := _names(split(merged)[1]):
+        into = f"into {files.secrets_path.name}, which should not be committed"
+        remarks.append(f"{', '.join(secrets)} is written {into}")
+    step = ExportStep(name, "new", old_item, files.item(name, merged), differs, remarks)
+    if old is None:
+        return step, raw
+    if not differs:
+        return step._replace(outcome="same"), raw
+    if force:
+        return step._replace(outcome="replaced"), merged
+    problem = f"{place.host.title} has another {name!r} already: it differs in {', '.join(differs)}"
+    return step._replace(outcome="conflict", error=ConfigError(problem, hint="replace it with --force")), raw
+
+
+def handler_for(place: Place, entry: ServerEntry, variables: Value) -> tuple[dict[str, Any], list[str]]:
+    """The entry of a handler as az prototype can hold it, and remarks. Raises `ConfigError` for any other entry."""
+    target = entry.target
+    if not isinstance(target, Served) or target.transport != "handler":
+        problem = f"{entry.name!r} cannot be given to {place.host.title}: it is not a handler"
+        raise ConfigError(problem, hint=f"see the entry with: {to_type('show', entry.name)}")
+    remarks: list[str] = []
+    raw = {**entry.raw, "handler": target.anchored()}
+    if isinstance(settings := raw.get("settings"), dict):
+        raw["settings"] = _with_values(settings, variables, remarks, "settings")
+    files = PrototypeFiles(place.path)
+    if "handler" in files.item(entry.name, raw):
+        expected = place.path.parent / files.default_handler(entry.name)
+        remarks.append(f"{place.host.title} finds its file only as {shown(expected)}; copy it there")
+    return raw, remarks
+
+
+def _with_values(value: Any, variables: Value, remarks: list[str], where: str) -> Any:
+    """A setting, with the values of its variables where they are to be written."""
+    if isinstance(value, dict):
+        return {key: _with_values(held, variables, remarks, f"{where}.{key}") for key, held in value.items()}
+    if isinstance(value, list):
+        return [_with_values(held, variables, remarks, where) for held in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        new = to_theirs(value, NONE, value=variables)
+    except UntranslatableError as problem:
+        remarks.append(f"{where}: {problem}; it is written as it is, and --expand writes its value, if it is set")
+        return value
+    names = [match["shell"] for match in REFERENCE.finditer(value) if looks_secret(match["shell"])]
+    if names and not is_secret(tuple(where.split(".")), new):
+        # In the main file it would be seen, and by its own name it does not belong into the other one.
+        remarks.append(f"{where}: ${{{names[0]}}} is written as it is, for its value is a secret")
+        return value
+    return new
+
+
+def _names(members: Mapping[str, Any], outer: str = "") -> list[str]:
+    """The names of the members that hold a value, as `settings.api_key`."""
+    names: list[str] = []
+    for key, value in members.items():
+        name = f"{outer}.{key}" if outer else key
+        names += _names(value, name) if isinstance(value, dict) and value else [name]
+    return names
