@@ -25,11 +25,16 @@ def compact_writer() -> Callable[[Any], str]:
     return lambda value: "".join(parts(value, 0))
 
 
-def run_exit_functions() -> None:
-    """Call what was registered with `atexit`, and forget it; nothing happens where Python has no such function."""
+def run_exit_functions(then: Callable[[], object] = lambda: None) -> None:
+    """Call what was registered with `atexit`, and forget it, and call `then`; only that where Python has no such
+    function.
+    """
     run = getattr(atexit, "_run_exitfuncs", None)
-    if run is not None:
-        run()
+    try:
+        if run is not None:
+            run()
+    finally:
+        then()
 
 
 def bare_signal() -> Any:

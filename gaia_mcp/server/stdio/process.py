@@ -83,14 +83,7 @@ def _run_exit_functions() -> None:
     """
     # `Thread.join` would take a thread for ended once a signal has interrupted it.
     have_run = threading.Event()
-
-    def run() -> None:
-        try:
-            run_exit_functions()
-        finally:
-            have_run.set()
-
-    threading.Thread(target=run, name="exit", daemon=True).start()
+    threading.Thread(target=run_exit_functions, args=(have_run.set,), name="exit", daemon=True).start()
     ends = time.monotonic() + EXIT_SECONDS
     try:
         have_run.wait(EXIT_SECONDS)
