@@ -16,6 +16,7 @@ from gaia_mcp.cli.manual.pages import PROSE, inherited_variables, pages
 from gaia_mcp.cli.manual.tree import commands
 from gaia_mcp.cli.status import MEANINGS
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, MAX_ENTRY_TIMEOUT_SECONDS
+from gaia_mcp.handlers import MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolResult, load_mcp_handler
 from gaia_mcp.hosts.known import HOSTS
 from gaia_mcp.paths import approvals_file, cache_folder, log_folder, servers_file
 from gaia_mcp.paths import shown as home_shown
@@ -134,13 +135,17 @@ def test_the_folders_are_where_the_page_says(shown: Shown, monkeypatch: pytest.M
         assert home_shown(path) in text
 
 
+def write_code(section: str, file: Path) -> Path:
+    """Write the code of a section of the manual to a file."""
+    text = (PROSE / "gaia-mcp.txt").read_text("utf-8").partition(f"# {section}\n")[2].partition("\n# ")[0]
+    file.write_text(dedent("\n".join(line for line in text.splitlines() if line.startswith("    ") or not line)))
+    return file
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> str:
     """A file with the classes that the manual shows."""
-    section = (PROSE / "gaia-mcp.txt").read_text("utf-8").partition("# WRITING AN AGENT\n")[2].partition("\n# ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("    ") or not line]
-    (tmp_path / "written.py").write_text(dedent("\n".join(lines)))
-    return str(tmp_path / "written.py")
+    return str(write_code("WRITING AN AGENT", tmp_path / "written.py"))
 
 
 def test_the_agent_of_the_manual_is_one(written: str) -> None:
@@ -159,6 +164,16 @@ def test_the_class_of_the_manual_without_a_base_is_an_agent(written: str) -> Non
 
     (tool,) = agent.get_mcp_tool_definitions()
     assert agent.execute_mcp_tool(tool["name"], {"city": "Oslo"}) == {"city": "Oslo", "sky": "clear"}
+
+
+def test_the_handler_of_the_manual_is_one(tmp_path: Path) -> None:
+    """Ours: a reader who copies it has a handler, which uses its settings."""
+    file = write_code("WRITING A HANDLER", tmp_path / "prices_handler.py")
+    registry = MCPRegistry()
+    registry.register_custom(load_mcp_handler(file, MCPHandlerConfig("prices", settings={"currency": "NOK"})))
+
+    with MCPManager(registry) as manager:
+        assert manager.call_tool("price", {"sku": "B2"}) == MCPToolResult("B2: 9.50 NOK")
 
 
 def test_there_is_no_prose_about_what_there_is_not() -> None:

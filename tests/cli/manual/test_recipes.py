@@ -66,7 +66,7 @@ def test_the_recipe_with_jq_prints_one_value(gaia: Gaia, jq: str) -> None:
     """Ours."""
     gaia.write({"time": WORKS})
 
-    ran = run(gaia, recipe("| jq"))
+    ran = run(gaia, recipe("| jq -r .datetime"))
 
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00\n", ran.stdout), ran
 
@@ -81,7 +81,7 @@ def test_the_recipe_for_a_script_tells_failures_apart(gaia: Gaia) -> None:
 
 def test_the_recipe_for_an_agent_ends_in_an_editor(gaia: Gaia) -> None:
     """Ours: and under its name the shell has it too."""
-    ran = run(gaia, f"set -e\n{recipe('gaia mcp init')}")
+    ran = run(gaia, f"set -e\n{recipe('gaia mcp init notes.py')}")
 
     assert ran.returncode == 0, ran
     assert "notes" in (gaia.home / ".cursor" / "mcp.json").read_text()
@@ -94,3 +94,30 @@ def test_the_recipe_for_a_snippet_saves_what_is_in_the_file(gaia: Gaia) -> None:
 
     assert run(gaia, recipe("snippet.json")).stdout.startswith("added 'time'")
     assert run(gaia, f"set -e\n{recipe('--locked')}").returncode == 0
+
+
+def test_the_recipe_for_a_handler_shows_the_tools_of_its_stage(gaia: Gaia) -> None:
+    """Ours: and another stage has none."""
+    ran = run(gaia, f"set -e\n{recipe('init --handler')}")
+
+    assert ran.returncode == 0, ran
+    assert "greet(name: string)" in ran.stdout
+    assert "greet" not in gaia("tools", "--stage", "deploy").stdout
+
+
+def test_the_recipe_for_a_prompt_prints_the_answer_alone(gaia: Gaia, jq: str) -> None:
+    """Ours: with a program in the place of Claude Code, which gets the prompt."""
+    program = gaia.cwd / "claude"
+    program.write_text("""#!/bin/sh\nprintf '{"type": "result", "result": "%s"}' "$(cat)"\n""")
+    program.chmod(0o755)
+
+    ran = run(gaia, recipe("agent_name=claude"), PATH=f"{gaia.cwd}:{gaia.environ['PATH']}")
+
+    assert ran.stdout == "What is 6 * 7?\n", ran
+
+
+def test_the_recipe_for_the_agents_prints_an_entry(gaia: Gaia) -> None:
+    """Ours: as the editor reads it."""
+    ran = run(gaia, recipe("--print-config cursor"))
+
+    assert json.loads(ran.stdout)["mcpServers"]["agents"]["args"][-2:] == ["serve", "agents"]
