@@ -38,6 +38,9 @@ class AnthropicMessages:
     def offered(self, body: dict[str, Any]) -> list[str]:
         return [tool["name"] for tool in body.get("tools", [])]
 
+    def model(self, request: Request) -> str:
+        return str(request.body["model"])
+
     def turn(self, request: Request, reply: Text | ToolCall) -> Response:
         body = request.body
         if isinstance(reply, ToolCall):

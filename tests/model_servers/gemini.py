@@ -30,6 +30,9 @@ class Gemini:
     def offered(self, body: dict[str, Any]) -> list[str]:
         return [each["name"] for tool in body.get("tools", []) for each in tool.get("functionDeclarations", [])]
 
+    def model(self, request: Request) -> str:
+        return request.path.rpartition("/")[2].partition(":")[0]
+
     def turn(self, request: Request, reply: Text | ToolCall) -> Response:
         if isinstance(reply, ToolCall):
             name = offered_name(reply.name, self.offered(request.body))

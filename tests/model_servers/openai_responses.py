@@ -32,6 +32,9 @@ class OpenAIResponses:
     def offered(self, body: dict[str, Any]) -> list[str]:
         return [name for name, _ in _functions(body)]
 
+    def model(self, request: Request) -> str:
+        return str(request.body["model"])
+
     def turn(self, request: Request, reply: Text | ToolCall) -> Response:
         if isinstance(reply, ToolCall):
             name = offered_name(reply.name, self.offered(request.body))

@@ -57,6 +57,9 @@ class Dialect(Protocol):
     def offered(self, body: dict[str, Any]) -> list[str]:
         """The names of the tools that the model may call."""
 
+    def model(self, request: Request) -> str:
+        """The name of the model that a turn asks."""
+
     def turn(self, request: Request, reply: Text | ToolCall) -> Response:
         """The next turn of the conversation."""
 
@@ -111,6 +114,10 @@ class ModelServer:
     def results(self) -> list[str]:
         """The tool results that came with the last turn."""
         return self.dialect.results(self.turns[-1].body)
+
+    def model(self) -> str:
+        """The name of the model that the last turn asked."""
+        return self.dialect.model(self.turns[-1])
 
     def close(self) -> None:
         """Stop, also what never replies."""

@@ -22,6 +22,8 @@ from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS
 from gaia_mcp.errors import DeadlineError
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.drivers.base import Invocation
     from gaia_mcp.config.command import Command
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 MAX_OUTPUT_BYTES = 8 << 20
 # Of a longer one only the end is looked at: what an agent does is reported in short ones.
 MAX_LINE_BYTES = 1 << 20
+# What Linux allows to every user.
+PIPE_BYTES = 1 << 20
 # What it wrote before it ended is in the pipes already.
 SETTLE_SECONDS = 0.5
 
@@ -120,6 +124,7 @@ class _Output:
         # A copy, which the drain closes in its own time: a process that the program has left may hold the pipe open.
         pipe = os.fdopen(os.dup(child.stdout), "rb", buffering=0)
         child.close_stdout()
+        _widen(pipe)
         self._drain.start(pipe)
 
     @property
@@ -145,6 +150,16 @@ class _Output:
             self._on_line(line)
         if len(self._line) > MAX_LINE_BYTES:
             self._line = b""
+
+
+def _widen(pipe: FileIO) -> None:
+    """Let a pipe hold as much as it can: Gemini CLI ends without waiting until what it has written is read."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except (ImportError, AttributeError, OSError):
+        return  # Not on this system, or not for this user.
 
 
 def _write(child: Child, data: bytes, deadline: Deadline) -> None:

@@ -7,7 +7,9 @@ import re
 from gaia_mcp.safetext import one_line
 
 # What many programs end with; what is wrong stands before it.
-_POINTS_TO_HELP = re.compile(r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)", re.IGNORECASE)
+_POINTS_TO_HELP = re.compile(
+    r"(?:run|see|try|use|for more|type)\b.*(?:help|more information|usage)|update your environment\b", re.IGNORECASE
+)
 # npm says its reason first; then follow advice and the way to its log.
 _NPM_REASON = re.compile(r"npm (?:error|ERR!) (?!(?:code|syscall|errno|path|dest) |A complete log)\S")
 _ERROR = re.compile(r"(?:\S+: )?(?:[\w.]*error|fatal|panic)[: ]", re.IGNORECASE)

@@ -22,6 +22,7 @@ from gaia_mcp.client.transports.stdio.last_words import last_words
         ("hint: alone\n", "hint: alone"),
         ("red \x1b[31m words\n", "red \\x1b[31m words"),
         ("docker: no daemon\n\nRun 'docker run --help' for more information\n", "docker: no daemon"),
+        ("you must set X\nUpdate your environment and try again (no reload needed)!", "you must set X"),
         ("error: no X\nTry --help for help.", "error: no X"),
         ("see the help\n", "see the help"),
         ("log\nError: no context is set\n\nUsage:\n  docker mcp gateway run\n\nFlags:\n      --version   Print it\n",

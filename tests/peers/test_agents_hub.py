@@ -1,0 +1,252 @@
+"""The agents hub with claude, codex and gemini themselves, each asking a scripted model on a loopback port."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.errors import CallCancelledError
+from tests.client.transports.talk import in_thread
+from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, RESULT, Failure, Never, Reply, Text, ToolCall
+from tests.model_servers.server import ModelServer
+from tests.peers.agent_worlds import KEY, MODEL, WORLDS, World, write_config
+from tests.processes import living_with
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from gaia_mcp.client import MCPClient
+
+# An agent that starts beside others on a busy machine.
+ENOUGH_SECONDS = 60
+# A port on which nothing listens: below those that any system hands out.
+DEAD_URL = "http://127.0.0.1:9"
+
+EVERY = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+
+
+class Hub:
+    """The hub in a process of its own, with a home of its own."""
+
+    def __init__(self, home: Path, path: str, connect: Callable[..., MCPClient]) -> None:
+        self.home = home
+        self.temporary = home / "tmp"
+        self.temporary.mkdir()
+        self._environ = {"HOME": str(home), "PATH": path, "TMPDIR": str(self.temporary)}
+        self._connect = connect
+        write_config(home)
+
+    def open(self, **environ: str) -> MCPClient:
+        """A client of the hub, started with these variables."""
+        command = (sys.executable, "-m", "gaia_mcp", "mcp", "serve", "agents")
+        return self._connect(*command, env={**self._environ, **environ}, cwd=str(self.home))
+
+    def open_for(self, world: World, url: str, **environ: str) -> MCPClient:
+        """A client of the hub, where this agent finds its model at `url`."""
+        world.write(self.home, url)
+        return self.open(**world.environ(url), **environ)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, agents_path: str, connect: Callable[..., MCPClient]) -> Hub:
+    return Hub(tmp_path, agents_path, connect)
+
+
+@pytest.fixture
+def serve_model() -> Iterator[Callable[..., ModelServer]]:
+    """Starts the model of an agent, with a script."""
+    servers: list[ModelServer] = []
+
+    def start(world: World, *script: Reply) -> ModelServer:
+        servers.append(ModelServer(world.dialect, *script))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def ask(client: MCPClient, world: World, prompt: str = "say hello", **arguments: Any) -> dict[str, Any]:
+    """The structured result of one request."""
+    arguments = {"timeout": ENOUGH_SECONDS, **arguments, "agent_name": world.name, "prompt": prompt}
+    found = client.call("execute_agent_request", arguments)["structuredContent"]
+    assert isinstance(found, dict)
+    return found
+
+
+def statuses(client: MCPClient) -> dict[str, str]:
+    found = client.call("list_available_agents", {"include_status": True})["structuredContent"]["agents"]
+    return {agent["name"]: agent["status"] for agent in found}
+
+
+def test_the_agents_are_operative_where_they_have_a_key(hub: Hub) -> None:
+    """B2: an agent without one is listed, and so is one that is not installed."""
+    keys = {}
+    for world in WORLDS.values():
+        world.write(hub.home, DEAD_URL)
+        keys.update(world.environ(DEAD_URL))
+
+    assert set(statuses(hub.open(**keys)).values()) == {"operative"}
+    assert set(statuses(hub.open()).values()) == {"key_missing"}
+    assert set(statuses(hub.open(**keys, PATH="/usr/bin:/bin")).values()) == {"unavailable"}
+
+
+@EVERY
+def test_an_agent_without_a_key_reports_so(hub: Hub, world: World) -> None:
+    """B2, B5: `key_missing` is what the program itself finds, and its words are the error."""
+    world.write(hub.home, DEAD_URL)
+    client = hub.open(**{**world.environ(DEAD_URL), world.key: ""})
+
+    found = ask(client, world)
+
+    assert statuses(client)[world.name] == "key_missing"
+    assert found["status"] == "error"
+    assert world.without_key in found["error"]
+
+
+@EVERY
+def test_an_agent_answers(hub: Hub, world: World, serve_model: Callable[..., ModelServer]) -> None:
+    """B4: with its content, the model that was asked, and the tokens that it took."""
+    model = serve_model(world, Text("Hello there.\nHow are you?"))
+    client = hub.open_for(world, model.url)
+
+    found = ask(client, world, context={"language": "Gaelic"}, config={"model": "another-model"})
+
+    assert (found["status"], found["error"]) == ("success", None)
+    assert found["content"] == "Hello there.\nHow are you?"
+    assert found["tokens_used"] == INPUT_TOKENS + OUTPUT_TOKENS
+    assert model.prompts()[-1] == 'say hello\n\nContext (JSON):\n{\n  "language": "Gaelic"\n}\n'
+    assert model.model() == "another-model"
+
+    ask(client, world)
+
+    assert model.model() == MODEL
+
+
+PROMPTS = (
+    "--model other\n-\n--help\n\n  two\r\nlines \t NUL \0, \x1b[31m, ünïcode \N{GRINNING FACE}, ${HOME} $(id)\n\n",
+    "\ufeff" + "".join(f"line {number} of a megabyte\n" for number in range(42_000)),
+)
+
+
+@EVERY
+def test_a_prompt_arrives_byte_for_byte(hub: Hub, world: World, serve_model: Callable[..., ModelServer]) -> None:
+    """B4: leading dashes, newlines, a megabyte."""
+    model = serve_model(world, Text("ok"))
+    client = hub.open_for(world, model.url)
+
+    for prompt in PROMPTS:
+        found = ask(client, world, prompt)
+        assert (found["content"], found["error"]) == ("ok", None)
+        assert model.prompts()[-1] == prompt
+
+
+@EVERY
+def test_a_prompt_is_no_command_of_the_program(hub: Hub, world: World, serve_model: Callable[..., ModelServer]) -> None:
+    """B4: what begins with a slash is for the model, too."""
+    model = serve_model(world, Text("ok"))
+    client = hub.open_for(world, model.url)
+
+    for prompt in ("/help", "/init now"):
+        found = ask(client, world, prompt)
+        assert (found["content"], found["error"]) == ("ok", None)
+        assert model.prompts()[-1].removeprefix("\n") == prompt
+
+
+@EVERY
+def test_an_error_of_the_model_is_reported_without_the_key(
+    hub: Hub, world: World, serve_model: Callable[..., ModelServer]
+) -> None:
+    """B5: in the words of the API; and no report with the conversation is left in the folder of temporary files."""
+    model = serve_model(world, Failure(400, f"the key {KEY} may not use this model"))
+    client = hub.open_for(world, model.url)
+
+    found = ask(client, world)
+
+    assert (found["status"], found["content"]) == ("error", "")
+    assert "may not use this model" in found["error"]
+    assert "exit status" in found["error"]
+    assert KEY not in json.dumps(found)
+    assert [path for path in hub.temporary.iterdir() if "gemini" in path.name or "agents" in path.name] == []
+
+
+@EVERY
+def test_the_time_of_an_agent_runs_out(
+    hub: Hub, world: World, serve_model: Callable[..., ModelServer], mark: dict[str, str]
+) -> None:
+    """B5: its processes are gone, wherever they went, and the hub answers the next request."""
+    model = serve_model(world, Never())
+    client = hub.open_for(world, model.url)
+    before = living_with(mark["PEER_OF_TEST"])
+
+    found = ask(client, world, timeout=6)
+
+    assert found["error"].startswith(f"agent {world.name!r} did not answer within 6 s, and was ended")
+    assert living_with(mark["PEER_OF_TEST"]) == before
+    assert statuses(client)[world.name] == "operative"
+
+
+@EVERY
+def test_a_dead_backend_is_reported_while_the_agent_tries(hub: Hub, world: World, mark: dict[str, str]) -> None:
+    """B5: none of the three gives up in time; cancelling ends it, with all that it has started."""
+    client = hub.open_for(world, DEAD_URL)
+    before = living_with(mark["PEER_OF_TEST"])
+    arguments = {"agent_name": world.name, "prompt": "say hello", "timeout": ENOUGH_SECONDS}
+    deadline = client.deadline()
+    reports: list[str] = []
+    thread, outcomes = in_thread(
+        lambda: client.call(
+            "execute_agent_request", arguments, deadline, on_progress=lambda each: reports.append(each.text)
+        )
+    )
+
+    wait_until(lambda: any(world.tries in report for report in reports), ENOUGH_SECONDS)
+    assert len(living_with(mark["PEER_OF_TEST"])) > len(before)
+    deadline.cancel()
+    thread.join(ENOUGH_SECONDS)
+
+    assert [type(outcome) for outcome in outcomes] == [CallCancelledError]
+    assert reports[0].startswith(f"{world.name} is working")
+    wait_until(lambda: living_with(mark["PEER_OF_TEST"]) == before)
+
+
+CALCULATOR = """
+from gaia_mcp import MCPAgent, tool
+
+class Calculator(MCPAgent):
+    @tool
+    def calculate(self, a: int, b: int) -> str:
+        '''Multiply two numbers.'''
+        return f"the product is {a * b}"
+"""
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+
+
+@EVERY
+def test_a_registered_tool_is_really_called_by_the_agent(
+    hub: Hub, world: World, serve_model: Callable[..., ModelServer]
+) -> None:
+    """B7: the model calls it, our server routes the call, and the model gets what the tool returned."""
+    script = hub.home / "calculator.py"
+    script.write_text(CALCULATOR)
+    served = ["-m", "gaia_mcp", "mcp", "serve", f"{script}:Calculator"]
+    write_config(hub.home, calc={"command": sys.executable, "args": served})
+    model = serve_model(world, ToolCall("times", {"a": 6, "b": 7}), Text(f"so {RESULT}"))
+    client = hub.open_for(world, model.url)
+    spec = {"description": "Multiply", "schema": SCHEMA, "function": "calc.calculate"}
+
+    registered = client.call("register_tool_with_agent", {"tool_name": "times", "tool_spec": spec})
+    found = ask(client, world)
+
+    assert registered["structuredContent"] == {"status": "success", "registered_with": list(WORLDS)}
+    assert (found["status"], found["error"]) == ("success", None)
+    assert "the product is 42" in model.results()[-1]
+    assert found["content"].startswith("so ")
+    assert "the product is 42" in found["content"]
+    offered = [name for name in model.dialect.offered(model.turns[-1].body) if name.endswith("times")]
+    assert len(offered) == 1
