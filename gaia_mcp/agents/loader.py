@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BUILT_IN = {"agents": "gaia_mcp.agents.hub.hub:AgentsHub", "demo": "gaia_mcp.agents.demo:DemoAgent"}
 # Started by the hub's agents, and not for a person to type.
-_UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:RegisteredTools"}
+_UNLISTED = {"agents-tools": "gaia_mcp.agents.hub.tool_server:ToolsOfFile"}
 
 _METHODS = ("get_mcp_tool_definitions", "execute_mcp_tool")
 # AMD's agents print banners and look for a model server without these; other classes do not have such parameters.

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.agents.hub.attending import Attendant, attended
-from gaia_mcp.agents.hub.calling import Caller, EndpointError
+from gaia_mcp.agents.hub.attending import Attendant
+from gaia_mcp.agents.hub.calling import EndpointError
+from gaia_mcp.agents.hub.completing import complete
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
-from gaia_mcp.agents.hub.drivers.own import tool_server
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.running import private_folder, run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
-from gaia_mcp.agents.hub.tool_server import write_tools
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConfigError, DeadlineError, SpawnError
+from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError
 from gaia_mcp.safetext import cut
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gaia_mcp.agents.hub.drivers.base import ToolServer
     from gaia_mcp.agents.hub.limits import Limits
-    from gaia_mcp.agents.hub.registering import RegisteredTool
+    from gaia_mcp.agents.hub.tool_server import Tools
     from gaia_mcp.config.command import Command
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.toolcall import ToolCall
@@ -35,22 +31,6 @@ if TYPE_CHECKING:
 
 # More of an agent's own words is not read as an error.
 MAX_ERROR_CHARS = 4000
-
-
-class Tools(NamedTuple):
-    """The registered tools of `agent`, and the file that configures their servers, None for the usual one."""
-
-    agent: str
-    tools: Sequence[RegisteredTool] = ()
-    config: Path | None = None
-
-    def server(self, folder: Path) -> ToolServer | None:
-        """How an agent starts the server of the tools, which is configured in `folder`; None without tools."""
-        if not self.tools:
-            return None
-        file = folder / "tools.json"
-        write_tools(file, self.agent, self.tools, self.config)
-        return tool_server(file, [tool.name for tool in self.tools], os.environ)
 
 
 def execute(
@@ -139,7 +119,7 @@ def _answer(
     attendant = Attendant(f"{agent.name} is working", deadline, call)
     with _failures(agent, attendant):
         if isinstance(target, Endpoint):
-            return _complete(target, request, deadline, attendant)
+            return complete(target, request, tools, deadline, attendant)
         driver = DRIVERS[agent.kind]
         with private_folder() as folder:
             ran = run_program(
@@ -155,13 +135,6 @@ def _answer(
         return driver.answer(ran.stdout, ran.exit_status, ran.last_words)
 
 
-def _complete(target: Endpoint, request: Request, deadline: Deadline, attendant: Attendant) -> Answer:
-    body = endpoint.body(request, endpoint.messages(request), None)
-    caller, url = Caller(target), endpoint.completions_url(target.url)
-    response = attended(lambda: caller.request(url, body, deadline), attendant, caller.give_up)
-    return endpoint.answer(endpoint.completion(response.status, response.data))
-
-
 @contextmanager
 def _failures(agent: AgentEntry, attendant: Attendant) -> Iterator[None]:
     """Turn what goes wrong with an agent into the reason for a result."""
@@ -174,5 +147,7 @@ def _failures(agent: AgentEntry, attendant: Attendant) -> Iterator[None]:
         raise HubError(f"{text}; it last reported: {attendant.latest}" if attendant.latest else text) from problem
     except UnreadableOutputError as problem:
         raise HubError(f"agent {agent.name!r} {problem}") from problem
+    except CompletionError as problem:
+        raise HubError(f"agent {agent.name!r} answered with a completion that {problem.problem}") from problem
     except EndpointError as problem:
         raise HubError(f"agent {agent.name!r} cannot be reached: {problem}") from problem

@@ -14,13 +14,14 @@ from gaia_mcp.agents.hub.attending import Attendant, attended
 from gaia_mcp.agents.hub.definitions import EXECUTE, LIST, REGISTER, TOOLS
 from gaia_mcp.agents.hub.drivers.base import Answer
 from gaia_mcp.agents.hub.entries import AgentEntry, read_agents
-from gaia_mcp.agents.hub.executing import Tools, execute, result
+from gaia_mcp.agents.hub.executing import execute, result
 from gaia_mcp.agents.hub.limits import Limits
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.registering import RegisteredTool, Registry, read_spec
 from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.agents.hub.scrubbing import own_masker
 from gaia_mcp.agents.hub.status import statuses
+from gaia_mcp.agents.hub.tool_server import Tools
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import ConfigError, DeadlineError

@@ -1,8 +1,7 @@
-"""The server of the registered tools, which an agent of the hub starts: exactly these tools, each routed to the one
-that it stands for.
+"""The registered tools of an agent, shown as a server: exactly these tools, each routed to the one that it stands for.
 
-The hub writes what to serve into a file for each run (`write_tools`), since descriptions and schemas may be longer than
-arguments of a program can be.
+Agents that are programs start it (`ToolsOfFile`): the hub writes what to serve into a file for each run, since
+descriptions and schemas may be longer than arguments of a program can be.
 """
 
 from __future__ import annotations
@@ -11,31 +10,54 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gaia_mcp._version import __version__
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
+from gaia_mcp.agents.hub.drivers.own import tool_server
 from gaia_mcp.agents.hub.problems import HubError
 from gaia_mcp.agents.hub.registering import RegisteredTool
 from gaia_mcp.agents.hub.routing import Routes
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.filebytes import read_file
 
+if TYPE_CHECKING:
+    from gaia_mcp.agents.hub.drivers.base import ToolServer
+
 # Of a file that the hub has written: 128 tools with long schemas.
 MAX_BYTES = 64 << 20
 
 
-class RegisteredTools(MCPAgent):
-    """Serves the tools in `file`."""
+class Tools(NamedTuple):
+    """The registered tools of `agent`, and the file that configures their servers, None for the usual one."""
 
-    def __init__(self, file: str) -> None:
+    agent: str
+    tools: Sequence[RegisteredTool] = ()
+    config: Path | None = None
+
+    def server(self, folder: Path) -> ToolServer | None:
+        """How an agent starts the server of the tools, for which a file is written to `folder`; None without tools."""
+        if not self.tools:
+            return None
+        file = folder / "tools.json"
+        found = {
+            "agent": self.agent,
+            "config": str(self.config.absolute()) if self.config is not None else "",
+            "folder": _working_folder(),
+            "tools": [tool.as_json() for tool in self.tools],
+        }
+        file.write_text(json.dumps(found), "utf-8")
+        return tool_server(file, [tool.name for tool in self.tools], os.environ)
+
+
+class RegisteredTools(MCPAgent):
+    """Shows `tools`, which are called for `agent` through `routes`."""
+
+    def __init__(self, agent: str, tools: Sequence[RegisteredTool], routes: Routes) -> None:
         super().__init__()
-        found = json.loads(read_file(Path(file), MAX_BYTES))
-        config = Path(found["config"]) if found["config"] else None
-        folder = Path(found["folder"]) if found["folder"] else None
-        self._routes = Routes(ConfigStore.locate(config, cwd=folder))
-        self._agent = found["agent"]
-        self._tools = {tool["name"]: RegisteredTool.of(tool) for tool in found["tools"]}
+        self._agent = agent
+        self._routes = routes
+        self._tools = {tool.name: tool for tool in tools}
 
     def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
         return [tool.definition() for tool in self._tools.values()]
@@ -54,18 +76,21 @@ class RegisteredTools(MCPAgent):
         return {"name": "agents-tools", "title": "Registered tools", "version": __version__}
 
 
-def write_tools(path: Path, agent: str, tools: Sequence[RegisteredTool], config: Path | None) -> None:
-    """Write the file that `RegisteredTools` serves: the tools of `agent`, and where their servers are configured, which
-    without `config` is the user's own file, and the project's of our working folder.
+class ToolsOfFile(RegisteredTools):
+    """The registered tools in `file`, which `Tools.server` has written. Their servers are configured as for the hub:
+    in its file, or in the user's own and that of the project of its working folder.
     """
+
+    def __init__(self, file: str) -> None:
+        found = json.loads(read_file(Path(file), MAX_BYTES))
+        config = Path(found["config"]) if found["config"] else None
+        folder = Path(found["folder"]) if found["folder"] else None
+        tools = [RegisteredTool.of(tool) for tool in found["tools"]]
+        super().__init__(found["agent"], tools, Routes(ConfigStore.locate(config, cwd=folder)))
+
+
+def _working_folder() -> str:
     try:
-        folder = os.getcwd()  # noqa: PTH109 (a string is written)
+        return os.getcwd()  # noqa: PTH109 (a string is written)
     except OSError:
-        folder = ""  # It has been removed, and every project with it.
-    found = {
-        "agent": agent,
-        "config": str(config.absolute()) if config is not None else "",
-        "folder": folder,
-        "tools": [tool.as_json() for tool in tools],
-    }
-    path.write_text(json.dumps(found), "utf-8")
+        return ""  # It has been removed, and every project with it.

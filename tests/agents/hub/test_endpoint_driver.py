@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gaia_mcp.agents.hub.drivers import endpoint
-from gaia_mcp.agents.hub.drivers.base import Request, UnreadableOutputError
+from gaia_mcp.agents.hub.drivers.base import Answer, Request, UnreadableOutputError
 
 MESSAGE = {"choices": [{"message": {"role": "assistant", "content": "hi"}}]}
 
@@ -51,14 +51,25 @@ def test_only_a_key_makes_a_header() -> None:
 
 @pytest.mark.parametrize(
     ("usage", "tokens"),
-    [({"total_tokens": 9}, 9), ({"prompt_tokens": 1, "completion_tokens": 2}, 3), (None, None), ({}, None)],
+    [
+        ({"total_tokens": 9}, 9),
+        ({"prompt_tokens": 1, "completion_tokens": 2}, 3),
+        ({}, None),
+        ({"total_tokens": "9"}, None),
+    ],
 )
-def test_an_answer_is_read_with_its_tokens(usage: object, tokens: int | None) -> None:
+def test_an_answer_has_the_tokens_of_all_completions(usage: dict[str, int], tokens: int | None) -> None:
     """B4."""
-    found = endpoint.completion(200, json.dumps({**MESSAGE, "model": "m", "usage": usage}).encode())
+    assert endpoint.answer("hi", usage, "m") == Answer("hi", "", tokens, {"model": "m"})
+    assert endpoint.answer("hi", usage, "").metadata == {}
 
-    assert endpoint.answer(found)[:3] == ("hi", "", tokens)
-    assert endpoint.answer(found).metadata == {"model": "m"}
+
+def test_a_completion_is_read_with_its_model() -> None:
+    """B4."""
+    found = endpoint.completion(200, json.dumps({**MESSAGE, "model": "m"}).encode())
+
+    assert (found["choices"], endpoint.model_of(found)) == (MESSAGE["choices"], "m")
+    assert endpoint.model_of({"model": 7}) == ""
 
 
 @pytest.mark.parametrize(
@@ -68,9 +79,7 @@ def test_an_answer_is_read_with_its_tokens(usage: object, tokens: int | None) ->
         (500, b"<html>oops", "HTTP 500: <html>oops"),
         (503, b"", "HTTP 503"),
         (200, b'{"error": "busy"}', "an error: busy"),
-        (200, b'{"error": {}, "choices": []}', "without a message"),
         (200, b'{"choices": [{"mess', "not a JSON object"),
-        (200, b'{"choices": [{"message": "hi"}]}', "without a message"),
         (200, b"[]", "not a JSON object"),
     ],
 )

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
-from tests.agents.hub.conftest import Agents, call
+from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from gaia_mcp.agents.hub.hub import AgentsHub
 
 pytestmark = pytest.mark.story
 
@@ -109,7 +113,8 @@ def test_an_endpoint_answers(local: Agents, model: Model) -> None:
         (b"<html>sk-private-1</html>", 502, "HTTP 502: <html>****</html>"),
         (b'{"choices": [', 200, "not a JSON object"),
         (b"", 200, "not a JSON object"),
-        ({"choices": []}, 200, "without a message"),
+        ({"choices": []}, 200, "a completion that has no choices"),
+        ({"choices": [{"message": "sk-private-1"}]}, 200, "a completion that has a choice without a message"),
         ({"error": "sk-private-1 is bad"}, 200, "**** is bad"),
     ],
 )
@@ -214,6 +219,89 @@ def test_a_cancelled_request_closes_the_connection(local: Agents, model: Model) 
 
     assert ends == ["cancelled"]
     assert gone.wait(10)
+    wait_until(lambda: not [one for one in threading.enumerate() if one.name == "attended"])
+
+
+def calls(*calls: tuple[str, Any]) -> dict[str, Any]:
+    """A completion that calls tools."""
+    wire = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    usage = {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3}
+    return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": wire}}], "usage": usage}
+
+
+@pytest.fixture
+def hub(local: Agents, model: Model) -> AgentsHub:
+    """A hub with a tool of a configured server, which is registered with the endpoint."""
+    demo = {"command": sys.executable, "args": ["-m", "gaia_mcp", "serve", "demo"], "inherit": True}
+    local.configure({"local": {"endpoint": model.url, "model": "m"}}, {"demo": demo})
+    found = local.hub()
+    number = {"type": "number"}
+    schema = {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}
+    for name, spec in (
+        ("sum", {"description": "Add", "schema": schema, "function": "demo.add"}),
+        ("wait", {"schema": {}, "function": "demo.countdown"}),
+    ):
+        arguments = {"tool_name": name, "tool_spec": spec, "agent_name": "local"}
+        assert found.execute_mcp_tool("register_tool_with_agent", arguments)["status"] == "success"
+    return found
+
+
+def test_a_model_calls_registered_tools(hub: AgentsHub, model: Model, local: Agents) -> None:
+    """B7, A11: it sees exactly these under their names, and gets their results; tokens are those of all requests."""
+    answers = [calls(("sum", {"a": 1, "b": 2}), ("sum", {"a": "x"}), ("other", {})), ANSWER]
+    model.respond = lambda handler: send(handler, answers[len(model.bodies) - 1])
+
+    found = execute(hub, "hi", "local", timeout=60)
+
+    assert (found["status"], found["content"], found["tokens_used"]) == ("success", "hi", 8)
+    first, second = model.bodies
+    functions = [tool["function"] for tool in first["tools"]]
+    assert [(one["name"], one["description"]) for one in functions] == [("sum", "Add"), ("wait", "")]
+    assert functions[0]["parameters"]["required"] == ["a", "b"]
+    added, invalid, unknown = [message["content"] for message in second["messages"] if message["role"] == "tool"]
+    assert '"sum": 3' in added
+    assert invalid.startswith("Error: ")
+    assert unknown == "Error: Unknown tool: other"
+    assert local.left() == []
+
+
+def test_a_model_that_only_calls_tools_is_an_error(hub: AgentsHub, model: Model) -> None:
+    """A11: after ten rounds."""
+    model.respond = lambda handler: send(handler, calls(("sum", {"a": 1, "b": 2})))
+
+    found = execute(hub, "hi", "local", timeout=60)
+
+    assert found["error"] == "agent 'local' called tools 10 times, and gave no answer"
+    assert len(model.bodies) == 11
+
+
+@pytest.mark.parametrize("how", ["cancelled", "late"])
+def test_a_tool_that_runs_is_ended_with_the_request(hub: AgentsHub, model: Model, local: Agents, how: str) -> None:
+    """The issue: its server too."""
+    model.respond = lambda handler: send(handler, calls(("wait", {"seconds": 60, "steps": 600})))
+    running, ends = ToolCall(), []
+
+    def run() -> None:
+        arguments = {"agent_name": "local", "prompt": "hi", "timeout": 3 if how == "late" else 600}
+        try:
+            ends.append(call(hub, "execute_agent_request", running, **arguments)["structuredContent"]["error"])
+        except CallCancelledError:
+            ends.append("cancelled")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(local.left, seconds=20)
+    if how == "cancelled":
+        running.cancel()
+    thread.join()
+
+    assert len(ends) == 1
+    assert how == "late" or ends == ["cancelled"]
+    assert how == "cancelled" or "within 3 s" in ends[0]
+    assert local.left() == []
     wait_until(lambda: not [one for one in threading.enumerate() if one.name == "attended"])
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.story
 
-DEMO = {"command": sys.executable, "args": ["-m", "gaia_mcp", "serve", "demo"]}
+DEMO = {"command": sys.executable, "args": ["-m", "gaia_mcp", "serve", "demo"], "inherit": True}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]}
 SPEC = {"description": "Add two numbers", "schema": SCHEMA, "function": "demo.add"}
 

@@ -42,7 +42,9 @@ def body(request: Request, conversation: list[dict[str, Any]], tools: list[dict[
 
 
 def completion(status: int, data: bytes) -> dict[str, Any]:
-    """The completion in a response. Raises `UnreadableOutputError` with what the endpoint reports."""
+    """The object in a response, which should be a completion. Raises `UnreadableOutputError` with what the endpoint
+    reports.
+    """
     try:
         value = parse_json(data.decode("utf-8", "replace"))
     except JSONTextError:
@@ -54,21 +56,20 @@ def completion(status: int, data: bytes) -> dict[str, Any]:
         raise UnreadableOutputError("answered with what is not a JSON object")
     if text := error_text(value):
         raise UnreadableOutputError(f"answered with an error: {text}")
-    if _message(value) is None:
-        raise UnreadableOutputError("answered without a message")
     return value
 
 
-def answer(found: Mapping[str, Any]) -> Answer:
-    """The answer that a completion holds."""
-    message = _message(found) or {}
-    usage = found.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
+def model_of(found: Mapping[str, Any]) -> str:
+    """The model that a completion is of; empty if it does not say so."""
+    return text_in(found, "model")
+
+
+def answer(content: str, usage: Mapping[str, Any], model: str) -> Answer:
+    """The answer of a model to a request, with the `usage` of all of its completions."""
     total = count_of(usage.get("total_tokens"))
     if total is None:
         total = count_of(usage.get("prompt_tokens"), usage.get("completion_tokens"))
-    model = text_in(found, "model")
-    return Answer(text_in(message, "content"), "", total, {"model": model} if model else {})
+    return Answer(content, "", total, {"model": model} if model else {})
 
 
 def error_text(value: Any) -> str:
@@ -77,10 +78,3 @@ def error_text(value: Any) -> str:
     if isinstance(error, str):
         return error
     return text_in(error, "message") or ("unknown error" if error else "")
-
-
-def _message(found: Mapping[str, Any]) -> dict[str, Any] | None:
-    choices = found.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message if isinstance(message, dict) else None
