@@ -1,4 +1,4 @@
-"""Names of functions for the APIs of language models, which allow fewer than MCP does, and back.
+"""Functions for the APIs of language models, which allow fewer names than MCP does, and back.
 
 Pure, but for remembering which names were given out: a model may use one long after it was given.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 # OpenAI's rule for the name of a function.
 MAX_LENGTH = 64
@@ -80,3 +81,12 @@ def function_name(wanted: str, source: str | None = None) -> str:
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
     begin = readable[: MAX_LENGTH - _DIGEST_DIGITS - 1]
     return f"{begin if re.search('[A-Za-z0-9]', begin) else 'tool'}_{digest}"
+
+
+def openai_function(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The function of this name as one of the `tools` of a chat completion, with the members that OpenAI requires of
+    its schema.
+    """
+    has_all = "type" in schema and "properties" in schema
+    parameters = schema if has_all else {"type": "object", "properties": {}, **schema}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
+from gaia_mcp.manager.function_names import openai_function
 from gaia_mcp.manager.router import Refusal, Router
 from gaia_mcp.manager.tool_results import failed
 
@@ -61,14 +62,7 @@ class MCPManager:
         """
         tools = self.get_tools_for_scope(stage, agent)
         return [
-            {
-                "type": "function",
-                "function": {
-                    "name": name,
-                    "description": tool.description,
-                    "parameters": _parameters(tool.input_schema),
-                },
-            }
+            openai_function(name, tool.description, tool.input_schema)
             for tool, name in zip(tools, self._router.function_names(tools), strict=True)
         ]
 
@@ -137,8 +131,3 @@ class MCPManager:
     def _error_counts(self) -> Mapping[str, int]:
         """The consecutive errors of each handler."""
         return MappingProxyType({one.name: one.errors for one in self._router.used_handlers()})
-
-
-def _parameters(schema: dict[str, Any]) -> dict[str, Any]:
-    """`schema` with the members that OpenAI requires."""
-    return schema if "type" in schema and "properties" in schema else {"type": "object", "properties": {}, **schema}

@@ -32,6 +32,10 @@ SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the whole in
 CostOption = Annotated[bool, typer.Option("--cost", help="Print how many tokens the definitions of each server take.")]
 NamesOption = Annotated[bool, typer.Option("--names", help="Print names alone: of one server's tools, or SERVER.TOOL.")]
 
+OpenAIOption = Annotated[
+    bool, typer.Option("--openai", help="Print them as the functions of a chat completion, in OpenAI's format.")
+]
+
 SETTINGS = {"cls": ServerCommand}
 
 # Longer than any name that is meant to be typed.
@@ -46,12 +50,14 @@ def tools(
     schema: SchemaOption = False,
     only_names: NamesOption = False,
     cost: CostOption = False,
+    openai: OpenAIOption = False,
 ) -> None:
     """Show the tools of servers, as signatures.
 
     Required parameters come first. Without a name, asks all enabled servers at once. A tool that is named, as
     SERVER.TOOL or after its server, is shown with its whole description and those of its arguments. With --cost, shows
-    what the definitions would take of a model's context, at four bytes for a token.
+    what the definitions would take of a model's context, at four bytes for a token. With --openai, prints the tools of a
+    chat completion; --json adds the server and the tool that each function stands for.
 
     Example: gaia mcp tools time.get_current_time
     """
@@ -86,6 +92,15 @@ def tools(
         lines,
         is_expected=True,
     )
+    if openai:
+        from gaia_mcp.cli.screen.openai_functions import Functions
+
+        functions = Functions()
+        try:
+            show_inventory(kind, entries, store, invocation._replace(as_json=False), functions.add)
+        finally:
+            functions.print(with_names=invocation.as_json)
+        return
     costs = Costs()
     try:
         show_inventory(kind, entries, store, invocation, costs.add if cost else print_names if only_names else None)

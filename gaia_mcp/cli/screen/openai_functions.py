@@ -1,0 +1,45 @@
+"""The tools of servers as the functions that a language model is offered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.cli.screen.output import print_json
+from gaia_mcp.manager.function_names import FunctionNames, openai_function
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.tool import MCPTool
+    from gaia_mcp.session.parallel import Result
+
+
+class Functions:
+    """The functions of several servers, printed together once all are known, since each needs a name of its own."""
+
+    def __init__(self) -> None:
+        self._tools: list[tuple[str, MCPTool]] = []
+
+    def add(self, result: Result) -> None:
+        """Add the tools of a server."""
+        self._tools += [(result.entry.name, tool) for tool in result.value.items]
+
+    def print(self, *, with_names: bool) -> None:
+        """Print the `tools` of a chat completion as JSON; `with_names`, an object with these, and for each function the
+        server and the tool that it stands for.
+
+        A function is called like its tool; where several servers have one of that name, SERVER_TOOL.
+        """
+        counts = Counter(tool.name for _, tool in self._tools)
+        names = FunctionNames()
+        wanted = {
+            (server, tool.name): tool.name if counts[tool.name] == 1 else f"{server}_{tool.name}"
+            for server, tool in self._tools
+        }
+        names.add((f"{server}.{tool}", name) for (server, tool), name in wanted.items())
+        functions: list[dict[str, Any]] = []
+        origins = {}
+        for server, tool in self._tools:
+            name = names.function_of(f"{server}.{tool.name}")
+            functions.append(openai_function(name, tool.description, tool.input_schema))
+            origins[name] = {"server": server, "tool": tool.name}
+        print_json({"tools": functions, "names": origins} if with_names else functions)
