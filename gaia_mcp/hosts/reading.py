@@ -22,6 +22,8 @@ from gaia_mcp.hosts.tool_filters import filter_from
 from gaia_mcp.hosts.variables import UntranslatableError, to_ours
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
 
+# The members that restrict who may use a server.
+SCOPES = ("stages", "agents")
 # Kinds of extension that are no servers, but parts of the host.
 _BUILT_IN = frozenset({"builtin", "platform", "frontend", "inline_python"})
 # What says nothing about a server, and what says only what is so anyway.
@@ -65,6 +67,11 @@ class _Reading:
         seconds = self._timeout()
         if seconds is not None:
             entry["timeout"] = seconds
+        for key in SCOPES:
+            # Ours alone: no host has them.
+            if isinstance(names := self.raw.get(key), list) and all(isinstance(each, str) for each in names):
+                entry[key] = names
+                self.read.add(key)
         entry |= filter_from(self.raw, self.dialect.tools)
         self.read |= {INCLUDE, EXCLUDE, self.dialect.tools.include, self.dialect.tools.exclude}
         self._remark_on_the_rest()

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import split_command_line
+from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.served import Served
+from gaia_mcp.errors import EntryError
 from gaia_mcp.hosts.dialects import TYPES
 from gaia_mcp.jsontext import JSONTextError, RepeatedKeyError, parse_json
 from gaia_mcp.toolspec.tool_filter import EXCLUDE, INCLUDE
@@ -84,7 +87,7 @@ def restrict(entry: dict[str, Any], stages: list[str], agents: list[str]) -> Non
 
 def set_settings(entry: dict[str, Any], settings: list[str]) -> None:
     """Put the values of `--setting` into `entry`. Raises `UsageError` for an entry whose code is not loaded here."""
-    if settings and not ("command" not in entry and ("handler" in entry or "agent" in entry)):
+    if settings and not is_served(entry):
         hint = "leave it out, or use --env K=V for a command" if "url" not in entry else "leave it out"
         raise UsageError("--setting is for a handler or an agent", hint=hint)
     if settings:
@@ -121,6 +124,20 @@ def anchor(entry: dict[str, Any]) -> bool:
     # Without following links: a virtual environment's interpreter is one.
     entry["command"] = os.path.abspath(entry["command"])  # noqa: PTH100
     return True
+
+
+def is_served(raw: Any) -> bool:
+    """Whether an entry as it is in a file, valid or not, names a handler or an agent."""
+    return isinstance(raw, dict) and not {"command", "url"} & raw.keys() and bool({"handler", "agent"} & raw.keys())
+
+
+def anchored(name: str, raw: Any, path: Path) -> Any:
+    """An entry of the file `path`, with an absolute path to the code that it names."""
+    try:
+        target = read_entry(name, raw, path).target
+    except EntryError:
+        return raw
+    return {**raw, target.transport: target.anchored()} if isinstance(target, Served) else raw
 
 
 def is_relative(command: str) -> bool:

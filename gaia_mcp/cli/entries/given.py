@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.entries.building import command_of
+from gaia_mcp.cli.entries.building import anchored, command_of
 from gaia_mcp.cli.entries.code_files import handler_files
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.entries.pasting import Text, in_our_format, is_pasted, names_file, pasted_entries, pasted_text
@@ -163,6 +163,8 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
 def _one(name: str | None, pasted: Pasted, text: Text) -> Given:
     theirs = pasted.name or ""
     entry, remarks = in_our_format(name or theirs or "pasted", pasted)
+    # What is pasted without a file is about the working folder.
+    entry = anchored(name or theirs or "pasted", entry, text.path or Path("pasted"))
     tidy = name or tidy_name(theirs)
     if theirs and not name and not is_server_name(theirs):
         remarks = [*remarks, f"is named {theirs!r} there"]

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gaia_mcp.cli.entries.building import is_relative
+from gaia_mcp.cli.entries.building import anchored, is_relative, is_served
 from gaia_mcp.cli.entries.naming import suggested_name
 from gaia_mcp.cli.transfer.host_entry import entry_for_host, home_alone
 from gaia_mcp.cli.transfer.host_files import home_folder, host_or_file, working_folder
-from gaia_mcp.cli.transfer.prototype import PROTOTYPE, anchored, entries_in
+from gaia_mcp.cli.transfer.prototype import PROTOTYPE, entries_in
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError, EntryError, MCPError
 from gaia_mcp.hosts.dialects import NotCarriedError
@@ -85,6 +85,8 @@ def _found(place: Place, theirs: str, raw: Any, folder: Path | None) -> Found:
     try:
         if place.host.key == PROTOTYPE:
             entry, remarks = dict(raw), []
+        elif is_served(raw):
+            entry, remarks = dict(anchored(name, raw, place.path)), []
         else:
             entry, remarks = entry_from(raw, place.host.dialect, folder=str(folder) if folder else None)
         if not name:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.entries.building import anchored
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.cli.transfer.export_plan import ExportStep
 from gaia_mcp.config.entries import ServerEntry, read_entry
@@ -15,7 +15,7 @@ from gaia_mcp.config.prototype.reading import same_name
 from gaia_mcp.config.prototype.routing import is_secret, split
 from gaia_mcp.config.served import Served
 from gaia_mcp.config.store import ConfigStore
-from gaia_mcp.errors import ConfigError, ConfigFileError, EntryError, MCPError
+from gaia_mcp.errors import ConfigError, ConfigFileError, MCPError
 from gaia_mcp.hosts.merging import differences, with_replaced
 from gaia_mcp.hosts.variables import NONE, UntranslatableError, Value, to_theirs
 from gaia_mcp.hosts.variables import OURS as REFERENCE
@@ -37,15 +37,6 @@ def entries_in(place: Place) -> dict[str, Any]:
     if not is_there(place.path):
         raise ConfigFileError(place.path, f"is not there (the file of {place.host.title})", case="host-file-missing")
     return {name: anchored(name, raw, place.path) for name, raw in PrototypeFiles(place.path).servers().items()}
-
-
-def anchored(name: str, raw: Any, path: Path) -> Any:
-    """An entry of the file `path`, with an absolute path to the code that it names."""
-    try:
-        target = read_entry(name, raw, path).target
-    except EntryError:
-        return raw
-    return {**raw, target.transport: target.anchored()} if isinstance(target, Served) else raw
 
 
 def export_handlers(
