@@ -59,6 +59,8 @@ class StdioServer:
             if (problem := self._session.problem) is not None:
                 raise OSError(problem.errno, problem.strerror, "standard output") from problem
         finally:
+            # Also when a signal ends it: a task that is cancelled may clean up, and a handler disconnects.
+            self._provider.close()
             _run_exit_functions()
 
     def _give_up(self) -> None:

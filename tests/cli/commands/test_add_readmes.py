@@ -135,7 +135,7 @@ GITHUB = Readme(
         "args": ["run", "-i", "--rm", "-e", "GITHUB_PERSONAL_ACCESS_TOKEN", "ghcr.io/github/github-mcp-server"],
         "env": {"GITHUB_PERSONAL_ACCESS_TOKEN": "${GITHUB_PERSONAL_ACCESS_TOKEN}"},
     },
-    "here it is the variable GITHUB_PERSONAL_ACCESS_TOKEN",
+    "here it is the environment variable GITHUB_PERSONAL_ACCESS_TOKEN",
 )
 PLAYWRIGHT = Readme(
     """

@@ -447,6 +447,21 @@ def test_a_blocked_event_loop_keeps_nothing_else_waiting(gaia: Gaia) -> None:
     assert process.returncode == 0
 
 
+def test_sigterm_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
+    """Ours: clients that lose patience send it."""
+    (gaia.cwd / "agent.py").write_text(ASYNCHRONOUS)
+    process = gaia.popen("serve", "agent.py")
+    initialize(process)
+    send(process, "tools/call", 2, name="wait")
+    wait_until((gaia.cwd / "waiting").exists)
+
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+
+    assert process.returncode == 143
+    assert (gaia.cwd / "cancelled").exists()
+
+
 def test_ctrl_c_in_a_call_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
     """Ours: the task may clean up before the server ends."""
     (gaia.cwd / "agent.py").write_text(ASYNCHRONOUS)
