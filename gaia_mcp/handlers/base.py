@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gaia_mcp._version import __version__
+from gaia_mcp.handlers.console import was_shown
 from gaia_mcp.toolspec.scope import is_in_scope
 
 
@@ -80,8 +81,8 @@ class MCPHandler(ABC):
     """The base class of handlers.
 
     A class that sets `name` is known by that, any other by the name in its configuration. `console` shows messages to
-    the user with its methods `print_dim` and `print_warning`, as an `AgentConsole` does. `project_config` is the
-    configuration of the whole project, which a handler only reads. `logger` is `mcp.NAME`.
+    the user with its methods `print_dim` and `print_warning`, as an `AgentConsole` does, or with `print`.
+    `project_config` is the configuration of the whole project, which a handler only reads. `logger` is `mcp.NAME`.
     """
 
     name: str = ""
@@ -136,8 +137,5 @@ class MCPHandler(ABC):
         self._show("print_warning", logging.WARNING, message)
 
     def _show(self, method: str, level: int, message: str) -> None:
-        show = getattr(self.console, method, None)
-        if show is None:
+        if not was_shown(self.console, method, f"[{self.name}] {message}"):
             self.logger.log(level, "%s", message)
-        else:
-            show(f"[{self.name}] {message}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler
+from gaia_mcp.handlers.console import was_shown
 from gaia_mcp.handlers.discovery import handler_class, handler_class_in
 from gaia_mcp.importing.failures import failure_in_words
 from gaia_mcp.names import handler_key, handler_name
@@ -108,5 +109,4 @@ def _creation_hint(cause: BaseException, keywords: dict[str, Any]) -> str:
 
 def _warn(console: Any, problem: str) -> None:
     logger.warning("%s", problem)
-    if (show := getattr(console, "print_warning", None)) is not None:
-        show(problem)
+    was_shown(console, "print_warning", problem)

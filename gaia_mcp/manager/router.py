@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gaia_mcp.handlers.base import MCPToolResult
+from gaia_mcp.handlers.console import was_shown
 from gaia_mcp.manager.discovery import discover
 from gaia_mcp.manager.function_names import FunctionNames
 from gaia_mcp.manager.managed_handler import ManagedHandler
@@ -174,15 +175,8 @@ class Router:
 
     def show(self, warning: str) -> None:
         """Show a warning to the user; it is logged if no console can."""
-        show = getattr(self._console, "print_warning", None) or getattr(self._console, "print", None)
-        if callable(show):
-            try:
-                show(warning)
-            except Exception:  # the program's own console
-                logger.exception("the console failed to show a warning")
-            else:
-                return
-        logger.warning("%s", warning)
+        if not was_shown(self._console, "print_warning", warning):
+            logger.warning("%s", warning)
 
     def _known(self, name: str, stage: str | None, agent: str | None) -> Owner | Refusal | None:
         refusal: Refusal | None = None
