@@ -14,8 +14,9 @@ from gaia_mcp.agents.hub.completing import complete
 from gaia_mcp.agents.hub.drivers import DRIVERS, endpoint
 from gaia_mcp.agents.hub.drivers.base import CAPABILITIES, Answer, Request, UnreadableOutputError
 from gaia_mcp.agents.hub.entries import AgentEntry, Endpoint, model_problem, of_agent
+from gaia_mcp.agents.hub.folders import private_folder
 from gaia_mcp.agents.hub.problems import HubError
-from gaia_mcp.agents.hub.running import private_folder, run_program
+from gaia_mcp.agents.hub.running import run_program
 from gaia_mcp.agents.hub.scrubbing import masker_for, own_masker
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import CompletionError, ConfigError, DeadlineError, SpawnError

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from gaia_mcp.agents.hub.overlaying import lay_over
@@ -23,6 +21,7 @@ from gaia_mcp.errors import DeadlineError
 
 if TYPE_CHECKING:
     from io import FileIO
+    from pathlib import Path
 
     from gaia_mcp.agents.hub.attending import Attendant
     from gaia_mcp.agents.hub.drivers.base import Invocation
@@ -88,13 +87,6 @@ def run_program(
         _end(child)
         output.stop()
     return Ran(output.data(), last_words(child.stderr_tail(masker)), status)
-
-
-@contextlib.contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder that only this user can read, removed in the end."""
-    with tempfile.TemporaryDirectory(prefix="gaia-mcp-agents-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 def _variables(invocation: Invocation, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:

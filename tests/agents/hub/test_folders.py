@@ -1,0 +1,61 @@
+"""The private folders of runs."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.agents.hub.folders import private_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_folder_is_private_and_removed_in_the_end(tmp_path: Path) -> None:
+    """Ours."""
+    with private_folder(tmp_path) as folder:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "file").write_text("x")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.story
+def test_what_a_killed_process_has_left_is_removed_by_the_next_run(tmp_path: Path) -> None:
+    """Ours: but nothing else, and nothing that a link in it leads to."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = tmp_path / f"gaia-mcp-agents-{process.pid}-abc"
+    (left / "inner").mkdir(parents=True)
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("x")
+    (left / "link").symlink_to(precious)
+    kept = [
+        precious,
+        tmp_path / f"gaia-mcp-agents-{os.getpid()}-abc",
+        tmp_path / "gaia-mcp-agents-x",
+        tmp_path / f"other-gaia-mcp-agents-{process.pid}-abc",
+        tmp_path / f"gaia-mcp-agents-{process.pid}-link",
+    ]
+    for path in kept[1:-1]:
+        path.mkdir()
+    kept[-1].symlink_to(precious)
+
+    with private_folder(tmp_path) as folder:
+        assert set(tmp_path.iterdir()) == {folder, *kept}
+
+    assert (precious / "file").read_text() == "x"
+
+
+def test_a_number_that_no_process_has_is_no_process(tmp_path: Path) -> None:
+    """Ours."""
+    (tmp_path / f"gaia-mcp-agents-{'9' * 40}-abc").mkdir()
+
+    with private_folder(tmp_path) as folder:
+        assert list(tmp_path.iterdir()) == [folder]
