@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from gaia_mcp.errors import MCPError
 
 
@@ -36,3 +39,17 @@ def described(error: Exception) -> str:
     if text and isinstance(error, (MCPError, HandlerFailure)):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def scrubbed(text: str, settings: Any) -> str:
+    """The words of a handler without the secrets among its settings: HTTP clients repeat URLs with keys in them."""
+    if not settings or not text:
+        return text
+    from gaia_mcp.redaction.given import secrets_in
+    from gaia_mcp.redaction.masker import Masker
+
+    try:
+        document = json.dumps(settings, default=str, skipkeys=True)
+    except (ValueError, RecursionError):
+        return text  # They contain themselves, so no configuration file is where they come from.
+    return Masker(secrets_in({"settings": document}, ())).text(text)

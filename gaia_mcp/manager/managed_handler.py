@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.manager.adapters import ClientHandler
 from gaia_mcp.manager.breaker import MAX_CONSECUTIVE_ERRORS, Admission, CircuitBreaker
 from gaia_mcp.manager.handler_connection import HandlerConnection
-from gaia_mcp.manager.handler_failures import HandlerHungError, described
+from gaia_mcp.manager.handler_failures import HandlerHungError, described, scrubbed
 from gaia_mcp.manager.handler_threads import HandlerThreads
 from gaia_mcp.manager.handler_tools import as_listed, read_tools
 from gaia_mcp.manager.tool_results import capped, checked, failed
@@ -163,7 +164,7 @@ class ManagedHandler:
         try:
             listed = self._run(lambda: as_listed(self.handler.list_tools()), None)
         except Exception as error:  # noqa: BLE001 (a handler's own code)
-            self._show(f"MCP handler '{self.name}' did not list its tools: {described(error)}")
+            self._show(f"MCP handler '{self.name}' did not list its tools: {self._scrubbed(described(error))}")
             self._count(breaker, Admission.ADMITTED, is_error=True)
             return
         tools, problems = read_tools(listed, self.name, qualified=self._qualified)
@@ -190,8 +191,12 @@ class ManagedHandler:
             return failed(f"{self._naming(tool)} timed out: {error}")
         except Exception as error:  # the handler's own code
             logger.debug("MCP handler %r failed in tool %r", self.name, tool, exc_info=True)
-            return failed(f"{self._naming(tool)} failed: {described(error)}")
-        return checked(value, lambda: self._naming(tool))
+            return failed(f"{self._naming(tool)} failed: {self._scrubbed(described(error))}")
+        result = checked(value, lambda: self._naming(tool))
+        return replace(result, error_message=self._scrubbed(result.error_message)) if result.error_message else result
+
+    def _scrubbed(self, text: str) -> str:
+        return scrubbed(text, self.handler.config.settings)
 
     def _naming(self, tool: str) -> str:
         return f"tool '{tool}' of handler '{self.name}'"
@@ -214,7 +219,7 @@ class ManagedHandler:
         self._on_change("tools")
 
     def _report_unreachable(self, problem: str) -> None:
-        self._show(f"MCP handler '{self.name}' failed to connect: {problem}")
+        self._show(f"MCP handler '{self.name}' failed to connect: {self._scrubbed(problem)}")
         self._on_change()
 
     def _run(self, function: Callable[[], Any], caller: ToolCall | None, seconds: float | None = None) -> Any:
