@@ -23,7 +23,7 @@ MAX_ITERATIONS = 10
 
 
 class ToolManager(Protocol):
-    """What the loop needs of an `MCPManager`."""
+    """What the loop needs of an `MCPManager`, and of an `MCPClientManager` as well."""
 
     def get_tools_as_openai_schema(self, stage: str | None = None, agent: str | None = None) -> list[dict[str, Any]]:
         """The tools of this scope, as functions of OpenAI's API."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 from gaia_mcp.textproblems import TextProblemError
@@ -81,13 +82,25 @@ def _guarded(read: Any, text: str) -> Any:
     except MarkedYAMLError as cause:
         mark = cause.problem_mark or cause.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
-        raise TextProblemError(f"not YAML: {cause.problem or cause.context}", line=line, column=column) from cause
+        problem = _without_values(str(cause.problem or cause.context))
+        raise TextProblemError(f"not YAML: {problem}", line=line, column=column) from cause
     except YAMLError as cause:
-        raise TextProblemError(f"not YAML: {str(cause).splitlines()[0]}") from cause
+        raise TextProblemError(f"not YAML: {_without_values(str(cause).splitlines()[0])}") from cause
     except RecursionError as cause:
         raise TextProblemError("is nested too deeply") from cause
     except ValueError as cause:  # A date that does not exist, a number with more digits than Python reads.
-        raise TextProblemError(f"not YAML: {cause}") from cause
+        raise TextProblemError(f"not YAML: {_without_values(str(cause))}") from cause
+    except (ArithmeticError, AttributeError, LookupError, TypeError) as cause:  # What a tag such as !!bool is given.
+        raise TextProblemError("not YAML: a value is not of the type that its tag tells") from cause
+
+
+def _without_values(problem: str) -> str:
+    """What the reader reports, without the values that it quotes: one of them may be a secret."""
+    problem = problem.partition(" with value ")[0]
+    if problem.startswith("found duplicate key "):
+        return problem
+    # A single character stays, also as `\\t`, and so does the name of a token, as `<block end>`.
+    return re.sub(r"""\s*(["'])(?:(.|\\.|<[^>]*>)|.*?)(?:\1|$)""", lambda match: match[0] if match[2] else "", problem)
 
 
 def offset_of(text: str, path: tuple[str | int, ...]) -> int:

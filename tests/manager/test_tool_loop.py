@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
+from gaia_mcp.client import MCPClientManager, MCPConfig
 from gaia_mcp.errors import CompletionError
 from gaia_mcp.handlers import MCPHandler, MCPHandlerConfig, MCPManager, MCPRegistry, MCPToolDefinition, MCPToolResult
 from gaia_mcp.handlers import run_tool_loop as public_name
@@ -19,6 +21,7 @@ from tests.model_servers.openai_chat import USAGE, ChatServer, completion, text,
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 QUESTION = [{"role": "user", "content": "What is 1 + 2?"}]
 NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
@@ -368,6 +371,26 @@ def test_the_package_of_openai_drives_the_loop(bench: Bench) -> None:
     assert result.usage["prompt_tokens_details"] == {"cached_tokens": 8}
     assert server.requests[1]["messages"][1]["tool_calls"] == calls
     assert server.keys == ["Bearer sk-test"] * 2
+
+
+@pytest.mark.story
+def test_the_tools_of_remote_servers_are_called_in_the_same_way(tmp_path: Path) -> None:
+    """Issue, point 1: `MCPClientManager` stands on the same manager; its entries have scopes too."""
+    program = [sys.executable, "-P", "-m", "gaia_mcp", "serve", "demo"]
+    config = MCPConfig(tmp_path / "servers.json")
+    config.add_server("demo", {"command": program[0], "args": program[1:], "stages": ["build"]})
+
+    def ask(messages: list[dict[str, Any]], tools: Any) -> Any:
+        if messages[-1]["role"] == "tool":
+            return text(messages[-1]["content"])
+        (name,) = [tool["function"]["name"] for tool in tools if tool["function"]["name"].endswith("add")]
+        return tool_calls(tool_call(name, {"a": 2, "b": 3}))
+
+    with MCPClientManager(config) as manager:
+        manager.load_from_config()
+        result = run_tool_loop(ask, QUESTION, manager, stage="build")
+        assert run_tool_loop(lambda _, tools: text(str(tools)), QUESTION, manager, stage="deploy").content == "None"
+    assert "5" in result.content
 
 
 @pytest.mark.parametrize("reply", ["<html>no</html>", {"choices": None}, {"choices": [{"message": {"tool_calls": 5}}]}])
