@@ -104,8 +104,10 @@ class HandlerConnection:
         def connect() -> None:
             self._handler.connect()
             with self._lock:
-                attempt.is_up = bool(self._handler._connected) and not attempt.is_given_up
-            if attempt.is_given_up:
+                # What gives it up from here on also ends it.
+                is_late = attempt.is_given_up
+                attempt.is_up = bool(self._handler._connected) and not is_late
+            if is_late:
                 self._handler.disconnect()
 
         problem = "connect() returned without connecting"

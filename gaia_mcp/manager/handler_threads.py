@@ -61,11 +61,11 @@ class HandlerThreads:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        # Held to touch what follows, and whether a job is over or left. A signal handler that shuts down may enter
-        # again in the same thread.
+        # Held to decide whether a job is over or left. A signal handler that shuts down may enter again in the same
+        # thread.
         self._lock = threading.RLock()
-        self._idle: list[_Worker] = []
         self._left_behind = 0
+        self._idle: list[_Worker] = []
         self._is_closed = False
         self._process = os.getpid()
 
@@ -111,21 +111,28 @@ class HandlerThreads:
 
     def close(self) -> None:
         """End the idle threads, and the others when they have done what they do. They begin anew with the next run."""
-        with self._lock:
-            self._is_closed = True
-            idle, self._idle = self._idle, []
-        for worker in idle:
+        self._is_closed = True
+        self._end_idle()
+
+    def _end_idle(self) -> None:
+        while (worker := self._take_idle()) is not None:
             worker.start.release()
 
+    def _take_idle(self) -> _Worker | None:
+        # In one step, which takes no lock: a thread that a signal handler has interrupted here holds up no other.
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
     def _start(self, job: _Job) -> None:
-        with self._lock:
-            if self._process != os.getpid():
-                # The threads are those of the process that this one is a fork of.
-                self._process, self._idle, self._left_behind = os.getpid(), [], 0
-            if self._left_behind >= MAX_LEFT_BEHIND:
-                raise TooManyHungError(MAX_LEFT_BEHIND)
-            self._is_closed = False
-            worker = self._idle.pop() if self._idle else None
+        if self._process != os.getpid():
+            # The threads are those of the process that this one is a fork of.
+            self._process, self._idle, self._left_behind = os.getpid(), [], 0
+        if self._left_behind >= MAX_LEFT_BEHIND:
+            raise TooManyHungError(MAX_LEFT_BEHIND)
+        self._is_closed = False
+        worker = self._take_idle()
         if worker is not None:
             worker.job = job
             worker.start.release()
@@ -159,9 +166,11 @@ class HandlerThreads:
                 if job.is_left:
                     self._left_behind -= 1
                 # Before the caller goes on: what it does next is done in this thread.
-                stays = not self._is_closed and len(self._idle) < MAX_IDLE
+                stays = len(self._idle) < MAX_IDLE
                 if stays:
                     self._idle.append(worker)
+            if self._is_closed:
+                self._end_idle()  # This one, if it has become idle after they were ended.
             if job.is_over:
                 job.over.release()
             del job

@@ -140,15 +140,14 @@ class Router:
 
     def index(self) -> ToolIndex:
         """What has been discovered."""
-        index = self._index
-        if index is None:
-            with self._lock:
-                if self._index is None:
-                    known = (self._managed.get(handler.name) for handler in self._registry.list_all())
-                    discovered = [one for one in known if one is not None and one.tools]
-                    self._index = ToolIndex(discovered, self._functions, qualified=self._qualified)
-                index = self._index
-        return index
+        if (index := self._index) is not None:
+            return index
+        with self._lock:
+            if (index := self._index) is None:
+                known = (self._managed.get(handler.name) for handler in self._registry.list_all())
+                discovered = [one for one in known if one is not None and one.tools]
+                index = self._index = ToolIndex(discovered, self._functions, qualified=self._qualified)
+            return index
 
     def shut_down(self) -> None:
         """Disconnect all handlers, all at once, and forget what has been discovered. Never raises what they do."""

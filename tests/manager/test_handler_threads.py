@@ -1,0 +1,195 @@
+"""The threads of a handler: what they run, what is left behind, and every order of their steps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_mcp.deadline import Deadline
+from gaia_mcp.manager import handler_threads
+from gaia_mcp.manager.handler_failures import HandlerExitError, HandlerHungError, TooManyHungError
+from gaia_mcp.manager.handler_threads import MAX_IDLE, MAX_LEFT_BEHIND, HandlerThreads
+from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
+from tests.interleavings import Run, Threads, explore
+from tests.manager.handlers_under_test import at_once
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def threads() -> Iterator[HandlerThreads]:
+    threads = HandlerThreads("tested")
+    yield threads
+    threads.close()
+
+
+@pytest.fixture
+def released() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def running(name: str = "tested") -> int:
+    return sum(thread.name == f"MCP handler {name}" for thread in threading.enumerate())
+
+
+def test_the_value_and_the_exception_come_back(threads: HandlerThreads) -> None:
+    """Ours: as if it were called here; what would end a thread is an ordinary exception."""
+    assert threads.run(lambda: 5, Deadline(5)) == 5
+    with pytest.raises(ZeroDivisionError):
+        threads.run(lambda: 1 / 0, Deadline(5))
+    with pytest.raises(HandlerExitError, match="SystemExit was raised: 3"):
+        threads.run(lambda: sys.exit(3), Deadline(5))
+    with pytest.raises(HandlerExitError, match=r"^SystemExit$"):
+        threads.run(sys.exit, Deadline(5))
+    with pytest.raises(KeyError):
+        threads.run(lambda: {}[1], Deadline(5))
+
+
+def test_one_thread_does_all_that_is_done_one_after_the_other(threads: HandlerThreads) -> None:
+    """Ours: it is not this one, and does not end in between."""
+    found = {threads.run(threading.get_ident, Deadline(5)) for _ in range(50)}
+
+    assert len(found) == 1
+    assert found != {threading.get_ident()}
+
+
+def test_no_more_threads_stay_idle_than_are_useful(threads: HandlerThreads) -> None:
+    """Ours: after many calls at once."""
+    barrier = threading.Barrier(20)
+
+    at_once(20, lambda _: threads.run(lambda: barrier.wait(5), Deadline(5)))
+
+    wait_until(lambda: running() == MAX_IDLE)
+
+
+def test_the_variables_of_the_context_are_those_of_the_caller(threads: HandlerThreads) -> None:
+    """Ours: tracing and logging of a program go on working."""
+    variable: ContextVar[str] = ContextVar("variable", default="")
+    variable.set("here")
+
+    assert threads.run(variable.get, Deadline(5)) == "here"
+
+
+def test_code_that_hangs_is_left_behind_and_finds_its_call_cancelled(threads: HandlerThreads) -> None:
+    """A8: and its thread is of use again when it returns."""
+    calls: list[ToolCall] = []
+
+    def hang() -> None:
+        calls.append(current_call())
+        with pytest.raises(CallCancelledError):
+            current_call().wait(30)
+
+    with pytest.raises(HandlerHungError, match=r"within 0\.05 s"):
+        threads.run(hang, Deadline(0.05))
+
+    assert calls[0].is_cancelled
+    wait_until(lambda: threads._left_behind == 0)
+    assert threads.run(lambda: 5, Deadline(5)) == 5
+
+
+def test_no_more_is_run_where_too_much_hangs(threads: HandlerThreads, released: threading.Event) -> None:
+    """A8: the number of threads that are left behind is bounded."""
+    for _ in range(MAX_LEFT_BEHIND):
+        call = ToolCall()
+        threading.Timer(0.01, call.cancel).start()
+        with pytest.raises(CallCancelledError):
+            threads.run(lambda: released.wait(30), Deadline(30), call)
+
+    with pytest.raises(TooManyHungError):
+        threads.run(lambda: 5, Deadline(5))
+    assert running() == MAX_LEFT_BEHIND
+
+    released.set()
+    wait_until(lambda: threads._left_behind == 0)
+    assert threads.run(lambda: 5, Deadline(5)) == 5
+
+
+def test_closed_threads_end_and_begin_anew(threads: HandlerThreads) -> None:
+    """Ours: a handler may be used again after a shutdown."""
+    threads.run(lambda: 5, Deadline(5))
+    threads.close()
+    wait_until(lambda: running() == 0)
+
+    assert threads.run(lambda: 6, Deadline(5)) == 6
+
+
+@pytest.mark.story
+def test_code_that_hangs_does_not_keep_the_process_from_ending() -> None:
+    """A8: neither what hangs in a call, nor in `connect()`, nor in `disconnect()`."""
+    program = (
+        "import threading\n"
+        "from tests.manager.handlers_under_test import ProgrammableHandler, registry_of\n"
+        "from gaia_mcp import MCPManager\n"
+        "hang = lambda *_: threading.Event().wait()\n"
+        "one, two = (ProgrammableHandler(name, name, timeout=0.1) for name in ('one', 'two'))\n"
+        "one.on_call = two.on_connect = hang\n"
+        "with MCPManager(registry_of(one, two)) as manager:\n"
+        "    print(manager.call_tool('one', {}).is_error, manager.call_tool('two', {}).is_error)\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert ran.stdout == "True True\n"
+
+
+def test_in_every_order_a_call_ends_or_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A8, in every order of the steps: one of the two, and nothing is counted as left behind in the end."""
+
+    def scenario(run: Run, fake: Threads) -> Callable[[], object]:
+        monkeypatch.setattr(handler_threads, "threading", fake)
+        threads, call = HandlerThreads("tested"), ToolCall()
+        outcomes: list[Any] = []
+
+        def work() -> None:
+            try:
+                outcomes.append(threads.run(lambda: run.step() or "value", Deadline(5), call))
+            except CallCancelledError:
+                outcomes.append("cancelled")
+            outcomes.append(threads.run(lambda: "next", Deadline(5)))
+
+        def cancel() -> None:
+            run.step()
+            call.cancel()
+
+        run.spawn(work, "caller")
+        run.spawn(cancel, "canceller")
+
+        def check() -> None:
+            assert outcomes in (["value", "next"], ["cancelled", "next"])
+
+        return check
+
+    assert explore(scenario, detours=3) > 300
+
+
+def test_in_every_order_two_calls_get_their_own_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours, in every order of the steps, also while the threads are closed: nothing is lost or mixed."""
+
+    def scenario(run: Run, fake: Threads) -> Callable[[], object]:
+        monkeypatch.setattr(handler_threads, "threading", fake)
+        threads = HandlerThreads("tested")
+        found: dict[str, list[str]] = {"a": [], "b": []}
+
+        def work(name: str) -> None:
+            for number in range(2):
+                found[name].append(threads.run(lambda: f"{name}{number}", Deadline(5)))  # noqa: B023 (it runs at once)
+
+        run.spawn(lambda: work("a"), "a")
+        run.spawn(lambda: work("b"), "b")
+        run.spawn(threads.close, "closer")
+
+        def check() -> None:
+            assert found == {"a": ["a0", "a1"], "b": ["b0", "b1"]}
+
+        return check
+
+    assert explore(scenario, detours=2) > 300
