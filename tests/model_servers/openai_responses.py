@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from tests.model_servers.script import Failure, Text
 
 
+OUTPUTS = ("custom_tool_call_output", "function_call_output")
+# The tool by which `codex` lets the newer of its models call all others, from code that they write in JavaScript.
+EXEC = "exec"
+
+
 class OpenAIResponses:
     """`POST /v1/responses`, streamed."""
 
@@ -23,7 +28,7 @@ class OpenAIResponses:
 
     def results(self, body: dict[str, Any]) -> list[str]:
         items = body.get("input", [])
-        return [_text(item["output"]) for item in items if item["type"] == "function_call_output"]
+        return [_text(item["output"]) for item in items if item["type"] in OUTPUTS]
 
     def prompts(self, body: dict[str, Any]) -> list[str]:
         items = body.get("input", [])
@@ -37,12 +42,9 @@ class OpenAIResponses:
 
     def turn(self, request: Request, reply: Text | ToolCall) -> Response:
         if isinstance(reply, ToolCall):
-            name = offered_name(reply.name, self.offered(request.body))
             number = f"call_{len(self.results(request.body))}"
-            item: dict[str, Any] = {
-                "type": "function_call", "id": number, "call_id": number, "name": name,
-                "arguments": json.dumps(reply.arguments), **dict(_functions(request.body))[name],
-            }  # fmt: skip
+            call = _call(request.body, reply.name, reply.arguments)
+            item: dict[str, Any] = {"id": number, "call_id": number, **call}
         else:
             content = [{"type": "output_text", "text": reply.text, "annotations": []}]
             item = {"type": "message", "id": "msg_01", "role": "assistant", "content": content}
@@ -63,6 +65,28 @@ class OpenAIResponses:
 
     def failure(self, failure: Failure) -> Response:
         return as_json({"error": {"message": failure.message, "type": "error", "code": None}}, failure.status)
+
+
+def _call(body: dict[str, Any], name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The call of the tool whose name ends with `name`. Raises `LookupError`."""
+    functions = dict(_functions(body))
+    text = json.dumps(arguments)
+    try:
+        name = offered_name(name, list(functions))
+    except LookupError:
+        if EXEC not in _of_developer(body):
+            raise
+        code = (
+            f"const tool = ALL_TOOLS.find(each => each.name.endsWith('_{name}')); text(await tools[tool.name]({text}));"
+        )
+        return {"type": "custom_tool_call", "name": EXEC, "input": code}
+    return {"type": "function_call", "name": name, "arguments": text, **functions[name]}
+
+
+def _of_developer(body: dict[str, Any]) -> list[str]:
+    """The names of the tools that stand in a message of the developer."""
+    groups = [tool for item in body.get("input", []) if item["type"] == "additional_tools" for tool in item["tools"]]
+    return [each["name"] for group in groups for each in group.get("tools", [group])]
 
 
 def _functions(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:

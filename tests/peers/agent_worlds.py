@@ -20,8 +20,12 @@ MODEL = "loopback-model"
 # The value of each agent's key.
 KEY = "sk-loopback-4711-zebra"
 
+# Without the last three it looks for news of itself, reports how it is used, and fetches a list of plug-ins.
 _CODEX = """\
 model_provider = "loopback"
+check_for_update_on_startup = false
+analytics.enabled = false
+features.plugins = false
 [model_providers.loopback]
 name = "loopback"
 base_url = "{url}/v1"
@@ -94,9 +98,9 @@ _ALL = (
 WORLDS = {world.name: world for world in _ALL}
 
 
-def write_config(home: Path, **servers: Any) -> None:
-    """The configuration of the hub in this home: a model for each agent, and these servers."""
+def write_config(home: Path, *, model: str = MODEL, **servers: Any) -> None:
+    """The configuration of the hub in this home: these servers, and a model for the agents; empty for their own."""
     folder = home / ".gaia"
     folder.mkdir(parents=True, exist_ok=True)
-    agents = {name: {"model": MODEL} for name in WORLDS}
+    agents = {name: {"model": model} for name in WORLDS}
     (folder / "mcp_servers.json").write_text(json.dumps({"mcpServers": servers, "agents": agents}))

@@ -227,26 +227,45 @@ class Calculator(MCPAgent):
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
 
 
-@EVERY
-def test_a_registered_tool_is_really_called_by_the_agent(
-    hub: Hub, world: World, serve_model: Callable[..., ModelServer]
-) -> None:
-    """B7: the model calls it, our server routes the call, and the model gets what the tool returned."""
+def call_back(
+    hub: Hub, world: World, serve_model: Callable[..., ModelServer], model_name: str
+) -> tuple[dict[str, Any], ModelServer]:
+    """What an agent answers whose model calls a registered tool, and the model."""
     script = hub.home / "calculator.py"
     script.write_text(CALCULATOR)
     served = ["-m", "gaia_mcp", "mcp", "serve", f"{script}:Calculator"]
-    write_config(hub.home, calc={"command": sys.executable, "args": served})
+    write_config(hub.home, model=model_name, calc={"command": sys.executable, "args": served})
     model = serve_model(world, ToolCall("times", {"a": 6, "b": 7}), Text(f"so {RESULT}"))
     client = hub.open_for(world, model.url)
     spec = {"description": "Multiply", "schema": SCHEMA, "function": "calc.calculate"}
 
     registered = client.call("register_tool_with_agent", {"tool_name": "times", "tool_spec": spec})
-    found = ask(client, world)
-
     assert registered["structuredContent"] == {"status": "success", "registered_with": list(WORLDS)}
+    return ask(client, world), model
+
+
+@EVERY
+def test_a_registered_tool_is_really_called_by_the_agent(
+    hub: Hub, world: World, serve_model: Callable[..., ModelServer]
+) -> None:
+    """B7: the model calls it, our server routes the call, and the model gets what the tool returned."""
+    found, model = call_back(hub, world, serve_model, MODEL)
+
     assert (found["status"], found["error"]) == ("success", None)
     assert "the product is 42" in model.results()[-1]
     assert found["content"].startswith("so ")
     assert "the product is 42" in found["content"]
     offered = [name for name in model.dialect.offered(model.turns[-1].body) if name.endswith("times")]
     assert len(offered) == 1
+
+
+def test_a_registered_tool_is_called_from_code_that_the_model_of_codex_writes(
+    hub: Hub, serve_model: Callable[..., ModelServer]
+) -> None:
+    """B7: the models that codex chooses by itself call all tools in this way."""
+    found, model = call_back(hub, WORLDS["codex"], serve_model, "")
+
+    assert "custom_tool_call_output" in [item["type"] for item in model.turns[-1].body["input"]]
+    assert "the product is 42" in model.results()[-1]
+    assert (found["status"], found["error"]) == ("success", None)
+    assert "the product is 42" in found["content"]

@@ -222,3 +222,13 @@ def test_what_an_agent_does_is_reported(name: str, line: bytes, report: str) -> 
 def test_a_prompt_that_a_program_would_change_arrives_as_it_is(name: str, prompt: str, stdin: str) -> None:
     """B4: two take a slash at the beginning for a command of their own, and one removes a byte order mark."""
     assert DRIVERS[name].invocation(Request(prompt)).stdin == stdin.encode()
+
+
+def test_gemini_that_was_stopped_before_it_answered_has_failed() -> None:
+    """B5: it calls this a success."""
+    stdout = (
+        b'{"type":"error","severity":"warning","message":"Loop detected, stopping execution"}\n'
+        b'{"type":"result","status":"success","stats":{}}\n'
+    )
+
+    assert DRIVERS["gemini"].answer(stdout, 0, "").error == "Loop detected, stopping execution"

@@ -53,12 +53,14 @@ words, env = [found["command"], *found["args"]], None
 import tomllib
 found = tomllib.loads(sys.argv[sys.argv.index("-c") + 1])["mcp_servers"]["gaia"]
 words, env = [found["command"], *found["args"]], {name: os.environ[name] for name in found["env_vars"]}
+assert "GAIA_MCP_STARTED" in env
 """,
     "gemini": """
 with open(os.environ["GEMINI_CLI_HOME"] + "/.gemini/settings.json") as file:
     found = json.load(file)["mcpServers"]["gaia"]
 words = [found["command"], *found["args"]]
 env = {name: os.environ[value[2:-1]] for name, value in found["env"].items()}
+assert "GAIA_MCP_STARTED" in env
 """,
 }
 ANSWERS = {

@@ -69,12 +69,15 @@ class GeminiDriver(Driver):
     def read(self, stdout: bytes) -> Answer:
         """What the program wrote. Raises `UnreadableOutputError`."""
         texts: list[str] = []
+        problem = ""
         result: Mapping[str, Any] | None = None
         metadata: dict[str, Any] = {}
         for event in events(stdout):
             kind = event.get("type")
             if kind == "message" and event.get("role") == "assistant":
                 texts.append(text_in(event, "content"))
+            elif kind == "error":
+                problem = text_in(event, "message")
             elif kind == "init":
                 metadata = {key: event[key] for key in ("model", "session_id") if text_in(event, key)}
             elif kind == "result":
@@ -90,6 +93,9 @@ class GeminiDriver(Driver):
         if result.get("status") != "success" or result.get("error"):
             error = text_in(result, "error", "message") or "failed"
             error = unwrapped(_without_label(error))
+        elif not texts:
+            # It was stopped, such as for saying the same over and over.
+            error = problem
         tokens = count_of(stats.get("total_tokens"))
         return Answer("" if error else "".join(texts), error, tokens, metadata)
 
