@@ -6,15 +6,17 @@ import importlib
 import os
 import sys
 from contextlib import contextmanager, suppress
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import FileFinder, PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.importing.module_names import module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
+    from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 
@@ -48,6 +50,47 @@ def import_file(path: Path) -> ModuleType:
             # The code forked, and this is the child: the program must not go on twice.
             os._exit(0)
     return module
+
+
+class _SourceFinder:
+    """Finds `names` as `PathFinder` does, but those inside `folder` by their source, also where compiled code is."""
+
+    def __init__(self, names: Collection[str], folder: Path) -> None:
+        self._names = names
+        self._folder = folder
+
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,  # noqa: ARG002 (the protocol)
+    ) -> ModuleSpec | None:
+        """The module of this name; None for one that another finder may find."""
+        spec = PathFinder.find_spec(name, path) if name in self._names else None
+        if spec is None or spec.origin is None:
+            return None
+        file = Path(spec.origin)
+        if not file.is_relative_to(self._folder) or "site-packages" in file.relative_to(self._folder).parts:
+            return None
+        entry = file.parent.parent if spec.submodule_search_locations is not None else file.parent
+        source = FileFinder(str(entry), (_SourceLoader, [".py"])).find_spec(name)
+        return source if source is not None and source.loader is not None else None
+
+
+@contextmanager
+def by_source(module: str, folder: str) -> Iterator[None]:
+    """Meanwhile the module of this name, and the packages that it is in, are imported by their source if they are
+    inside `folder`. Other modules are imported as usual.
+    """
+    finder = _SourceFinder([*accumulate(module.split("."), "{}.{}".format)], Path(folder))
+    # Modules that are built in are found before.
+    place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+    sys.meta_path.insert(place, finder)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            sys.meta_path.remove(finder)
 
 
 @contextmanager

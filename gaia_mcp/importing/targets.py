@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gaia_mcp.importing.files import by_source
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -21,11 +23,15 @@ def split_target(target: str) -> tuple[str, str, str]:
 
 
 def import_named(module: str) -> ModuleType:
-    """Import a module by its name, also from the working folder, as `python -m` does. Raises what its code raises."""
+    """Import a module by its name, also from the working folder, as `python -m` does, but there only by its source.
+
+    Raises what its code raises.
+    """
     try:
         here = str(Path.cwd())
     except OSError:
-        here = ""  # That folder was deleted; the module may be elsewhere.
-    if here and here not in sys.path:
+        return importlib.import_module(module)  # That folder was deleted; the module may be elsewhere.
+    if here not in sys.path:
         sys.path.insert(0, here)
-    return importlib.import_module(module)
+    with by_source(module, here):
+        return importlib.import_module(module)

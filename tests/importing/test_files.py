@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_mcp
-from gaia_mcp.importing.files import first_in_path, forget_modules, import_file
+from gaia_mcp.importing.files import by_source, first_in_path, forget_modules, import_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,15 @@ def write(name: str, text: str | bytes) -> Path:
     return path
 
 
+def compiled_as(path: Path, word: str) -> str:
+    """What else would be imported instead of the source: compiled code that claims to need no check."""
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    other = py_compile.compile(str(write("other.py", f"WORD = {word!r}")), doraise=True, invalidation_mode=mode)
+    target = Path(importlib.util.cache_from_source(str(path)))
+    target.parent.mkdir(exist_ok=True)
+    return str(Path(other).replace(target))
+
+
 def test_a_file_becomes_a_module_of_its_name(tmp_path: Path) -> None:
     """Ours: so that pickle, dataclasses and its neighbours find it."""
     module = import_file(write("carrot.py", "WORD = __name__"))
@@ -61,13 +70,8 @@ def test_a_file_is_executed_anew_each_time() -> None:
 
 def test_what_was_compiled_before_is_not_used() -> None:
     """Ours: it may have been made of something else, and whoever approved the file has not read it."""
-    compiled = py_compile.compile(
-        str(write("other.py", "WORD = 'compiled'")),
-        doraise=True,
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-    )
     path = write("carrot.py", "WORD = 'written'")
-    Path(compiled).replace(importlib.util.cache_from_source(str(path)))
+    compiled_as(path, "compiled")
     with first_in_path(str(path.parent.absolute())):
         assert importlib.import_module("carrot").WORD == "compiled"  # as Python does it
 
@@ -118,6 +122,55 @@ def test_the_child_of_a_file_that_forks_does_not_go_on(tmp_path: Path, end: str)
     assert os.waitpid(module.CHILD, 0) == (module.CHILD, 0)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"in the child"
+
+
+def test_a_module_and_its_packages_are_imported_by_their_source(tmp_path: Path) -> None:
+    """Ours: that is what was approved. What they import is imported as usual."""
+    for name in ("sack/__init__.py", "sack/inner.py", "near.py"):
+        compiled_as(write(name, "WORD = 'written'"), "compiled")
+    write("sack/inner.py", "import near\nWORD = 'written, beside ' + near.WORD")
+    sys.path.insert(0, str(tmp_path))
+
+    with by_source("sack.inner", str(tmp_path)):
+        inner = importlib.import_module("sack.inner")
+
+    assert (sys.modules["sack"].WORD, inner.WORD) == ("written", "written, beside compiled")
+    assert not any(type(finder).__name__ == "_SourceFinder" for finder in sys.meta_path)
+
+
+def test_a_module_elsewhere_is_imported_as_usual(tmp_path: Path) -> None:
+    """Ours: what is installed, also in an environment inside the folder, folders without `__init__`, and compiled code
+    alone.
+    """
+    compiled_as(write("env/lib/site-packages/celeriac.py", "WORD = 'written'"), "compiled")
+    compiled_as(write("far/fennel.py", "WORD = 'written'"), "compiled")
+    write("here/space/chard.py", "WORD = 'written'")
+    compiled = compiled_as(write("here/leek.py", ""), "compiled")
+    (tmp_path / "here/leek.py").unlink()
+    Path(compiled).rename(tmp_path / "here/leek.pyc")
+    for entry in ("far", "env/lib/site-packages", "here"):
+        sys.path.insert(0, str(tmp_path / entry))
+    words = {}
+
+    for name, folder in (("celeriac", "."), ("fennel", "here"), ("space.chard", "here"), ("leek", "here")):
+        with by_source(name, str(tmp_path / folder)):
+            words[name] = importlib.import_module(name).WORD
+    with by_source("json", str(tmp_path)), pytest.raises(ModuleNotFoundError):
+        importlib.import_module("rutabaga")
+
+    assert words == {"celeriac": "compiled", "fennel": "compiled", "space.chard": "written", "leek": "compiled"}
+    del sys.modules["celeriac"]  # It is installed, and would not be forgotten.
+
+
+def test_a_module_that_changes_how_modules_are_found_is_left_alone(tmp_path: Path) -> None:
+    """Ours: many an importer of others does."""
+    write("endive.py", "import sys\nsys.meta_path.clear()")
+    sys.path.insert(0, str(tmp_path))
+
+    with by_source("endive", str(tmp_path)):
+        importlib.import_module("endive")
+
+    assert "endive" in sys.modules
 
 
 def test_a_folder_is_the_first_that_modules_come_from_and_then_the_last(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import py_compile
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,22 @@ def test_a_module_in_the_working_folder_is_found(tmp_path: Path, monkeypatch: py
         assert sys.path[0] == str(tmp_path)
         assert import_named("json.decoder").__name__ == "json.decoder"
         assert sys.path.count(str(tmp_path)) == 1
+    finally:
+        forget_modules(tmp_path)
+
+
+def test_a_module_in_the_working_folder_is_imported_by_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: compiled code beside it is not what was approved."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    (tmp_path / "salsify.py").write_text("WORD = 'compiled'")
+    py_compile.compile("salsify.py", doraise=True, invalidation_mode=mode)
+    (tmp_path / "salsify.py").write_text("WORD = 'written'")
+    try:
+        assert import_named("salsify").WORD == "written"
     finally:
         forget_modules(tmp_path)
 
