@@ -171,13 +171,17 @@ class ManagedHandler:
         with self._lock:
             if self._breaker is not breaker:
                 return  # It was shut down meanwhile.
-            earlier, self.tools, self.is_discovered = self.tools, tools, True
+            earlier, self.tools = self.tools, tools
             new = [problem for problem in problems if problem not in self._shown]
             self._shown.update(new)
         for problem in new:
             self._show(f"MCP handler '{self.name}': {problem}")
         if tools != earlier:
             self._on_change()
+        # Last: a thread that finds it discovered does not wait for it, and needs an index with its tools.
+        with self._lock:
+            if self._breaker is breaker:
+                self.is_discovered = True
 
     def _called(self, tool: str, arguments: dict[str, Any], caller: ToolCall | None) -> MCPToolResult:
         try:

@@ -102,9 +102,10 @@ class Router:
         for candidates in (chosen, in_scope):
             if new := [one for one in candidates if not one.is_discovered and one.is_available()]:
                 discover(new, lambda handler: name in handler.tools)
-                found = self._known(name, stage, agent)
-                if isinstance(found, Owner):
-                    return found
+            # Also if another thread has discovered them since the last look.
+            found = self._known(name, stage, agent)
+            if isinstance(found, Owner):
+                return found
         if found is not None:
             return found
         if (failed := next((one for one in chosen if one.has_failed), None)) is not None:

@@ -1,0 +1,69 @@
+"""Discovery while other threads call tools: none of them finds a tool unknown that a handler has."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
+from gaia_mcp.handlers.registry import MCPRegistry
+from gaia_mcp.manager.handler_manager import MCPManager
+from tests.manager.handlers_under_test import ProgrammableHandler, registry_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gaia_mcp.handlers.base import MCPHandler
+
+
+class Registry(MCPRegistry):
+    """Runs `meanwhile` once, as another thread might, before it returns handlers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], object] | None = None
+
+    def get_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPHandler]:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return super().get_for_scope(stage, agent)
+
+
+class Console:
+    """Runs `meanwhile` in a thread of its own while a warning is shown."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.threads: list[threading.Thread] = []
+
+    def print_warning(self, _: str) -> None:
+        self.threads.append(threading.Thread(target=lambda: self.meanwhile()))
+        self.threads[-1].start()
+        # It may have to wait for what shows the warning.
+        self.threads[-1].join(0.2)
+
+
+def test_a_tool_that_another_thread_discovers_between_two_looks_is_found() -> None:
+    """A5: `call_tool` works without a discovery of its own, also where one ends at that moment."""
+    registry = Registry()
+    registry.register_custom(ProgrammableHandler("calc", "add"))
+
+    with MCPManager(registry) as manager:
+        registry.meanwhile = manager.get_tools_for_scope
+        assert manager.call_tool("add", {"text": "a"}) == MCPToolResult("a")
+
+
+def test_a_handler_is_discovered_only_once_its_tools_can_be_found() -> None:
+    """A5: a call waits for the end of the listing, of which a problem is just being shown."""
+    handler = ProgrammableHandler("calc", "add")
+    handler.on_list = lambda: [*handler.definitions(), MCPToolDefinition("", "without a name", {}, "calc")]
+    console, results = Console(), []
+
+    with MCPManager(registry_of(handler), console) as manager:
+        console.meanwhile = lambda: results.append(manager.call_tool("add", {"text": "a"}))
+        manager.get_tools_for_scope()
+        for thread in console.threads:
+            thread.join(5)
+
+    assert results == [MCPToolResult("a")]
