@@ -26,7 +26,8 @@ from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import ConfigError, DeadlineError
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.toolcall import current_call
+from gaia_mcp.paths import home_expanded
+from gaia_mcp.toolcall import CallCancelledError, current_call
 
 # Each is a process of several hundred megabytes.
 DEFAULT_CONCURRENT = 16
@@ -46,7 +47,7 @@ class AgentsHub(MCPAgent):
         # A bool is an int to Python.
         if type(max_concurrent) is not int or not 1 <= max_concurrent <= 1000:
             raise ValueError(f"max_concurrent must be a number from 1 to 1000, not {max_concurrent!r}")
-        self._config = Path(config) if config else None
+        self._config = home_expanded(Path(config)).absolute() if config else None
         self._limits = Limits(max_concurrent)
         self._registry = Registry()
         self.max_calls = max_concurrent + SPARE_CALLS
@@ -63,6 +64,15 @@ class AgentsHub(MCPAgent):
             return run(arguments)
         except (HubError, ConfigError, DeadlineError) as problem:
             return _failed(tool_name, str(problem))
+        except CallCancelledError:
+            raise
+        except Exception as problem:  # noqa: BLE001 (one request of a server, whose traceback may hold secrets)
+            import logging
+            import traceback
+
+            text = own_masker(os.environ).text(traceback.format_exc())
+            logging.getLogger("gaia_mcp").error("%s failed: %s", tool_name, text)
+            return _failed(tool_name, f"{tool_name} failed: {type(problem).__name__}: {problem}")
 
     def get_mcp_refusal(self, tool_name: str, problem: str) -> dict[str, Any]:
         """The result of a tool whose arguments do not fit its schema."""

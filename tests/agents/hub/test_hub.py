@@ -129,6 +129,23 @@ def test_every_tool_refuses_arguments_with_a_result_of_its_own(
     )
 
 
+def test_an_unexpected_failure_is_a_result_too(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B1, B6: a context that is nested too deeply for Python. The log has the traceback, without secrets."""
+    monkeypatch.setenv("SOME_TOKEN", "RecursionError")
+    agents.write("answer('ok')\n")
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+
+    found = execute(agents.hub(), context=deep)
+
+    assert found["error"].startswith("execute_agent_request failed: ****: ")
+    assert "Traceback" in caplog.text
+    assert "RecursionError" not in caplog.text
+
+
 @pytest.mark.parametrize("number", [0, -1, 1001, "16", 1.5, True])
 def test_a_limit_that_is_no_number_is_refused(agents: Agents, number: Any) -> None:
     """Ours."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from gaia_mcp.agents.hub.hub import AgentsHub
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until
-
-if TYPE_CHECKING:
-    from gaia_mcp.agents.hub.hub import AgentsHub
 
 pytestmark = pytest.mark.story
 
@@ -104,6 +102,18 @@ def test_a_registered_tool_is_really_called(agents: Agents, kind: str, function:
     assert invalid["isError"] is True
     assert "Unknown tool: add" in json.dumps(hidden)
     assert agents.left() == []
+
+
+def test_the_file_may_be_named_from_the_home_folder(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the server of the tools reads the same file, wherever the agent runs."""
+    monkeypatch.setenv("HOME", str(agents.folder))
+    (agents.folder / "elsewhere").mkdir()
+    agents.configure({"claude": {"cwd": str(agents.folder / "elsewhere")}}, {"demo": DEMO})
+    write_client(agents, "claude", ("sum", {"a": 1, "b": 2}))
+    hub = AgentsHub("~/mcp_servers.json")
+
+    assert register(hub, agent_name="claude")["status"] == "success"
+    assert json.loads(execute(hub, timeout=60)["content"])["results"][0]["isError"] is False
 
 
 def test_what_the_tool_needs_reaches_its_server_and_nothing_is_left(
