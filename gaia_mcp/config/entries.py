@@ -1,4 +1,4 @@
-"""One server's entry: what may stand in it, and what it means.
+"""The entries of a file, and one server's entry: what may stand in it, and what it means.
 
 Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.command import NOTHING, Command
-from gaia_mcp.errors import EntryError
+from gaia_mcp.errors import ConfigFileError, EntryError
 
 if TYPE_CHECKING:
     from gaia_mcp.config.targets import Target
@@ -18,6 +18,8 @@ else:
     # Most servers are commands, and need no other kind of target to be loaded; nor have they a filter.
     Target = ToolFilter = object
 
+# Claude Desktop's key first; the older one is read, and kept where it is used.
+SERVER_KEYS = ("mcpServers", "servers")
 _URL_TYPES = {
     "http": "http",
     "streamable-http": "http",
@@ -110,6 +112,17 @@ class ServerEntry(NamedTuple):
     def identifying(self) -> list[Any]:
         """What `identity` is the checksum of, as JSON. It may hold secrets."""
         return [self.name, *self.target.identity()]
+
+
+def servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The entries that a file's document holds, by name. Raises `ConfigFileError` about `path`."""
+    for key in SERVER_KEYS:
+        if key in document:
+            servers = document[key]
+            if not isinstance(servers, dict):
+                raise ConfigFileError(path, f"{key!r} is not an object", hint=f'it should read {{"{key}": {{…}}}}')
+            return dict(servers)
+    return {}
 
 
 def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntry:

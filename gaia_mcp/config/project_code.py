@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gaia_mcp.config.document import servers_in
+from gaia_mcp.config.entries import read_entry, servers_in
 from gaia_mcp.errors import ConfigFileError, EntryError
 from gaia_mcp.filebytes import read_file
 from gaia_mcp.storage.json_files import parse_object
@@ -36,7 +36,6 @@ def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, st
 def _files_of(name: str, raw: Any, path: Path, environ: Mapping[str, str]) -> Iterator[str]:
     if not isinstance(raw, dict) or not ("handler" in raw or "agent" in raw):
         return
-    from gaia_mcp.config.entries import read_entry
     from gaia_mcp.config.served import Served
 
     try:

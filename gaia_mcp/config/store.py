@@ -10,8 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.config.document import SERVER_KEYS, servers_in
-from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.config.entries import SERVER_KEYS, ServerEntry, read_entry, servers_in
 from gaia_mcp.config.trust import ProjectFile, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError
 from gaia_mcp.names import did_you_mean, is_server_name

@@ -258,6 +258,35 @@ def test_what_a_handler_starts_does_not_get_its_settings(gaia: Gaia) -> None:
     assert "'HOME'" in gaia("logs", "cost").stdout
 
 
+@pytest.mark.parametrize(("target", "name"), [("./cost_handler.py", "cost"), ("./", "work")])
+def test_the_entry_for_a_host_finds_a_handler_from_everywhere(cost: Gaia, target: str, name: str) -> None:
+    """Ours: as that of an agent; it is called as the handler's file, or the folder."""
+    printed = cost("serve", target, "--print-config", "cursor", "--json").json["servers"]
+
+    path = cost.cwd / "cost_handler.py" if target.endswith(".py") else cost.cwd
+    assert printed[name]["args"] == ["mcp", "serve", str(path)]
+    cost.write(printed)
+    cost.cwd = cost.home
+    assert cost("call", name, "cost_price", "sku=a").code == 0
+
+
+def test_a_conversation_with_a_handler_is_recorded(cost: Gaia) -> None:
+    """Issue: every command; the recording has no secret."""
+    cost.write({"price": {"handler": str(cost.cwd / "cost_handler.py"), "settings": {"region": TOKEN}}})
+    call = {"name": "cost_price", "arguments": {"sku": "a"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    asked[0]["params"] |= {"capabilities": {}, "clientInfo": {"name": "x", "version": ""}}  # type: ignore[operator]
+    lines = "".join(f"{json.dumps(message)}\n" for message in asked)
+    answered = cost("record", "price", "--to", "talk.jsonl", stdin=lines)
+
+    assert TOKEN in answered.stdout
+    assert TOKEN not in (cost.cwd / "talk.jsonl").read_text()
+    assert "costs 5 in ****" in (cost.cwd / "talk.jsonl").read_text()
+
+
 def test_only_an_agent_is_loaded_anew(cost: Gaia) -> None:
     """Ours: said, rather than ignored."""
     refused = cost("serve", "./cost_handler.py", "--reload")

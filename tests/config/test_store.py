@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.config.document import servers_in
-from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.entries import read_entry, servers_in
 from gaia_mcp.config.store import ConfigStore, check_server_name
 from gaia_mcp.config.trust import ProjectFile, approve, find_project_file, revoke
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerExistsError, ServerUnknownError

@@ -40,8 +40,7 @@ def trust(invocation: Invocation, folder: Folder = None) -> None:
 
     Example: gaia mcp trust
     """
-    from gaia_mcp.config.document import servers_in
-    from gaia_mcp.config.entries import read_entry
+    from gaia_mcp.config.entries import read_entry, servers_in
     from gaia_mcp.config.trust import approve
     from gaia_mcp.paths import shown
     from gaia_mcp.storage.json_files import parse_object
