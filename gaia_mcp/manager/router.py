@@ -156,12 +156,15 @@ class Router:
             handlers = [*self._managed.values(), *self._replaced]
             self._replaced.clear()
             self._shown.clear()
-        threads = [
-            threading.Thread(target=one.shut_down, name=f"MCP handler {one.name}: shutdown", daemon=True)
-            for one in handlers[1:]
-        ]
-        for thread in threads:
-            thread.start()
+        threads = []
+        for one in handlers[1:]:
+            thread = threading.Thread(target=one.shut_down, name=f"MCP handler {one.name}: shutdown", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                one.shut_down()  # The interpreter is ending, and starts no more threads.
+            else:
+                threads.append(thread)
         for one in handlers[:1]:
             one.shut_down()
         for thread in threads:
