@@ -41,18 +41,32 @@ def edited(text: str, changes: Iterable[Change]) -> str:
     Raises `TextProblemError` for a text that cannot be read, or in which only other values could be changed as well.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    new = text
-    for change in changes:
-        before = new
-        try:
+    new = before = text
+    made: list[str] = []
+    try:
+        held = {"": plain(parse(text))}
+        for change in changes:
+            made.append(".".join(str(step) for step in change.path))
+            before = new
             new = _changed(before, change, newline)
-            # A text may have forms that we do not know how to change, so each result is read again.
-            if not _is_as_expected(new, before, change):
-                where = ".".join(str(step) for step in change.path)
-                raise TextProblemError(f"{where!r} is written in a form in which it cannot be changed alone")
-        except TextProblemError as problem:
-            raise problem.placed(before) from problem.__cause__
+            _apply(held, change)
+    except TextProblemError as problem:
+        if before != text and problem.at is None:
+            raise _refused(made[:-1]) from problem  # It is a text of ours that cannot be read.
+        raise problem.placed(before) from problem.__cause__
+    # A text may have forms that we do not know how to change, so the result is read again.
+    try:
+        is_as_expected = (parse(new) or {}) == (held[""] or {})
+    except TextProblemError as problem:
+        raise _refused(made) from problem
+    if not is_as_expected:
+        raise _refused(made)
     return new
+
+
+def _refused(paths: list[str]) -> TextProblemError:
+    named = ", ".join(repr(path) for path in paths)
+    return TextProblemError(f"{named}: written in a form in which nothing can be changed without changing more")
 
 
 def plain(value: Any) -> Any:
@@ -203,28 +217,30 @@ def _block(value: Any, column: int, newline: str) -> str:
     return "".join(line + newline for line in lines_of(value, " " * column))
 
 
-def _is_as_expected(new: str, before: str, change: Change) -> bool:
-    expected = {"": plain(parse(before))}
-    held: Any = expected
+def _apply(holder: dict[str, Any], change: Change) -> None:
+    """Make the change in the value of a text, which is the only member of `holder`."""
+    held: Any = holder
     steps: tuple[str | int, ...] = ("", *change.path)
-    is_removed = isinstance(change.value, _Removed)
+    if isinstance(change.value, _Removed):
+        for step in steps[:-1]:
+            held = held[step] if _holds(held, step) else None
+        if _holds(held, steps[-1]):
+            del held[steps[-1]]
+        return
     for step, inner in pairwise(steps):
         if isinstance(step, str) and not held.get(step):
-            if is_removed:
-                return new == before
             held[step] = {} if isinstance(inner, str) else []
         elif isinstance(step, int) and step == len(held):
             held.append({} if isinstance(inner, str) else [])
         held = held[step]
     last = steps[-1]
-    if is_removed:
-        if isinstance(last, int) or last in held:
-            del held[last]
-    elif isinstance(last, int) and last == len(held):
-        held.append(change.value)
+    if isinstance(last, int) and last == len(held):
+        held.append(plain(change.value))
     else:
-        held[last] = change.value
-    try:
-        return bool((parse(new) or {}) == (expected[""] or {}))
-    except TextProblemError:
-        return False
+        held[last] = plain(change.value)
+
+
+def _holds(held: Any, step: str | int) -> bool:
+    if isinstance(step, int):
+        return isinstance(held, list) and step < len(held)
+    return isinstance(held, dict) and step in held

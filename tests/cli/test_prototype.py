@@ -156,7 +156,7 @@ def test_a_change_that_would_lose_something_is_refused(project: Gaia) -> None:
     failed = project("edit", "b", *CONFIG, "--no-check", "--unset", "settings.x")
     assert failed.code == 3
     assert failed.errors[0].startswith("error: prototype.yaml: ")
-    assert "cannot be changed alone" in failed.errors[0]
+    assert "nothing can be changed without changing more" in failed.errors[0]
     assert texts(project)[0] == shared
 
 

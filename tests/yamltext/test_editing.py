@@ -91,6 +91,9 @@ def test_what_is_set_changes_its_own_lines(path: tuple[str | int, ...], value: A
         (("project",), "project: {name: shop}   # its name\n", ""),
         ((*SERVERS, 0, "missing"), "", ""),
         (("missing", "deep"), "", ""),
+        (("project", "name", "deep"), "", ""),
+        ((*SERVERS, 7), "", ""),
+        ((*SERVERS, 7, "name"), "", ""),
     ],
 )
 def test_what_is_removed_takes_its_own_lines(path: tuple[str | int, ...], old: str, new: str) -> None:
