@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -45,3 +46,14 @@ def test_a_server_that_cannot_be_reached_yet_is_refused(config: dict[str, Any]) 
         transport_of(read_entry("x", config), 5, environ={})
     assert caught.value.server == "x"
     assert "mcp add" not in caught.value.hint  # As often as not it is kept already.
+
+
+@pytest.mark.parametrize("config", [{"handler": "package.module:Class", "settings": {"a": "${A}"}}, {"agent": "demo"}])
+def test_code_that_this_program_serves_is_reached_as_a_command(config: dict[str, Any]) -> None:
+    """Ours: by a child, with what its entry configures."""
+    transport = transport_of(read_entry("x", config), 5, environ={"A": "b"})
+
+    assert transport.args is not None
+    assert transport.args[-2:] == ["serve", config.get("handler") or config["agent"]]
+    assert transport.inherits_all
+    assert json.loads(transport.env["GAIA_MCP_SERVE"])["name"] == "x"
