@@ -61,6 +61,7 @@ def test_a_handler_is_discovered_only_once_its_tools_can_be_found() -> None:
     console, results = Console(), []
 
     with MCPManager(registry_of(handler), console) as manager:
+        assert manager._tool_map == {}  # An index without it has been made.
         console.meanwhile = lambda: results.append(manager.call_tool("add", {"text": "a"}))
         manager.get_tools_for_scope()
         for thread in console.threads:
