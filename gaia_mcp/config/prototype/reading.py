@@ -20,6 +20,8 @@ SERVERS = ("mcp", "servers")
 HANDLER_FOLDER = ".prototype/mcp/"
 # What a server is reached by, if it is not a handler that is found by its name.
 TARGETS = ("command", "url", "handler", "agent")
+# Of paths, on any system.
+SEPARATORS = frozenset("/\\")
 # What YAML 1.1, which az prototype reads, takes for true and false, and YAML 1.2 for text.
 _WORDS = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
@@ -111,7 +113,8 @@ def as_entry(name: str, members: Mapping[str, Any], folder: str, files: Sequence
     entry = {key: value for key, value in members.items() if key != "enabled"}
     if members.get("enabled") is False:
         entry["disabled"] = True
-    if not any(key in entry for key in TARGETS):
+    # A name with a separator in it would be a path that leads elsewhere.
+    if not any(key in entry for key in TARGETS) and SEPARATORS.isdisjoint(name):
         entry = {"handler": default_handler(name, folder, files), **entry}
     return entry
 

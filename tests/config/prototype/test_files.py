@@ -564,3 +564,16 @@ def test_a_kill_between_two_writes_neither_shows_nor_loses_a_secret(path: Path, 
     store.add(read_entry("next", {"handler": "b.py", "settings": {"token": "KEY-of-next"}}))
     assert store.own("next")["settings"] == {"token": "KEY-of-next"}
     assert [each.name for each in path.parent.iterdir() if each.suffix == ".tmp"] == []
+
+
+@pytest.mark.parametrize("name", ["../../out/escape", "a/../../escape", "..\\escape", "/tmp/escape"])
+def test_a_name_is_no_path_to_a_handler_elsewhere(tmp_path: Path, name: str) -> None:
+    """The issue: handlers that are found by name are in their folder. An entry that names a file may lead anywhere."""
+    path = tmp_path / "prototype.yaml"
+    path.write_text(f"mcp:\n  servers:\n    - name: '{name}'\n")
+
+    entry = ConfigStore.locate(path).servers()[name]
+
+    assert entry == {}
+    with pytest.raises(EntryError):
+        read_entry(name, entry)
