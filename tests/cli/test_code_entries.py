@@ -48,6 +48,16 @@ def prices(gaia: Gaia) -> Gaia:
     return gaia
 
 
+def test_the_text_of_an_agents_result_is_cut_where_its_entry_says_so(prices: Gaia) -> None:
+    """Issue: `max_result_bytes`; what is not text stays whole."""
+    prices.write({"prices": {"agent": "prices.py", "max_result_bytes": 6}})
+
+    assert prices("call", "prices", "price", "item=disk").stdout == "disk i...(truncated)\n"
+    result = prices("call", "prices", "price", "item=disk", "--json").json
+    assert result["structuredContent"] == {"result": "disk in nowhere"}
+    assert "price(item: string)" in prices("tools", "prices").stdout
+
+
 def test_an_entry_of_an_agent_is_used_like_any_other(prices: Gaia) -> None:
     """Issue: `{"agent": …}` with settings, which are the arguments of its class. The path is beside the file."""
     assert "price(item: string)" in prices("tools", "prices").stdout

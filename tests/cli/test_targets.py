@@ -235,7 +235,7 @@ def test_several_targets_are_asked_at_once_beside_configured_servers(notes: Gaia
         (("tools", "./broken.py"), 3, "agent './broken.py' cannot be imported: ZeroDivisionError: ", "--debug"),
         (("test-client", "./broken.py"), 3, "agent './broken.py' cannot be imported: ZeroDivisionError: ", "--debug"),
         (("tools", "./two.py"), 3, "agent './two.py' contains several agents: One, Two", "name one: ./two.py:One"),
-        (("tools", "nope.mod:X"), 3, "agent 'nope.mod:X' cannot be imported: ModuleNotFoundError: ", "--debug"),
+        (("tools", "nope.mod:X"), 3, "agent 'nope.mod:X' cannot be imported: ModuleNotFoundError: ", "install"),
         (("tools", "nope --x"), 4, "server 'nope --x' could not be started: 'nope' was not found on PATH", "install"),
         (("tools", "--", "nope"), 4, "server 'nope' could not be started: 'nope' was not found on PATH", "install"),
         (("tools", "./nope"), 4, "server './nope' could not be started: './nope' does not exist", "check"),

@@ -46,6 +46,8 @@ def _run(line: ParsedLine, words: list[str]) -> int:
     from gaia_mcp.cli.calls.prestart import prestarted_for
 
     Typed.enter(words)
+    # The built-in hub is about the servers of this file.
+    Typed.begin("call", Path(line.values["config"]) if "config" in line.values else None)
     with prestarted_for(line) as server:
         # Only now: the server starts meanwhile.
         from gaia_mcp.cli.calls.calling import make_call

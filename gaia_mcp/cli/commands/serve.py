@@ -17,8 +17,7 @@ from gaia_mcp.cli.serving.agents import MAX_CALLS
 from gaia_mcp.cli.status import UsageError
 
 if TYPE_CHECKING:
-    from gaia_mcp.cli.serving.handlers import HandlersProvider
-    from gaia_mcp.server.agent import AgentProvider
+    from gaia_mcp.server.provider import Provider
 
 Target = Annotated[
     str,
@@ -110,11 +109,11 @@ def serve(
         on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
     )
 
-    def load() -> AgentProvider | HandlersProvider:
+    def load() -> Provider:
         from gaia_mcp.cli.serving.agents import agent_provider, own_limit, sound_agent, watch_agent
         from gaia_mcp.cli.serving.handlers import handlers_provider, is_handler
 
-        provider: AgentProvider | HandlersProvider
+        provider: Provider
         if is_handler(target, order):
             if reload:
                 raise UsageError("--reload is for an agent", hint="leave it out, and start it again")
@@ -123,9 +122,15 @@ def serve(
         else:
             agent = sound_agent(target, keywords)
             limit = max_calls or own_limit(target, agent)
-            provider = agent_provider(target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload)
+            provider = served = agent_provider(
+                target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload
+            )
+            if (max_bytes := order.get("max_result_bytes")) is not None:
+                from gaia_mcp.manager.capped_provider import CappedProvider
+
+                provider = CappedProvider(served, max_bytes)
             if reload:
-                watch_agent(target, keywords, provider)
+                watch_agent(target, keywords, served)
         if limit is not None:
             server.allow(limit)
         # It may run for weeks: what it makes is collected as often as in any other program, without looking through

@@ -162,8 +162,8 @@ def test_bad_definitions_do_not_hide_the_good_ones(gaia: Gaia) -> None:
     ("content", "told"),
     [
         (b"", "is empty"),
-        (b"null", "holds null"),
-        (b"[]", "holds a list"),
+        (b"null", "contains null"),
+        (b"[]", "contains a list"),
         (b'{"mcpServers": {"a": ', ":1:"),
         (b'{"mcpServers": []}', "is not an object"),
         (b'{\n  // mine\n  "mcpServers": {}}', ":2:3: comments"),

@@ -73,6 +73,19 @@ def test_agents_are_listed_and_asked(hub: Gaia) -> None:
     assert (asked.json["status"], asked.json["content"], asked.code) == ("success", "--version", 0)
 
 
+def test_the_file_that_the_line_names_is_the_one_with_the_agents(hub: Gaia) -> None:
+    """Ours: `--config` means the same for the hub."""
+    (hub.cwd / "other.json").write_text(
+        '{"mcpServers": {}, "agents": {"local": {"endpoint": "http://127.0.0.1:1/v1"}}}'
+    )
+
+    listed = hub("call", "--config", "other.json", "agents", "list_available_agents").json
+    tools = hub("tools", "--config", "other.json", "agents", "--json")
+
+    assert "local" in [agent["name"] for agent in listed["agents"]]
+    assert tools.code == 0
+
+
 def test_an_agent_that_fails_ends_in_nine(hub: Gaia) -> None:
     """B1, B5: the tool reports an error, and so does the command."""
     write_agent(hub, "#!/bin/sh\necho 'your key sk-private-1 is bad' >&2\nexit 1\n")
