@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from gaia_mcp.cli.lines import how_to_add
+from gaia_mcp.cli.lines import how_to_add, to_type
 from gaia_mcp.cli.screen.output import counted, error_object, print_json, print_line, remark, report
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def show_inventory(
     enabled = [] if entries else [store.entry(name) for name in enabled_names(store)]
     chosen = entries or [entry for entry in enabled if entry.is_offered(invocation.stage, invocation.agent)]
     if not chosen:
-        some = "name one of those that are disabled" if store.names() else how_to_add()
-        remark("no servers to ask; " + (f"none of {len(enabled)} is offered here" if enabled else some))
+        remark(f"no servers to ask; {_why_none(store, is_any_enabled=bool(enabled))}")
     with asking(chosen) as view:
         results = ask_all(chosen, kind.read, view, invocation.deadline())
     if entries and len(results) == 1 and results[0].error is not None:
@@ -146,3 +145,9 @@ def description_lines(text: Any, *, whole: bool = False) -> list[str]:
     if lines and not whole:
         lines = [fitted(" ".join(lines[0].split()), margin=INDENT + 4)]
     return [f"    {line}" for line in lines]
+
+
+def _why_none(store: ConfigStore, *, is_any_enabled: bool) -> str:
+    if is_any_enabled:
+        return f"all that are enabled are restricted to other stages or agents; see: {to_type('list')}"
+    return f"none is enabled; see: {to_type('list')}" if store.names() else how_to_add()

@@ -71,4 +71,4 @@ def test_when_all_are_disabled_it_says_so(gaia: Gaia) -> None:
     """Ours: the next step is not to add one."""
     gaia.use("good-handshake", disabled=True)
 
-    assert "name one of those that are disabled" in gaia("tools").stderr
+    assert "none is enabled; see: " in gaia("tools").stderr
