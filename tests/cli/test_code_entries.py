@@ -49,7 +49,7 @@ def prices(gaia: Gaia) -> Gaia:
 
 
 def test_the_text_of_an_agents_result_is_cut_where_its_entry_says_so(prices: Gaia) -> None:
-    """Issue: `max_result_bytes`; what is not text stays whole."""
+    """Ours: `max_result_bytes`; what is not text stays whole."""
     prices.write({"prices": {"agent": "prices.py", "max_result_bytes": 6}})
 
     assert prices("call", "prices", "price", "item=disk").stdout == "disk i...(truncated)\n"
@@ -59,7 +59,7 @@ def test_the_text_of_an_agents_result_is_cut_where_its_entry_says_so(prices: Gai
 
 
 def test_an_entry_of_an_agent_is_used_like_any_other(prices: Gaia) -> None:
-    """Issue: `{"agent": …}` with settings, which are the arguments of its class. The path is beside the file."""
+    """Ours: `{"agent": …}` with settings, which are the arguments of its class. The path is beside the file."""
     assert "price(item: string)" in prices("tools", "prices").stdout
     assert prices("call", "prices", "price", "item=disk").stdout == "disk in eastus\n"
     assert prices("call", "prices.price", "item=disk", REGION="westus").stdout == "disk in westus\n"
@@ -112,7 +112,7 @@ def test_code_that_cannot_be_loaded_is_an_error_of_its_entry(prices: Gaia) -> No
     [("settings", []), ("stages", "build"), ("agents", [5]), ("max_retries", -1), ("max_result_bytes", "8k")],
 )
 def test_an_invalid_member_is_named(prices: Gaia, member: str, value: Any) -> None:
-    """Issue: wrong types of every key; the other servers are not affected."""
+    """Ours: wrong types of every key; the other servers are not affected."""
     prices.write({"prices": {"agent": "demo", member: value}, "demo": {"agent": "demo"}})
 
     failed = prices("tools", "prices")

@@ -69,7 +69,7 @@ def saved(gaia: Gaia) -> dict[str, dict[str, object]]:
 
 
 def test_a_handler_is_added_and_used_like_any_server(cost: Gaia) -> None:
-    """Issue: `add cost ./cost_handler.py`, then every command; its prints disturb nothing."""
+    """Ours: `add cost ./cost_handler.py`, then every command; its prints disturb nothing."""
     added = cost("add", "price", "./cost_handler.py", "--setting", "region=westus", "--stage", "build")
     path = str(cost.cwd / "cost_handler.py")
 
@@ -91,7 +91,7 @@ def test_a_handler_is_added_and_used_like_any_server(cost: Gaia) -> None:
 
 @pytest.mark.parametrize("target", ["./cost_handler.py", "cost_handler.py:costHandler", "cost_handler:costHandler"])
 def test_a_handler_is_used_without_being_saved(cost: Gaia, target: str) -> None:
-    """Issue: `tools ./x_handler.py`, `call ./x_handler.py TOOL`; also by its class, and by its module."""
+    """Ours: `tools ./x_handler.py`, `call ./x_handler.py TOOL`; also by its class, and by its module."""
     tools = cost("tools", target)
 
     assert (tools.stdout.splitlines()[0], tools.stderr, tools.code) == (f"{target} (cost)", "", 0)
@@ -150,7 +150,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_handler_that_cannot_be_loaded_is_named_with_its_reason(gaia: Gaia, name: str) -> None:
-    """Issue: hostile handler files. Exit code 3; the same for a saved one and `serve --check`, and `add` saves none."""
+    """Ours: hostile handler files. Exit code 3; the same for a saved one and `serve --check`, and `add` saves none."""
     source, problem = BROKEN[name]
     (gaia.cwd / name).write_text(source)
     gaia.write({"bad": {"handler": str(gaia.cwd / name)}})
@@ -171,7 +171,7 @@ def test_a_file_without_a_handler_or_an_agent_is_told_so(gaia: Gaia, content: st
 
 
 def test_a_folder_of_handlers_is_one_server(cost: Gaia) -> None:
-    """Issue: `serve DIR` behind one manager; one that is broken is a warning with its reason, and the others work."""
+    """Ours: `serve DIR` behind one manager; one that is broken is a warning with its reason, and the others work."""
     folder = cost.cwd / "handlers"
     folder.mkdir()
     for name in ("disk", "vm"):
@@ -193,7 +193,7 @@ def test_a_folder_of_handlers_is_one_server(cost: Gaia) -> None:
 
 
 def test_a_folder_is_added_with_all_its_handlers_or_none(cost: Gaia) -> None:
-    """Issue: each becomes an entry, named by its file (A2)."""
+    """Ours: each becomes an entry, named by its file (A2)."""
     folder = cost.cwd / "handlers"
     folder.mkdir()
     for name in ("disk_lookup", "vm"):
@@ -228,7 +228,7 @@ def test_a_folder_without_a_handler_is_told_so(gaia: Gaia, content: str | None) 
 
 
 def test_what_would_be_served_is_listed(cost: Gaia) -> None:
-    """Issue: `serve --check` of a handler, also with its settings."""
+    """Ours: `serve --check` of a handler, also with its settings."""
     checked = cost("serve", "./cost_handler.py", "--check")
     assert checked.stdout == "cost: 1 tool\n  cost_price(sku: string)\n      Look up a price.\n"
     assert checked.code == 0
@@ -271,7 +271,7 @@ def test_the_entry_for_a_host_finds_a_handler_from_everywhere(cost: Gaia, target
 
 
 def test_a_conversation_with_a_handler_is_recorded(cost: Gaia) -> None:
-    """Issue: every command; the recording has no secret."""
+    """Ours: every command; the recording has no secret."""
     cost.write({"price": {"handler": str(cost.cwd / "cost_handler.py"), "settings": {"region": TOKEN}}})
     call = {"name": "cost_price", "arguments": {"sku": "a"}}
     asked = [

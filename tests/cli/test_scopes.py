@@ -100,7 +100,7 @@ def test_restrictions_are_set_changed_and_removed(gaia: Gaia) -> None:
 
 
 def test_a_list_shows_the_restrictions(scoped: Gaia) -> None:
-    """Issue: kind, scope and state."""
+    """Ours: kind, scope and state."""
     lines = {line.split()[0]: line for line in scoped("list").stdout.splitlines()}
     assert "stages build, deploy" in lines["build"]
     assert "stages build; agents terraform-agent, two words" in lines["terraform"]
@@ -122,6 +122,6 @@ def test_a_list_shows_the_restrictions(scoped: Gaia) -> None:
 def test_stages_and_agents_are_known_at_a_tab(
     scoped: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str], found: list[str]
 ) -> None:
-    """Issue: TAB of those that the file names."""
+    """Ours: TAB of those that the file names."""
     monkeypatch.setenv("HOME", str(scoped.home))
     assert [each.value for each in candidates(["mcp", *words])] == found

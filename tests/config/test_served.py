@@ -117,7 +117,7 @@ def test_a_module_and_a_built_in_agent_are_found_by_name(project: Path) -> None:
 def test_a_file_that_cannot_be_loaded_is_reported_before_anything_is_started(
     tmp_path: Path, target: str, problem: str
 ) -> None:
-    """Issue: a handler path that is a folder, a device, 3 GB, missing, not Python. The error names the member."""
+    """Ours: a handler path that is a folder, a device, 3 GB, missing, not Python. The error names the member."""
     (tmp_path / "folder.py").mkdir()
     (tmp_path / "notes.txt").touch()
     (tmp_path / "device.py").symlink_to("/dev/zero")

@@ -231,7 +231,7 @@ def coded(project: Path, environ: dict[str, str]) -> Path:
 
 @pytest.mark.parametrize("name", ["x_handler.py", "pkg/notes.py", "pkg/notes/__init__.py"])
 def test_code_that_has_changed_is_approved_no_longer(coded: Path, environ: dict[str, str], name: str) -> None:
-    """Issue: the trust is bound to the content of the file, also of one that would be imported instead."""
+    """Ours: the trust is bound to the content of the file, also of one that would be imported instead."""
     file = coded / name
     before = file.read_bytes() if file.exists() else None
     file.parent.mkdir(exist_ok=True)

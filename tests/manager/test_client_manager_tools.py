@@ -52,7 +52,7 @@ def script(mark: str, name: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_tool_is_called_by_name(manager: MCPClientManager, mark: str) -> None:
-    """Issue 15, 1: as `call` writes it and as GAIA does; a configured server is connected then, and no other."""
+    """Ours: as `call` writes it and as GAIA does; a configured server is connected then, and no other."""
     manager.config.add_server("calc", demo(mark))
     manager.config.add_server("other", demo(mark))
 
@@ -68,7 +68,7 @@ def test_a_tool_is_called_by_name(manager: MCPClientManager, mark: str) -> None:
 
 
 def test_a_server_that_was_added_is_used_as_it_is(manager: MCPClientManager, mark: str) -> None:
-    """Issue 15, 1: there is one client of a server."""
+    """Ours: there is one client of a server."""
     client = manager.add_server("calc", demo(mark))
 
     assert manager.call_tool("calc.greet", {"name": "Ada"}).content == "Hello, Ada!"
@@ -78,7 +78,7 @@ def test_a_server_that_was_added_is_used_as_it_is(manager: MCPClientManager, mar
 
 
 def test_all_tools_of_all_servers_can_be_listed_and_called(manager: MCPClientManager, mark: str) -> None:
-    """A10, and issue 15, 1: servers may have tools of the same name, or names that differ by a character."""
+    """A10, and ours: servers may have tools of the same name, or names that differ by a character."""
     for name in ("a-b", "a_b", "a.b"):
         manager.config.add_server(name, demo(mark, env={"MARK": mark, "NAME": name}))
     manager.config.add_server("disabled", demo(mark, disabled=True))
@@ -189,7 +189,7 @@ def test_threads_that_need_a_server_at_once_connect_it_once(manager: MCPClientMa
 
 
 def test_a_handler_file_is_a_server_too(manager: MCPClientManager, tmp_path: Path, mark: str) -> None:
-    """Issue 15, 2: entries of all kinds are reached alike; a path is relative to the configuration file."""
+    """Ours: entries of all kinds are reached alike; a path is relative to the configuration file."""
     code = (
         "from gaia_mcp.handlers import MCPHandler, MCPToolDefinition, MCPToolResult\n"
         "class Clock(MCPHandler):\n"

@@ -10,7 +10,7 @@ from tests.manager.handlers_under_test import Console, ProgrammableHandler, regi
 
 
 def test_the_words_of_a_failing_handler_hold_no_secret_of_its_settings() -> None:
-    """The issue: HTTP clients repeat URLs with keys in them, in exceptions that handlers raise or report."""
+    """Ours: HTTP clients repeat URLs with keys in them, in exceptions that handlers raise or report."""
     url = "https://prices.example/v1?key=pr1vate-w0rds"
 
     def refuse(*_: object) -> MCPToolResult:

@@ -715,7 +715,7 @@ def test_a_handler_that_is_registered_later_is_found(manage: Callable[..., MCPMa
 
 
 def test_threads_that_call_at_once_lose_and_mix_nothing(manage: Callable[..., MCPManager]) -> None:
-    """Issue 15, figures: 64 threads through one manager; each answer is that to its own call."""
+    """Ours: 64 threads through one manager; each answer is that to its own call."""
     handlers: list[MCPHandler] = [ProgrammableHandler(f"h{number}", f"tool{number}") for number in range(8)]
     manager = manage(*handlers)
 

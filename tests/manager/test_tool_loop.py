@@ -308,7 +308,7 @@ NO_FUNCTION = {"id": "x", "type": "function"}
     ],
 )
 def test_an_invalid_completion_is_a_typed_error(bench: Bench, answer: Any, problem: str) -> None:
-    """Issue, point 4: what a broken server answers is not taken for an answer, and no tool is called."""
+    """Ours: what a broken server answers is not taken for an answer, and no tool is called."""
     with pytest.raises(CompletionError) as caught:
         bench.run([answer])
     assert problem in caught.value.message
@@ -318,7 +318,7 @@ def test_an_invalid_completion_is_a_typed_error(bench: Bench, answer: Any, probl
 
 @pytest.mark.parametrize("answer", [None, "<html>", 5, ["choices"]])
 def test_what_is_neither_a_completion_nor_a_dict_is_a_typed_error(bench: Bench, answer: Any) -> None:
-    """Issue, point 4: the package returns text for what is not JSON."""
+    """Ours: the package returns text for what is not JSON."""
     with pytest.raises(CompletionError, match=type(answer).__name__):
         run_tool_loop(lambda *_: answer, QUESTION, bench.manager)
 
@@ -335,7 +335,7 @@ def test_a_count_that_is_none_is_not_summed(bench: Bench, usage: Any) -> None:
 
 
 def test_a_model_without_words_and_one_that_refuses(bench: Bench) -> None:
-    """Issue, point 4: `content` may be null; a refusal stands in another place."""
+    """Ours: `content` may be null; a refusal stands in another place."""
     assert bench.run([completion({"content": None}, "stop")]).content == ""
     assert bench.run([completion({}, "stop")]).content == ""
     refused = bench.run([completion({"content": None, "refusal": "I must not."}, "content_filter")])
@@ -353,7 +353,7 @@ def test_what_ask_raises_is_for_the_caller(bench: Bench) -> None:
 
 
 def test_the_package_of_openai_drives_the_loop(bench: Bench) -> None:
-    """Issue, point 4: the official client asks, and its objects are read."""
+    """Ours: the official client asks, and its objects are read."""
     calls = [tool_call("add", {"a": 2, "b": 2}, 1), tool_call("divide", {"a": 1, "b": 0}, 2)]
     with ChatServer([tool_calls(*calls), text("It is 4.")]) as server:
         client = openai.OpenAI(base_url=server.base_url, api_key="sk-test", max_retries=0)
@@ -375,7 +375,7 @@ def test_the_package_of_openai_drives_the_loop(bench: Bench) -> None:
 
 @pytest.mark.story
 def test_the_tools_of_remote_servers_are_called_in_the_same_way(tmp_path: Path) -> None:
-    """Issue, point 1: `MCPClientManager` stands on the same manager; its entries have scopes too."""
+    """Ours: `MCPClientManager` stands on the same manager; its entries have scopes too."""
     program = [sys.executable, "-P", "-m", "gaia_mcp", "serve", "demo"]
     config = MCPConfig(tmp_path / "servers.json")
     config.add_server("demo", {"command": program[0], "args": program[1:], "stages": ["build"]})
@@ -395,7 +395,7 @@ def test_the_tools_of_remote_servers_are_called_in_the_same_way(tmp_path: Path) 
 
 @pytest.mark.parametrize("reply", ["<html>no</html>", {"choices": None}, {"choices": [{"message": {"tool_calls": 5}}]}])
 def test_what_the_package_of_openai_lets_through_is_a_typed_error(bench: Bench, reply: Any) -> None:
-    """Issue, point 4: it does not validate what a server answers, and warns of nothing here."""
+    """Ours: it does not validate what a server answers, and warns of nothing here."""
     with (
         ChatServer([reply]) as server,
         openai.OpenAI(base_url=server.base_url, api_key="x", max_retries=0) as client,

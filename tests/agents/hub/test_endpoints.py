@@ -193,7 +193,7 @@ def test_an_endpoint_that_floods_is_disconnected(local: Agents, model: Model) ->
 
 
 def test_a_cancelled_request_closes_the_connection(local: Agents, model: Model) -> None:
-    """The issue: the endpoint learns at once that it need not go on, and nothing is left here."""
+    """Ours: the endpoint learns at once that it need not go on, and nothing is left here."""
     begun, gone = threading.Event(), threading.Event()
 
     def respond(handler: BaseHTTPRequestHandler) -> None:
@@ -280,7 +280,7 @@ def test_a_model_that_only_calls_tools_is_an_error(hub: AgentsHub, model: Model)
 
 @pytest.mark.parametrize("how", ["cancelled", "late"])
 def test_a_tool_that_runs_is_ended_with_the_request(hub: AgentsHub, model: Model, local: Agents, how: str) -> None:
-    """The issue: its server too."""
+    """Ours: its server too."""
     model.respond = lambda handler: send(handler, calls(("wait", {"seconds": 60, "steps": 600})))
     running, ends = ToolCall(), []
 

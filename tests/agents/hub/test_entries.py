@@ -24,7 +24,7 @@ def stored(path: Path, agents: Any) -> ConfigStore:
 
 
 def test_without_a_file_there_are_the_three_programs(tmp_path: Path) -> None:
-    """The issue: they are looked for on PATH, and get the environment of the hub."""
+    """Ours: they are looked for on PATH, and get the environment of the hub."""
     found = read_agents(ConfigStore(tmp_path / "none.json"))
 
     assert list(found) == ["claude", "codex", "gemini"]

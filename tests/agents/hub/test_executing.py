@@ -216,7 +216,7 @@ except OSError as problem:
 
 
 def test_an_agent_gets_the_variables_of_the_hub_and_its_own(agents: Agents, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B5 and the issue: it runs with the hub's own environment; a variable of its entry wins."""
+    """B5, and ours: it runs with the hub's own environment; a variable of its entry wins."""
     monkeypatch.setenv("SOME_CHOICE", "hub")
     monkeypatch.setenv("OTHER_CHOICE", "hub")
     agents.write("answer(os.environ['SOME_CHOICE'] + os.environ['OTHER_CHOICE'])\n")
@@ -301,7 +301,7 @@ def test_no_beginning_of_a_secret_is_left_where_a_long_error_is_cut(
 
 
 def test_a_run_is_never_repeated(agents: Agents) -> None:
-    """The issue: whatever becomes of it."""
+    """Ours: whatever becomes of it."""
     runs = agents.folder / "runs"
     agents.write(f"open({str(runs)!r}, 'a').write('x')\nsys.exit(1)\n")
 

@@ -162,7 +162,7 @@ def test_an_invalid_file_keeps_the_hub_from_starting(agents: Agents) -> None:
 
 
 def test_a_cancelled_request_ends_the_agent(agents: Agents) -> None:
-    """The issue: with its process group, and without an answer."""
+    """Ours: with its process group, and without an answer."""
     agents.write_shell(f"echo x >> {agents.folder}/begun\nsleep 600 & sleep 600\n")
     running = ToolCall()
     ends: list[BaseException] = []
@@ -184,7 +184,7 @@ def test_a_cancelled_request_ends_the_agent(agents: Agents) -> None:
 
 
 def test_a_long_request_reports_progress(agents: Agents) -> None:
-    """The issue: until the agent answers."""
+    """Ours: until the agent answers."""
     agents.write(f"sys.stdin.read()\nwhile not os.path.exists({str(agents.folder / 'seen')!r}): time.sleep(0.05)\n"
                  "answer('ok')\n")  # fmt: skip
     seen: list[tuple[float, float | None, str]] = []

@@ -263,7 +263,7 @@ def test_unknown_members_are_warnings_and_never_code(agents: Agents) -> None:
 
 
 def test_a_server_whose_tools_are_known_is_not_started(agents: Agents) -> None:
-    """The issue: the cache of tools is believed."""
+    """Ours: the cache of tools is believed."""
     agents.configure({}, {"demo": DEMO})
     from gaia_mcp.config.store import ConfigStore
     from gaia_mcp.paths import cache_folder

@@ -136,7 +136,7 @@ def test_a_registered_tool_is_called_back_by_the_next_request(hub: Gaia) -> None
 
 
 def test_an_invalid_entry_is_told_with_its_member(hub: Gaia) -> None:
-    """The issue: the file, the agent and the member are named; the hint is one thing to type."""
+    """Ours: the file, the agent and the member are named; the hint is one thing to type."""
     configure(hub, mcpServers={}, agents={"local": {"endpoint": "http://127.0.0.1:1/v1", "timeout": "long"}})
 
     for words in (("serve", "agents"), ("call", "agents", "list_available_agents")):
@@ -151,7 +151,7 @@ def test_an_invalid_entry_is_told_with_its_member(hub: Gaia) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_however_a_call_ends_no_agent_is_left(hub: Gaia, how: signal.Signals) -> None:
-    """The issue: the fixture proves that nothing is left running, also of what ignores SIGTERM and left the group."""
+    """Ours: the fixture proves that nothing is left running, also of what ignores SIGTERM and left the group."""
     begun = hub.cwd / "begun"
     write_agent(hub, f"#!/bin/sh\ntrap '' TERM HUP\nsetsid sleep 600 &\nsleep 600 &\ntouch {begun}\nsleep 600\n")
     process = hub.popen(*EXECUTE, "prompt=hi", "timeout=600")
@@ -165,7 +165,7 @@ def test_however_a_call_ends_no_agent_is_left(hub: Gaia, how: signal.Signals) ->
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, None])
 def test_however_the_hub_ends_no_agent_is_left(hub: Gaia, how: signal.Signals | None) -> None:
-    """The issue: also when it is killed, and when its client closes its input."""
+    """Ours: also when it is killed, and when its client closes its input."""
     begun = hub.cwd / "begun"
     write_agent(hub, f"#!/bin/sh\ntrap '' TERM HUP\nsleep 600 &\ntouch {begun}\nsleep 600\n")
     process = hub.popen("serve", "agents")

@@ -104,7 +104,7 @@ MARK = "import os; open(os.environ['RAN'], 'w').close()"
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
 def test_code_of_a_project_runs_only_after_it_was_trusted(gaia: Gaia, kind: str) -> None:
-    """Issue: as a command does; and no longer once its file has changed, which the remark names."""
+    """Ours: as a command does; and no longer once its file has changed, which the remark names."""
     ran = gaia.cwd.parent / "ran"
     code = gaia.cwd / "code.py"
     code.write_text(MARK)

@@ -45,7 +45,7 @@ def expected(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_entries_of_code_are_imported_with_all_their_members(gaia: Gaia, other: Path) -> None:
-    """Issue: between files of our own format. The code stays where it is."""
+    """Ours: between files of our own format. The code stays where it is."""
     imported = gaia("import", "other/servers.json")
 
     assert imported.code == 0, imported

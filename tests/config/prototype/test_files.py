@@ -568,7 +568,7 @@ def test_a_kill_between_two_writes_neither_shows_nor_loses_a_secret(path: Path, 
 
 @pytest.mark.parametrize("name", ["../../out/escape", "a/../../escape", "..\\escape", "/tmp/escape"])
 def test_a_name_is_no_path_to_a_handler_elsewhere(tmp_path: Path, name: str) -> None:
-    """The issue: handlers that are found by name are in their folder. An entry that names a file may lead anywhere."""
+    """Ours: handlers that are found by name are in their folder. An entry that names a file may lead anywhere."""
     path = tmp_path / "prototype.yaml"
     path.write_text(f"mcp:\n  servers:\n    - name: '{name}'\n")
 
