@@ -100,7 +100,8 @@ def _without_values(problem: str) -> str:
     if problem.startswith("found duplicate key "):
         return problem
     # A single character stays, also as `\\t`, and so does the name of a token, as `<block end>`.
-    return re.sub(r"""\s*(["'])(?:(.|\\.|<[^>]*>)|.*?)(?:\1|$)""", lambda match: match[0] if match[2] else "", problem)
+    quoted = r"""(?<!\s)\s*+(["'])(?:(.|\\.|<[^>"']*+>)|.*?)(?:\1|$)"""
+    return re.sub(quoted, lambda match: match[0] if match[2] else "", problem)
 
 
 def offset_of(text: str, path: tuple[str | int, ...]) -> int:

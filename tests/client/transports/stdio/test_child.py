@@ -438,7 +438,9 @@ def test_an_interruption_while_stopping_kills_at_once(child: MakeChild) -> None:
     assert one.wait(0) == -signal.SIGKILL
 
 
-def test_an_interruption_while_a_start_is_under_way_leaves_nothing_running(child: MakeChild) -> None:
+def test_an_interruption_while_a_start_is_under_way_leaves_nothing_running(
+    child: MakeChild,
+) -> None:
     """Ours: there is nothing yet to kill, so the start does it."""
     one = child(IGNORES_SIGTERM, start=False, kind=SlowToStart)
     assert isinstance(one, SlowToStart)
@@ -446,13 +448,28 @@ def test_an_interruption_while_a_start_is_under_way_leaves_nothing_running(child
     starter.start()
     assert one.is_spawning.wait(5)
 
+    interrupted = threading.Event()
+
+    def on_signal(*_: object) -> None:
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+
     def interrupt() -> None:
         wait_until(lambda: one.is_closing)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        # One that comes just as the thread goes to wait is not noticed.
+        while not interrupted.wait(0.1):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        one.stop(60)
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        interrupting = threading.Thread(target=interrupt)
+        interrupting.start()
+        with pytest.raises(KeyboardInterrupt):
+            one.stop(60)
+        interrupting.join(5)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert one.pid is None
     one.may_spawn.set()
     starter.join(5)
