@@ -12,11 +12,13 @@ Everything public can be imported from here; it is loaded when it is first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from gaia_mcp._version import __version__
 
+# Type checkers take it for true. `typing` itself takes longer to load than all that a TAB needs of ours.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gaia_mcp.agents.base.agent import Agent
     from gaia_mcp.agents.base.api_agent import ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole

@@ -6,9 +6,12 @@ A test of this module fails when one of them has moved or does something else.
 from __future__ import annotations
 
 import atexit
-import json.encoder
-from collections.abc import Callable
-from typing import Any
+
+# Type checkers take it for true: the program begins with this module.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def compact_writer() -> Callable[[Any], str]:
@@ -17,6 +20,8 @@ def compact_writer() -> Callable[[Any], str]:
     It is made once: `json` makes its encoder anew for each value, which takes longer than writing a small one. Unlike
     `json` it looks for no cycles: one raises `RecursionError`.
     """
+    import json.encoder
+
     encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:

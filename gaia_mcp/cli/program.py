@@ -10,11 +10,21 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import NoReturn
+
+from gaia_mcp.internals import bare_signal
+
+# Type checkers take it for true: what is loaded before `main` is interrupted with a traceback.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> None:
     """Run the program and exit."""
+    # Until the program listens to signals, Ctrl-C ends it as it ends others, without a traceback of what it is loading.
+    signal = bare_signal()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     # What loading makes stays, and the collector would look through it every 700 objects; most commands end before it
     # would find anything.
     gc.set_threshold(100_000)
@@ -48,10 +58,7 @@ def _complete(words: list[str]) -> NoReturn:
 
 
 def _run_to_its_end(words: list[str]) -> None:
-    try:
-        from gaia_mcp.cli.signals import Terminated, listen_to_signals
-    except KeyboardInterrupt:
-        os._exit(130)  # Nothing has begun that would have to end.
+    from gaia_mcp.cli.signals import Terminated, listen_to_signals
 
     dead: list[BaseException] = []
     try:

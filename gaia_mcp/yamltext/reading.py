@@ -11,6 +11,8 @@ from gaia_mcp.textproblems import TextProblemError
 # A few lines with aliases within aliases can stand for more than any memory holds. Where they are used to write
 # something once, it is a few lines as well.
 MAX_EXPANDED_CHARS = 1_000_000
+# A value in quotation marks with the white space before it; what is in it, if that is a single character or a token.
+_QUOTED = r"""(?<!\s)\s*+(["'])(?:(.|\\.|<[^>"']*+>)|.*?)(?:\1|$)"""
 
 
 def parse(text: str) -> Any:
@@ -100,8 +102,7 @@ def _without_values(problem: str) -> str:
     if problem.startswith("found duplicate key "):
         return problem
     # A single character stays, also as `\\t`, and so does the name of a token, as `<block end>`.
-    quoted = r"""(?<!\s)\s*+(["'])(?:(.|\\.|<[^>"']*+>)|.*?)(?:\1|$)"""
-    return re.sub(quoted, lambda match: match[0] if match[2] else "", problem)
+    return re.sub(_QUOTED, lambda match: match[0] if match[2] else "", problem)
 
 
 def offset_of(text: str, path: tuple[str | int, ...]) -> int:
