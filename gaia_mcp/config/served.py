@@ -8,19 +8,18 @@ Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 import json
 import os
 import sys
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gaia_mcp.config.command import NOTHING, Command, on_one_line, with_home
 from gaia_mcp.config.expansion import expanded
 from gaia_mcp.config.keyring import secret_from_keyring
+from gaia_mcp.config.serving_order import ORDER_VARIABLE
 from gaia_mcp.errors import EntryError, VariableUnsetError
 from gaia_mcp.filebytes import open_file
 from gaia_mcp.importing.targets import split_target
 
-# Holds the `order` of the entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
-ORDER_VARIABLE = "GAIA_MCP_SERVE"
 # A program of another kind that is called like ours has not loaded this.
 _COMMAND_LINE = "gaia_mcp.cli.program"
 _SCRIPTS = ("gaia", "gmcp")
@@ -175,15 +174,6 @@ def read_served(name: str, kind: str, config: Mapping[str, Any], source: Path | 
     folder = str(source.absolute().parent) if source is not None and not str(source).startswith(PIPES) else ""
     inherit = config.get("inherit", True)
     return Served(kind, config[kind], folder, order, env, config.get("cwd"), inherit)
-
-
-def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
-    """What this process was told to serve, which is removed from `environ`; empty if it was started by hand."""
-    try:
-        order = json.loads(environ.pop(ORDER_VARIABLE, "{}"))
-    except (ValueError, RecursionError):
-        return {}  # It was not set by us.
-    return order if isinstance(order, dict) else {}
 
 
 def _check_file(server: str, member: str, target: str) -> None:

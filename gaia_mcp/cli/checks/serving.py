@@ -51,7 +51,8 @@ def _loaded(
 ) -> tuple[AgentProvider | HandlersProvider, type[AgentError | HandlerError]]:
     """What would serve `target`, and the class of the errors about it."""
     from gaia_mcp.cli.serving.agents import agent_provider
-    from gaia_mcp.cli.serving.handlers import handlers_provider, is_handler
+    from gaia_mcp.cli.serving.handlers import handlers_provider
+    from gaia_mcp.cli.serving.kinds import is_handler
 
     if is_handler(target, order):
         return handlers_provider(target, order), HandlerError

@@ -77,12 +77,15 @@ def serve(
 
     Example: gaia mcp serve demo
     """
-    from gaia_mcp.cli.entries.building import keywords as keywords_of
-    from gaia_mcp.config.served import take_order
+    from gaia_mcp.config.serving_order import take_order
 
     # Before any code is imported, which starts programs of its own.
     order = take_order(os.environ)
-    keywords = {**order.get("settings", {}), **keywords_of("--kwarg", kwarg or [])}
+    keywords = order.get("settings", {})
+    if kwarg:
+        from gaia_mcp.cli.entries.building import keywords as keywords_of
+
+        keywords = {**keywords, **keywords_of("--kwarg", kwarg)}
     if print_config is not None:
         from gaia_mcp.cli.transfer.host_entry import home_alone
         from gaia_mcp.cli.transfer.host_files import known_host
@@ -110,16 +113,19 @@ def serve(
     )
 
     def load() -> Provider:
-        from gaia_mcp.cli.serving.agents import agent_provider, own_limit, sound_agent, watch_agent
-        from gaia_mcp.cli.serving.handlers import handlers_provider, is_handler
+        from gaia_mcp.cli.serving.kinds import is_handler
 
         provider: Provider
         if is_handler(target, order):
+            from gaia_mcp.cli.serving.handlers import handlers_provider
+
             if reload:
                 raise UsageError("--reload is for an agent", hint="leave it out, and start it again")
             provider = handlers_provider(target, {**order, "settings": keywords})
             limit = max_calls
         else:
+            from gaia_mcp.cli.serving.agents import agent_provider, own_limit, sound_agent, watch_agent
+
             agent = sound_agent(target, keywords)
             limit = max_calls or own_limit(target, agent)
             provider = served = agent_provider(

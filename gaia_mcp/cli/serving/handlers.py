@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.entries.code_files import code_kind, handler_files
+from gaia_mcp.cli.entries.code_files import handler_files
 from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
 from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory
 from gaia_mcp.handlers.registry import MCPRegistry
-from gaia_mcp.importing.targets import import_named, split_target
+from gaia_mcp.importing.targets import split_target
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.names import handler_name
@@ -74,26 +74,6 @@ class _Console:
         new = self.warnings[self._told :]
         self._told += len(new)
         return new
-
-
-def is_handler(target: str, order: Mapping[str, Any]) -> bool:
-    """Whether `target` is a handler, or a folder of them, rather than an agent. A file is not imported for that, but a
-    module is.
-    """
-    if "kind" in order:
-        return bool(order["kind"] == "handler")
-    place, _, name = split_target(target)
-    if place.endswith(".py"):
-        return code_kind(Path(place)) == "handler"
-    if not name:
-        return os.path.isdir(place)  # noqa: PTH112 (never raises)
-    try:
-        found: Any = import_named(place)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (Exception, SystemExit):  # noqa: BLE001 (the module's own code: it is reported where it is loaded)
-        return False
-    return isinstance(found, type) and issubclass(found, MCPHandler)
 
 
 def handlers_provider(target: str, order: Mapping[str, Any]) -> HandlersProvider:

@@ -1,0 +1,19 @@
+"""What a child is told to serve: the variable that holds it, and the child's side of reading it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import MutableMapping
+from typing import Any
+
+# Holds the `order` of an entry as JSON, with its `name` and its kind. The child removes it before it loads any code.
+ORDER_VARIABLE = "GAIA_MCP_SERVE"
+
+
+def take_order(environ: MutableMapping[str, str]) -> dict[str, Any]:
+    """What this process was told to serve, which is removed from `environ`; empty if it was started by hand."""
+    try:
+        order = json.loads(environ.pop(ORDER_VARIABLE, "{}"))
+    except (ValueError, RecursionError):
+        return {}  # It was not set by us.
+    return order if isinstance(order, dict) else {}
