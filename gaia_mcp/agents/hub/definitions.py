@@ -50,7 +50,7 @@ TOOLS: list[dict[str, Any]] = [
             "properties": {
                 "status": _STATUS,
                 "content": {"type": "string", "description": "The answer of the agent"},
-                "error": {"type": ["string", "null"], "description": "Why there is none"},
+                "error": {"type": ["string", "null"], "description": "The error; null on success"},
                 "execution_time": {"type": "number", "minimum": 0, "description": "Seconds"},
                 "tokens_used": {
                     "type": ["integer", "null"],
@@ -95,7 +95,7 @@ TOOLS: list[dict[str, Any]] = [
             "type": "object",
             "properties": {
                 "status": _STATUS,
-                "error": {"type": "string", "description": "Why there are none"},
+                "error": {"type": "string", "description": "The error, if the configuration cannot be read"},
                 "agents": {
                     "type": "array",
                     "items": {
