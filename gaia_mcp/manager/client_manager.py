@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.client.config import MCPConfig
@@ -18,9 +16,10 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConfigFileError, ConnectError, MCPError, PeerError, ServerExistsError
+from gaia_mcp.errors import ConfigFileError, ConnectError, PeerError, ServerExistsError
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.router import Refusal
+from gaia_mcp.manager.server_connections import RemovedError, ServerConnections
 from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
 
 if TYPE_CHECKING:
@@ -28,17 +27,6 @@ if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPToolDefinition, MCPToolResult
 
 logger = logging.getLogger("gaia_mcp")
-
-
-class _RemovedError(ConnectError):
-    """Another thread removed the server, or disconnected from all, while it was being connected."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"Failed to connect to MCP server {name!r}: it was removed meanwhile",
-            hint="another thread removed it, or disconnected from all servers",
-            server=name,
-        )
 
 
 class MCPClientManager:
@@ -60,20 +48,15 @@ class MCPClientManager:
         self.config = config if config is not None else MCPConfig()
         self.debug = debug
         self._host = host
-        self._clients: dict[str, MCPClient] = {}
-        self._failures: dict[str, str] = {}
         self._handlers = ServerHandlers()
+        self._connections = ServerConnections(self._handlers)
+        # As in GAIA, whose programs and tests look at it.
+        self._clients = self._connections.clients
         self._tools = MCPManager(self._handlers, qualified_names=True)
-        # Those that are being connected. Removing one from here gives the attempt up.
-        self._connecting: dict[str, MCPClient] = {}
-        # Held for moments. A signal handler may enter again in the same thread.
-        self._lock = threading.RLock()
         # Held to change the file.
         self._saving = threading.Lock()
         # Held to make handlers of what the file holds, so that each server gets one.
         self._reading = threading.Lock()
-        self._process = os.getpid()
-        weakref.finalize(self, _disconnect, self._process, self._clients, self._connecting)
 
     def __enter__(self) -> Self:
         return self
@@ -95,10 +78,10 @@ class MCPClientManager:
         check_server_name(name)
         handler = self._handler(name, config)
         client = handler.client
-        with self._attempt(client):
+        with self._connections.attempt(client):
             self._connect(client)
             with self._saving:
-                self._keep(handler)
+                self._connections.keep(handler)
                 self.config.add_server(name, config)
         return client
 
@@ -111,9 +94,7 @@ class MCPClientManager:
         client = None
         try:
             with self._saving:
-                with self._lock:
-                    client = self._connecting.pop(name, None) or self._clients.pop(name, None)
-                    has_failed = self._failures.pop(name, None) is not None
+                client, has_failed = self._connections.take(name)
                 self._handlers.drop(name)
                 if client is None and not has_failed:
                     logger.warning("MCP server %r is not connected", name)
@@ -125,13 +106,11 @@ class MCPClientManager:
 
     def get_client(self, name: str) -> MCPClient | None:
         """The client of a connected server, None if it is not."""
-        with self._lock:
-            return self._clients.get(name)
+        return self._connections.get(name)
 
     def list_servers(self) -> list[str]:
         """The names of the connected servers, in the order in which they were connected."""
-        with self._lock:
-            return list(self._clients)
+        return self._connections.names()
 
     def load_from_config(self) -> None:
         """Connect to all servers in the file that are neither connected nor disabled, in parallel.
@@ -160,11 +139,7 @@ class MCPClientManager:
                 thread.join()
         except BaseException:
             is_over.set()
-            with self._lock:
-                given_up = {client.name: client for client in begun if self._connecting.get(client.name) is client}
-                for name in given_up:
-                    del self._connecting[name]
-            _disconnect(self._process, given_up)
+            self._connections.give_up(begun)
             raise
 
     def disconnect_all(self) -> None:
@@ -172,13 +147,7 @@ class MCPClientManager:
 
         The failures are forgotten too; the file is not changed.
         """
-        with self._lock:
-            clients, connecting = dict(self._clients), dict(self._connecting)
-            self._clients.clear()
-            self._connecting.clear()
-            self._failures.clear()
-            self._handlers.clear()
-        _disconnect(self._process, clients, connecting)
+        self._connections.disconnect_all()
         self._tools.shutdown_all()
 
     def get_tools_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
@@ -224,47 +193,28 @@ class MCPClientManager:
 
         As in newer releases of GAIA. Counts the tools that are already known; sends no request.
         """
-        with self._lock:
-            clients, failures = dict(self._clients), dict(self._failures)
-        report: list[dict[str, Any]] = []
-        for name, client in clients.items():
-            connected = client.is_connected()
-            error = None if connected else client.last_error or "the server has exited"
-            report.append(
-                {"name": name, "connected": connected, "tool_count": len(client.known_tools()), "error": error}
-            )
-        report += [
-            {"name": name, "connected": False, "tool_count": 0, "error": reason} for name, reason in failures.items()
-        ]
-        return report
+        return self._connections.report()
 
     def _load(self, name: str, entry: Any, begun: list[MCPClient], is_over: threading.Event) -> None:
         try:
             handler = self._handler(name, entry)
             client = handler.client
             deadline = Deadline(client.timeout)
-            with self._attempt(client):
+            with self._connections.attempt(client):
                 begun.append(client)
                 if is_over.is_set():
-                    raise _RemovedError(name)
+                    raise RemovedError(name)
                 self._connect(client)
                 try:
                     client.fetch_tools(deadline)
                 except PeerError as error:
                     # A server that has prompts alone may respond with an error, and is useful all the same.
                     logger.warning("%s", str(error))
-                self._keep(handler)
-        except (ServerExistsError, _RemovedError):
+                self._connections.keep(handler)
+        except (ServerExistsError, RemovedError):
             return  # Connected already, also by another thread; or removed meanwhile.
         except Exception as error:  # noqa: BLE001 (the program's own `host` may raise anything)
-            logger.warning("%s", self._fail(name, error))
-
-    def _fail(self, name: str, error: Exception) -> str:
-        """Keep why a server failed. The text alone: the exception would keep the frames of all callers alive."""
-        reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
-        with self._lock:
-            self._failures[name] = reason
-        return reason
+            logger.warning("%s", self._connections.fail(name, error))
 
     def _read_config(self) -> object:
         """Make handlers of the servers in the file that are not connected, and forget those that are no longer there.
@@ -287,7 +237,7 @@ class MCPClientManager:
                 try:
                     self._handlers.put(self._handler(name, entry))
                 except Exception as error:  # noqa: BLE001 (the program's own `host` may raise anything)
-                    self._fail(name, error)
+                    self._connections.fail(name, error)
             return self._handlers.state()
 
     def _handler(self, name: str, entry: Any) -> ServerHandler:
@@ -310,78 +260,16 @@ class MCPClientManager:
         if self.get_client(client.name) is client:
             return
         try:
-            with self._attempt(client):
+            with self._connections.attempt(client):
                 self._connect(client)
-                self._keep(handler)
-        except (ServerExistsError, _RemovedError):
+                self._connections.keep(handler)
+        except (ServerExistsError, RemovedError):
             raise
         except Exception as error:
-            self._fail(client.name, error)
-            raise
-
-    @contextmanager
-    def _attempt(self, client: MCPClient) -> Iterator[None]:
-        """Reserve the name before the server is started. If the attempt fails, end the server."""
-        with self._lock:
-            if client.name in self._clients or client.name in self._connecting:
-                raise ServerExistsError(client.name)
-            self._connecting[client.name] = client
-        try:
-            yield
-        except BaseException as error:
-            was_wanted = self._withdraw(client)
-            client.disconnect()
-            if isinstance(error, MCPError) and not was_wanted:
-                raise _RemovedError(client.name) from error
+            self._connections.fail(client.name, error)
             raise
 
     def _connect(self, client: MCPClient) -> None:
         if not client.connect():
             problem = f"Failed to connect to MCP server {client.name!r}: {client.last_error}"
             raise ConnectError(problem, server=client.name)
-
-    def _keep(self, handler: ServerHandler) -> None:
-        client = handler.client
-        with self._lock:
-            if self._connecting.get(client.name) is not client:
-                raise _RemovedError(client.name)
-            self._clients[client.name] = self._connecting.pop(client.name)
-            self._failures.pop(client.name, None)
-            self._handlers.put(handler)
-
-    def _withdraw(self, client: MCPClient) -> bool:
-        """Forget a client; returns whether it was known until now."""
-        with self._lock:
-            for known in (self._connecting, self._clients):
-                if known.get(client.name) is client:
-                    del known[client.name]
-                    if known is self._clients:
-                        self._handlers.drop(client.name)
-                    return True
-        return False
-
-
-def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
-    """Disconnect from all clients in `known` at once, and empty it."""
-    taken = [by_name.pop(name, None) for by_name in known for name in list(by_name)]
-    clients = [client for client in taken if client is not None]
-    if os.getpid() != process:
-        return  # A fork of the process that started them, which goes on using them.
-    threads = []
-    for client in clients:
-        thread = threading.Thread(target=_end, args=(client,), name=f"{client.name} disconnect", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            _end(client)  # The interpreter is ending, and starts no more threads.
-        else:
-            threads.append(thread)
-    for thread in threads:
-        thread.join()
-
-
-def _end(client: MCPClient) -> None:
-    try:
-        client.disconnect()
-    except Exception as error:  # noqa: BLE001 (a user's own transport may raise anything)
-        logger.error("MCP server %r could not be disconnected: %s", client.name, error)

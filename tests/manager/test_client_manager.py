@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,28 +21,7 @@ from gaia_mcp.errors import ConfigFileError, ConnectError, EntryError, ServerExi
 from tests.processes import living_with
 from tests.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 SERVERS = Path(__file__).parents[1] / "servers"
-
-
-@pytest.fixture
-def mark(tmp_path: Path) -> Iterator[str]:
-    """What the environment of every server of a test holds: afterwards none may be left."""
-    yield str(tmp_path)
-    wait_until(lambda: not living_with(str(tmp_path)))
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> MCPConfig:
-    return MCPConfig(tmp_path / "servers.json")
-
-
-@pytest.fixture
-def manager(config: MCPConfig, mark: str) -> Iterator[MCPClientManager]:
-    with MCPClientManager(config) as manager:
-        yield manager
 
 
 def entry(mark: str, server: str = "good_stateless", **more: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import sys
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,31 +16,10 @@ from tests.manager.handlers_under_test import at_once, names
 from tests.processes import living_with
 from tests.waiting import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 pytestmark = pytest.mark.story
 
 SERVERS = Path(__file__).parents[1] / "servers"
 GAIA = str(Path(sys.executable).parent / "gaia")
-
-
-@pytest.fixture
-def mark(tmp_path: Path) -> Iterator[str]:
-    """What the environment of every server of a test holds: afterwards none may be left."""
-    yield str(tmp_path)
-    wait_until(lambda: not living_with(str(tmp_path)))
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> MCPConfig:
-    return MCPConfig(tmp_path / "servers.json")
-
-
-@pytest.fixture
-def manager(config: MCPConfig, mark: str) -> Iterator[MCPClientManager]:
-    with MCPClientManager(config) as manager:
-        yield manager
 
 
 def demo(mark: str, **more: Any) -> dict[str, Any]:

@@ -1,0 +1,176 @@
+"""Which servers are connected, which are being connected, and why the others failed.
+
+A name belongs to one client at a time, from before its server is started. Knows no configuration.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.errors import ConnectError, MCPError, ServerExistsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
+
+logger = logging.getLogger("gaia_mcp")
+
+
+class RemovedError(ConnectError):
+    """Another thread removed the server, or disconnected from all, while it was being connected."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Failed to connect to MCP server {name!r}: it was removed meanwhile",
+            hint="another thread removed it, or disconnected from all servers",
+            server=name,
+        )
+
+
+class ServerConnections:
+    """The clients of a manager, by the names of their servers. May be used from several threads.
+
+    A server that is connected is in `handlers`. When this is garbage-collected, and when the program ends, all clients
+    are disconnected; in a forked process they are left alone, for they belong to the parent.
+    """
+
+    def __init__(self, handlers: ServerHandlers) -> None:
+        self.clients: dict[str, MCPClient] = {}
+        self._handlers = handlers
+        self._failures: dict[str, str] = {}
+        # Removing one from here gives the attempt up.
+        self._connecting: dict[str, MCPClient] = {}
+        # Held for moments. A signal handler may enter again in the same thread.
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        weakref.finalize(self, _disconnect, self._process, self.clients, self._connecting)
+
+    def get(self, name: str) -> MCPClient | None:
+        """The client of a connected server, None if it is not."""
+        with self._lock:
+            return self.clients.get(name)
+
+    def names(self) -> list[str]:
+        """The names of the connected servers, in the order in which they were connected."""
+        with self._lock:
+            return list(self.clients)
+
+    @contextmanager
+    def attempt(self, client: MCPClient) -> Iterator[None]:
+        """Reserve the name before the server is started. If the attempt fails, end the server.
+
+        Raises `ServerExistsError` for a name that is taken, and `RemovedError` for an attempt that was given up.
+        """
+        with self._lock:
+            if client.name in self.clients or client.name in self._connecting:
+                raise ServerExistsError(client.name)
+            self._connecting[client.name] = client
+        try:
+            yield
+        except BaseException as error:
+            was_wanted = self._withdraw(client)
+            client.disconnect()
+            if isinstance(error, MCPError) and not was_wanted:
+                raise RemovedError(client.name) from error
+            raise
+
+    def keep(self, handler: ServerHandler) -> None:
+        """Add the server of an attempt that has succeeded. Raises `RemovedError` if the attempt was given up."""
+        client = handler.client
+        with self._lock:
+            if self._connecting.get(client.name) is not client:
+                raise RemovedError(client.name)
+            self.clients[client.name] = self._connecting.pop(client.name)
+            self._failures.pop(client.name, None)
+            self._handlers.put(handler)
+
+    def fail(self, name: str, error: Exception) -> str:
+        """Keep why a server failed. The text alone: the exception would keep the frames of all callers alive."""
+        reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+        with self._lock:
+            self._failures[name] = reason
+        return reason
+
+    def take(self, name: str) -> tuple[MCPClient | None, bool]:
+        """Forget a server: its client, which is to be disconnected, and whether connecting to it had failed."""
+        with self._lock:
+            client = self._connecting.pop(name, None) or self.clients.pop(name, None)
+            return client, self._failures.pop(name, None) is not None
+
+    def give_up(self, clients: Iterable[MCPClient]) -> None:
+        """End the attempts with these clients that are not over."""
+        with self._lock:
+            given_up = {client.name: client for client in clients if self._connecting.get(client.name) is client}
+            for name in given_up:
+                del self._connecting[name]
+        _disconnect(self._process, given_up)
+
+    def disconnect_all(self) -> None:
+        """Disconnect from all servers, in parallel, give up those that are being connected, and forget the failures."""
+        with self._lock:
+            clients, connecting = dict(self.clients), dict(self._connecting)
+            self.clients.clear()
+            self._connecting.clear()
+            self._failures.clear()
+            self._handlers.clear()
+        _disconnect(self._process, clients, connecting)
+
+    def report(self) -> list[dict[str, Any]]:
+        """What `MCPClientManager.get_status_report` returns."""
+        with self._lock:
+            clients, failures = dict(self.clients), dict(self._failures)
+        report: list[dict[str, Any]] = []
+        for name, client in clients.items():
+            connected = client.is_connected()
+            error = None if connected else client.last_error or "the server has exited"
+            report.append(
+                {"name": name, "connected": connected, "tool_count": len(client.known_tools()), "error": error}
+            )
+        report += [
+            {"name": name, "connected": False, "tool_count": 0, "error": reason} for name, reason in failures.items()
+        ]
+        return report
+
+    def _withdraw(self, client: MCPClient) -> bool:
+        """Forget a client; returns whether it was known until now."""
+        with self._lock:
+            for known in (self._connecting, self.clients):
+                if known.get(client.name) is client:
+                    del known[client.name]
+                    if known is self.clients:
+                        self._handlers.drop(client.name)
+                    return True
+        return False
+
+
+def _disconnect(process: int, *known: dict[str, MCPClient]) -> None:
+    """Disconnect from all clients in `known` at once, and empty it."""
+    taken = [by_name.pop(name, None) for by_name in known for name in list(by_name)]
+    clients = [client for client in taken if client is not None]
+    if os.getpid() != process:
+        return  # A fork of the process that started them, which goes on using them.
+    threads = []
+    for client in clients:
+        thread = threading.Thread(target=_end, args=(client,), name=f"{client.name} disconnect", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            _end(client)  # The interpreter is ending, and starts no more threads.
+        else:
+            threads.append(thread)
+    for thread in threads:
+        thread.join()
+
+
+def _end(client: MCPClient) -> None:
+    try:
+        client.disconnect()
+    except Exception as error:  # noqa: BLE001 (a user's own transport may raise anything)
+        logger.error("MCP server %r could not be disconnected: %s", client.name, error)
