@@ -62,6 +62,8 @@ class Negotiation:
         self._capabilities = capabilities
         self._probe = probe
         self._probes = 0
+        # The revisions that were asked for, in discover or initialize.
+        self._asked: set[str] = set()
         self._state = _State.NEW
 
     @property
@@ -94,11 +96,13 @@ class Negotiation:
     def _discover(self, version: str) -> NextRequest:
         self._state = _State.PROBING
         self._probes += 1
+        self._asked.add(version)
         return NextRequest("server/discover", {"_meta": self._envelope(version)})
 
     def _initialize(self, version: str) -> NextRequest:
         self._state = _State.INITIALIZING
         self.proposed = version
+        self._asked.add(version)
         params = {
             "protocolVersion": version,
             "capabilities": capabilities_for(version, self._capabilities),
@@ -146,6 +150,8 @@ class Negotiation:
             return self._discover(version)
         if legacy is not None:
             return self._initialize(legacy)
+        if (common := best_of(supported, ALL_VERSIONS)) in self._asked:
+            return self._fail(RemoteProtocolError(self._server, f"rejected {common}, which it lists as supported"))
         return self._fail(VersionError(self._server, supported, ALL_VERSIONS))
 
     def _older_versions(self) -> tuple[str, ...]:

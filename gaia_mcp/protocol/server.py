@@ -22,7 +22,7 @@ from gaia_mcp.protocol.envelope import (
 from gaia_mcp.protocol.events import Cancelled, RequestContext, RequestReceived
 from gaia_mcp.protocol.jsonrpc import Fixed, Malformed, Message, Notification, Request, RequestId
 from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for
-from gaia_mcp.protocol.versions import ALL_VERSIONS, BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
+from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 # Feature methods and the capability that each belongs to. Those of the handshake era alone are below.
 _FEATURES = {
@@ -182,7 +182,7 @@ class ServerConnection(Connection):
             return
         self._open[request_id] = (method, context)
         if context.version not in STATELESS_VERSIONS:
-            data = {"supported": list(ALL_VERSIONS), "requested": context.version}
+            data = {"supported": list(STATELESS_VERSIONS), "requested": context.version}
             self.respond_error(request_id, jsonrpc.UNSUPPORTED_VERSION, "Unsupported protocol version", data)
         elif method == "server/discover":
             self.respond(request_id, self._discovered())

@@ -219,8 +219,8 @@ def test_a_version_refused_twice_is_not_asked_a_third_time() -> None:
 
     error = failure(give(client, refused_version(again["id"], NEW)))
 
-    assert isinstance(error, VersionError)
-    assert error.theirs == (NEW,)
+    assert isinstance(error, RemoteProtocolError)
+    assert str(error) == f"server 'peer' rejected {NEW}, which it lists as supported"
     assert sent_by(client) == []
 
 
@@ -301,10 +301,35 @@ def test_a_handshake_refused_without_a_mutual_version_is_the_end() -> None:
     """Spec 2026-07-28, MC-3."""
     client, handshake = opening(probe=False)
 
-    error = failure(give(client, refused_version(handshake, "2027-01-01", OLD)))
+    error = failure(give(client, refused_version(handshake, "2027-01-01")))
 
     assert isinstance(error, VersionError)
-    assert error.theirs == ("2027-01-01", OLD)
+    assert error.theirs == ("2027-01-01",)
+
+
+def test_a_handshake_refused_with_its_own_version_is_the_servers_mistake() -> None:
+    """Spec 2026-07-28, MC-3: the user is told; the two lists of versions would show no difference."""
+    client, handshake = opening(probe=False)
+
+    error = failure(give(client, refused_version(handshake, "2027-01-01", OLD)))
+
+    assert isinstance(error, RemoteProtocolError)
+    assert str(error) == f"server 'peer' rejected {OLD}, which it lists as supported"
+
+
+def test_a_server_that_refuses_each_era_with_a_version_of_the_other_contradicts_itself() -> None:
+    """Ours: each version is the one that it has rejected before."""
+    client, handshake = opening(probe=False)
+    give(client, refused_version(handshake, NEW))
+    (probe,) = sent_by(client)
+    give(client, refused_version(probe["id"], OLD))
+    again, version = proposal(client)
+
+    error = failure(give(client, refused_version(again, OLD)))
+
+    assert version == OLD
+    assert isinstance(error, RemoteProtocolError)
+    assert OLD in str(error)
 
 
 def test_without_a_probe_the_handshake_comes_first() -> None:
