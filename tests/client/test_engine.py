@@ -142,7 +142,7 @@ def test_debug_shows_more(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_an_announced_change_is_heeded(start_server: Started) -> None:
-    """Spec, tools/list_changed."""
+    """Spec, MC-11: the list that was known is stale at once."""
     client = start_server("list_changes")
     assert [tool.name for tool in client.fetch_tools()] == ["echo"]
 
@@ -191,7 +191,7 @@ def test_the_known_tools_are_those_of_the_last_list(start_server: Started) -> No
 
 
 def test_changes_are_listened_for_before_the_list_is_read(start_server: Started) -> None:
-    """Spec 2026-07-28, subscriptions: a change between the two would be missed."""
+    """Spec 2026-07-28, MC-11: a change between the two would be missed, and what was known then kept."""
     start_server("good_stateless").fetch_tools()
 
     notes = start_server.notes("good_stateless")
@@ -375,6 +375,42 @@ def test_concurrent_calls_each_get_their_own_answer(start_server: Started, serve
     assert [answer["n"] for answer in answers] == list(range(100))
 
 
+@pytest.mark.parametrize("server", GOOD)
+def test_a_server_outlives_the_thread_that_started_it(start_server: Started, server: str) -> None:
+    """Spec, MC-16: one process serves all threads, one after the other and at once."""
+    client = start_server(server, is_open=False)
+    for work in (client.open, client.fetch_tools):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+
+    assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+    notes = start_server.notes(server)
+    assert notes.count("initialize" if server == "good_handshake" else "server/discover") == 1
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("info", [{}, {"name": "gaia", "version": "1"}, {"name": "x" * 9999}, {"name": 1}, "none"])
+def test_what_a_server_calls_itself_changes_nothing(version: str, info: Any) -> None:
+    """Spec 2026-07-28, MC-12: it is there to be shown."""
+    usual = scripted(version, lambda _: {"tools": [{"name": "t", "inputSchema": {"type": "object"}}], "content": []})
+
+    def presented(message: Message) -> list[Message]:
+        answers = usual(message)
+        if message["method"] in ("server/discover", "initialize") and "result" in answers[0]:
+            meta = {"io.modelcontextprotocol/serverInfo": info}
+            answers[0]["result"] |= {"serverInfo": info} if message["method"] == "initialize" else {"_meta": meta}
+        return answers
+
+    def outcome(talk: Talk) -> Any:
+        client = MCPClient("s", talk)
+        client.open()
+        tools = [(tool.name, tool.input_schema) for tool in client.fetch_tools()]
+        return talk.sent, tools, client.call("t", {}), client.capabilities, client.protocol_version
+
+    assert outcome(Talk(presented)) == outcome(Talk(usual))
+
+
 def test_a_slow_call_does_not_hold_up_another(start_server: Started) -> None:
     """Ours: one at a time was GAIA's."""
     client = start_server("good_handshake")
@@ -388,7 +424,7 @@ def test_a_slow_call_does_not_hold_up_another(start_server: Started) -> None:
 
 
 def test_time_that_runs_out_cancels_the_call_and_nothing_else(start_server: Started) -> None:
-    """Spec, cancellation: the server hears of it; the connection goes on."""
+    """Spec, B-8: the server hears of it; the connection goes on."""
     client = start_server("good_handshake")
 
     with pytest.raises(DeadlineError) as caught:
@@ -458,7 +494,7 @@ def test_waiting_for_another_threads_connecting_ends_with_the_deadline(start_ser
 
 
 def test_progress_is_told_and_lengthens_the_time(start_talk: StartTalk) -> None:
-    """Spec, progress: up to a ceiling."""
+    """Spec, B-8: up to a ceiling."""
     clock = Clock()
     client, conversation = start_talk(lambda asked: progress_of(asked, 1))
     steps: list[float] = []
@@ -901,7 +937,7 @@ def test_a_hundred_server_requests_at_once_are_all_answered(start_server: Starte
 
 
 def test_input_is_collected_and_handed_back_with_the_state(start_server: Started) -> None:
-    """Spec 2026-07-28, multi-round-trip requests: the same arguments, the answers by key, the state byte for byte."""
+    """Spec 2026-07-28, MC-4 and MC-5: the same arguments, all the answers by key, the state byte for byte."""
     roots = [{"uri": "file:///a"}]
     client = start_server("good_stateless", host=Host(elicit=accept, roots=roots))
 
@@ -952,7 +988,7 @@ def test_no_other_method_may_require_input(start_server: Started, method: str) -
 
 
 def test_a_server_that_only_wants_to_be_asked_again_is(start_server: Started) -> None:
-    """Spec 2026-07-28: a state without questions."""
+    """Spec 2026-07-28, MC-4: a state without input requests is sent back at once."""
     client = start_server("good_stateless")
 
     assert client.call("again", {})["content"][0]["text"] == "at last"
@@ -1030,7 +1066,7 @@ def test_a_call_may_become_a_task() -> None:
 
 @pytest.mark.parametrize(("server", "era"), [("good_handshake", "handshake"), ("good_stateless", "stateless")])
 def test_the_era_of_a_server_is_remembered(start_server: Started, tmp_path: Path, server: str, era: str) -> None:
-    """Ours: the next start need not find out again."""
+    """DE-2: the next start need not find out again."""
     start_server(server, era_cache=era_cache(tmp_path))
 
     assert era_cache(tmp_path).era() == era
@@ -1057,7 +1093,7 @@ def test_any_other_known_era_is_tested(start_server: Started, tmp_path: Path, kn
 
 
 def test_a_known_era_that_has_become_wrong_is_corrected(start_server: Started, tmp_path: Path) -> None:
-    """Ours: an updated server must not be unreachable until the cached era expires."""
+    """DE-2: an updated server must not be unreachable until the cached era expires."""
     era_cache(tmp_path).keep_era("handshake")
 
     client = start_server("only_stateless", era_cache=era_cache(tmp_path))

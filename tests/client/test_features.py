@@ -581,7 +581,7 @@ def answer(message: Message) -> list[Message]:
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
 def test_everything_that_a_client_says_is_what_the_sdk_expects(version: str) -> None:
-    """Spec: each message by the types of its own revision; none is of a method that the revision lacks."""
+    """Spec, IO-2: each message by the types of its own revision; none is of a method that the revision lacks."""
     talk = Talk(scripted(version, answer, EVERYTHING))
     client = MCPClient("peer", talk, timeout=5, host=Host(sample=lambda _: SAMPLED[0], roots=lambda: ROOTS))
     client.on_list_changed = client.on_resource_updated = lambda _: None

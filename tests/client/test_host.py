@@ -10,7 +10,7 @@ QUESTION = {"message": "Which city?", "requestedSchema": {"type": "object", "pro
 
 
 def test_a_host_declares_the_same_with_and_without_a_person() -> None:
-    """Ours: what a server declares must not depend on whether a person is there."""
+    """Spec, MC-7: both modes. Ours: what a server declares must not depend on whether a person is there."""
     alone, attended = Host(), Host(elicit=lambda _: {"action": "accept"}, roots=[{"uri": "file:///a"}])
 
     assert alone.capabilities() == attended.capabilities() == {"elicitation": {"form": {}, "url": {}}, "roots": {}}

@@ -57,7 +57,7 @@ def test_a_server_that_was_added_is_used_as_it_is(manager: MCPClientManager, mar
 
 
 def test_all_tools_of_all_servers_can_be_listed_and_called(manager: MCPClientManager, mark: str) -> None:
-    """A10, and ours: servers may have tools of the same name, or names that differ by a character."""
+    """A10, and MC-17: servers may have tools of the same name, present themselves alike, or differ by a character."""
     for name in ("a-b", "a_b", "a.b"):
         manager.config.add_server(name, demo(mark, env={"MARK": mark, "NAME": name}))
     manager.config.add_server("disabled", demo(mark, disabled=True))

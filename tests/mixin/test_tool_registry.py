@@ -66,7 +66,7 @@ def test_a_tool_is_entered_under_its_server_and_can_be_called() -> None:
 
 
 def test_servers_whose_names_normalise_to_one_have_different_prefixes() -> None:
-    """Ours: in GAIA one of them takes the other's place."""
+    """MC-17: in GAIA one of them takes the other's place."""
     registry: Registry = {}
 
     for name in ("a.b", "a@b", "a_b"):

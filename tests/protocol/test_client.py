@@ -521,7 +521,7 @@ def test_a_server_request_before_the_response_to_initialize_is_reported_too() ->
 
 
 def test_a_batch_of_server_requests_is_answered_where_the_revision_has_batches() -> None:
-    """Spec 2025-03-26: a batch may hold requests too."""
+    """Spec 2025-03-26, LC-9: a batch may hold requests too."""
     client = open_client("2025-03-26")
 
     (asked,) = give(client, [rpc("p", "ping"), rpc(7, "roots/list")])

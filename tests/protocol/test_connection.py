@@ -482,7 +482,7 @@ def test_a_broken_request_forgets_its_progress() -> None:
 
 
 def test_a_batch_of_answers_is_read_where_the_revision_has_batches() -> None:
-    """Spec 2025-03-26: receivers MUST accept batches."""
+    """Spec 2025-03-26, LC-9: receivers MUST accept batches."""
     client = open_client("2025-03-26")
     first, second = asked(client), asked(client)
 

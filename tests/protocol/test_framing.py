@@ -34,7 +34,7 @@ def test_a_stream_cut_anywhere_gives_the_same_records_as_the_whole(pieces: list[
 
 
 def test_a_record_comes_when_its_line_ends() -> None:
-    """Spec, stdio: lines end with a newline."""
+    """Spec, IO-1: lines end with a newline."""
     buffer = LineBuffer()
 
     assert buffer.feed(b'{"a"') == []

@@ -38,7 +38,7 @@ JSON = st.recursive(
 @steady
 @given(st.dictionaries(st.text(), JSON))
 def test_a_written_message_is_one_line_of_ascii_that_reads_back_the_same(message: dict[str, Any]) -> None:
-    """Spec, stdio: one message per line, no newline inside. Ours: ASCII survives every code page."""
+    """Spec, IO-1: one message per line, no newline inside. Ours: ASCII survives every code page."""
     line = encode(message)
 
     assert line.endswith(b"\n")

@@ -110,7 +110,7 @@ def test_a_discover_result_opens_the_stateless_era() -> None:
     ],
 )
 def test_a_server_that_describes_itself_badly_is_still_spoken_to(members: dict[str, Any]) -> None:
-    """Ours: names are for display only."""
+    """Spec, MC-12: names are for display only."""
     client, probe = opening()
 
     assert give(client, rpc_result(probe, discovered(**members))) == [Opened(Peer(NEW, {}, {}, "", "stateless"))]

@@ -75,10 +75,21 @@ class TestCheckSchema:
         ],
     )
     def test_an_unusable_schema_is_refused_with_the_reason(self, schema: Any, words: str) -> None:
-        """Ours: `test-client` validates every schema and says what is wrong where."""
+        """B-4: an unknown dialect is reported. Ours: `test-client` says of every schema what is wrong where."""
         with pytest.raises(SchemaError) as caught:
             check_schema(schema)
         assert words in str(caught.value)
+
+    def test_the_dialect_is_2020_12_unless_the_schema_names_another(self) -> None:
+        """B-4: `prefixItems` came with 2020-12, `items` for each place went with it."""
+        by_place, earlier = {"prefixItems": [{"type": "string"}]}, {"items": [{"type": "string"}]}
+        draft_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
+
+        assert validation_errors(by_place, [1])
+        assert not validation_errors(draft_7 | by_place, [1])
+        assert validation_errors(draft_7 | earlier, [1])
+        with pytest.raises(SchemaError):
+            check_schema(earlier)
 
     def test_half_of_a_surrogate_pair_is_checked_as_it_is_sent(self) -> None:
         """Ours: with the replacement character in its place."""
@@ -106,7 +117,7 @@ class TestCheckSchema:
         ],
     )
     def test_a_reference_to_another_document_is_told_from_one_that_leads_nowhere(self, schema: Any) -> None:
-        """Ours: nothing can be checked against the first, while a local mistake is common and harmless."""
+        """B-5: nothing can be checked against the first. Ours: a local mistake is common and harmless."""
         with pytest.raises(ExternalReferenceError, match="is not part of it, and is not fetched"):
             check_schema(schema)
         with pytest.raises(SchemaError) as caught:
@@ -114,7 +125,7 @@ class TestCheckSchema:
         assert not isinstance(caught.value, ExternalReferenceError)
 
     def test_nothing_is_fetched(self) -> None:
-        """Ours: a server's schema must not make us call other computers."""
+        """B-5: a server's schema must not make us call other computers."""
         asked: list[str] = []
 
         class Handler(BaseHTTPRequestHandler):

@@ -76,7 +76,7 @@ def filled_in(gaia: Gaia, terminal: tuple[Person, int], schema: dict[str, Any], 
 def test_a_question_is_answered_declined_or_left(
     gaia: Gaia, terminal: tuple[Person, int], steps: Steps, answer: object
 ) -> None:
-    """Spec, elicitation: accept with content, decline, and cancel for who leaves without a choice, as by Ctrl-D."""
+    """Spec, MC-7: a form without a mode. Accept with content, decline, or cancel on leaving without a choice."""
     person, end = terminal
     gaia.use("good-handshake")
     process = gaia.popen("call", "good-handshake", "ask", stdin=end, stderr=end)

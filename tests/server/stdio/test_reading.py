@@ -377,6 +377,56 @@ def test_both_eras_are_served_on_one_pipe(talk: Session) -> None:
     assert talk.result(call(4, "quick"))["resultType"] == "complete"
 
 
+def everything(talk: Session) -> list[Wire]:
+    """What a client that declares no capability is answered: every method in both eras, without `initialized`."""
+    lists = ("tools/list", "prompts/list")
+    params = {"name": "working", "arguments": {}, "_meta": {"progressToken": "t"}}
+    talk.send(initialize(), *(plain(method, method) for method in lists), plain("call", "tools/call", params))
+    talk.send(*(stateless(f"s {method}", method) for method in ("server/discover", *lists)))
+    talk.send(stateless("s listen", "subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+    talk.send(call("s call", "working", **{"progressToken": "s", "io.modelcontextprotocol/logLevel": "debug"}))
+    ids = ("initialize", *lists, "call", "s server/discover", *(f"s {method}" for method in lists), "s call")
+    return [talk.answer(request_id) for request_id in ids]
+
+
+def test_a_client_is_asked_for_nothing_and_need_not_declare_anything(talk: Session) -> None:
+    """Spec 2026-07-28, MS-7 and IO-4: a server sends no requests. MS-4: nothing depends on a capability. LS-2: also not
+    before `initialized`.
+    """
+    answers = everything(talk)
+    talk.end()
+
+    assert all(answer["result"].get("resultType", "complete") == "complete" for answer in answers)
+    sent = [*talk.seen, *map(json.loads, talk.rest())]
+    assert [message for message in sent if "method" in message and "id" in message] == []
+
+
+def test_a_list_is_the_same_on_every_connection(open_session: Open, agent: Agent, talk: Session) -> None:
+    """Spec 2026-07-28, MS-12: also in its order, whatever went on before on one of them."""
+    names = [tool["name"] for tool in agent.get_mcp_tool_definitions()]
+    everything(talk)
+    fresh = open_session(agent)
+
+    for method in ("tools/list", "prompts/list"):
+        assert fresh.result(stateless(method, method)) == talk.result(stateless(f"again {method}", method))
+    assert [tool["name"] for tool in fresh.result(stateless(2, "tools/list"))["tools"]] == names
+
+
+@pytest.mark.parametrize("tool", ["fail_in_list", "exits", "bad_block", "bad_shape"])
+def test_what_goes_wrong_is_not_logged_to_the_client(talk: Session, tool: str) -> None:
+    """Spec, B-12: a traceback may hold secrets; only what a tool itself logs is sent."""
+    talk.result(initialize())
+    talk.result(plain("level", "logging/setLevel", {"level": "debug"}))
+    talk.send(plain(1, "tools/call", {"name": tool, "arguments": {}}))
+    talk.send(call(2, tool, **{"io.modelcontextprotocol/logLevel": "debug"}))
+    for request_id in (1, 2):
+        talk.answer(request_id)
+    talk.end()
+
+    sent = [*talk.seen, *map(json.loads, talk.rest())]
+    assert [message for message in sent if "method" in message] == []
+
+
 def test_a_batch_is_answered_as_one(talk: Session) -> None:
     """Spec 2025-03-26: the answers to a batch come in one array."""
     talk.result(initialize("2025-03-26"))

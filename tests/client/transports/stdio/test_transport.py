@@ -51,7 +51,7 @@ def called(started: Started, server: str, *arguments: str, **options: Any) -> An
     ],
 )  # fmt: skip
 def test_a_server_with_an_oddity_works_all_the_same(start_server: Started, server: str) -> None:
-    """Ours: none of these is a reason to fail. Which oddity it is stands in the server's docstring."""
+    """Ours: none is a reason to fail, nor is output on stderr (IO-3). Each server's docstring names its oddity."""
     client = start_server(server, is_open=False)
     # Silence costs half of the time before the handshake is tried.
     client.open(deadline_until(lambda: "server/discover" in start_server.notes("silent_on_probe"), passes=10))
@@ -286,7 +286,7 @@ def test_the_log_of_a_server_can_be_read(start_server: Started) -> None:
 def test_how_a_server_was_stopped_is_told(
     start_server: Started, server: str, grace: float, how: str, returncode: int
 ) -> None:
-    """Spec, stdio shutdown: with as little force as it takes."""
+    """Spec, IO-6: with as little force as it takes."""
     transport = start_server(server).transport
     assert isinstance(transport, StdioTransport)
 
