@@ -64,6 +64,14 @@ class ServerEntry(NamedTuple):
         """
         return self._replace(target=self.target.resolved(self.name, os.environ if environ is None else environ))
 
+    def in_file(self, file: Path) -> "ServerEntry":
+        """This entry as it is used with `file` alone; see `Served.in_file`."""
+        if self.transport != "agent":
+            return self
+        from gaia_mcp.config.served import Served
+
+        return self._replace(target=self.target.in_file(file)) if isinstance(self.target, Served) else self
+
     def masked(self) -> dict[str, Any]:
         """The members of this entry for showing, with their secrets masked."""
         shown = {"name": self.name, "transport": self.transport, **self.target.masked()}

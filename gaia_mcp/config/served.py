@@ -29,6 +29,8 @@ MAX_ORDER_BYTES = 100_000
 MARGIN_SECONDS = 5.0
 # Settings that a person writes are not nested so deeply, and what goes through them has no limit of its own.
 MAX_DEPTH = 50
+# The built-in agent that reads a file of servers itself: it serves the agents that the file describes.
+HUB = "agents"
 # The members of an entry that the code is given.
 ORDERED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
 # Those of them that entries of every kind have.
@@ -44,7 +46,8 @@ class Served(NamedTuple):
     name of a built-in agent. A path is relative to `folder`, or to the working folder without one.
 
     `order` are the members of the entry that the code is given, such as its `settings`. A target that `is_typed` was
-    not read from an entry: it holds no variables. `options` are those of the command that serves it.
+    not read from an entry: it holds no variables. `options` are those of the command that serves it. `hub_file` is the
+    file that the hub reads, if not the usual one.
     """
 
     transport: str
@@ -56,6 +59,7 @@ class Served(NamedTuple):
     inherit: bool = True
     is_typed: bool = False
     options: Sequence[str] = ()
+    hub_file: str = ""
 
     def resolved(self, server: str, environ: Mapping[str, str]) -> Command:
         """The command of the child, with variables expanded and secrets fetched from the keyring.
@@ -66,7 +70,7 @@ class Served(NamedTuple):
         program, *words = own_program()
         words += ["serve", *self.options]
         if self.is_typed:
-            return Command(program, [*words, self.anchored()], cwd=self.cwd, inherit=self.inherit)
+            return Command(program, [*words, self.anchored()], self.order_variable(server), self.cwd, self.inherit)
         target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
         _check_file(server, self.transport, target)
         # Only these: what is found in a folder may contain what looks like a variable.
@@ -75,6 +79,15 @@ class Served(NamedTuple):
         env = {**own.env, **self._replace(order=order).order_variable(server)}
         cwd = None if own.cwd is None else os.path.join(self.folder, own.cwd)  # noqa: PTH118
         return Command(program, [*words, target], env, cwd, self.inherit)
+
+    def in_file(self, file: Path) -> "Served":
+        """This code as it is used with `file` alone: the hub serves the agents of that file, unless its entry names
+        another. A pipe is left out, since it cannot be read twice.
+        """
+        is_hub = (self.transport, self.target) == ("agent", HUB)
+        if not is_hub or "config" in self.order.get("settings", ()) or str(file).startswith(PIPES):
+            return self
+        return self._replace(hub_file=str(file.absolute()))
 
     def source_files(self, server: str, environ: Mapping[str, str], working_folder: Path) -> list[str]:
         """The Python files that its code may be in, with variables expanded; several for a module, none for a built-in
@@ -92,9 +105,16 @@ class Served(NamedTuple):
         return [f"{module}.py", os.path.join(module, "__init__.py")] if colon else []  # noqa: PTH118
 
     def order_variable(self, server: str) -> dict[str, str]:
-        """The variable that tells a child what to serve, with its value. Raises `EntryError` for what is not JSON."""
-        order = {"kind": self.transport, "name": server, **self.order}
-        return {ORDER_VARIABLE: _as_json(server, order)}
+        """The variable that tells a child how to serve what was not typed alone, with its value; else none.
+
+        Raises `EntryError` for what is not JSON.
+        """
+        order = dict(self.order)
+        if self.hub_file:
+            order["settings"] = {"config": self.hub_file, **order.get("settings", {})}
+        if self.is_typed and not order:
+            return {}
+        return {ORDER_VARIABLE: _as_json(server, {"kind": self.transport, "name": server, **order})}
 
     def anchored(self) -> str:
         """The target as it is found from every folder; its variables are not expanded."""

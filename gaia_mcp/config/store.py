@@ -30,7 +30,8 @@ YAML_SUFFIXES = (".yaml", ".yml")
 class ConfigStore:
     """The servers of `path`, and over them those of `project` if it is approved.
 
-    A `path` that was named for this one use `may_be_pipe`, which is read once.
+    A `path` that was named for this one use `may_be_pipe`, which is read once. One that `is_alone` is all that the
+    servers in it may use.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class ConfigStore:
         *,
         environ: Mapping[str, str] | None = None,
         may_be_pipe: bool = False,
+        is_alone: bool = False,
     ) -> None:
         self.path = path
         self.project = project
         self._environ = environ
         self._may_be_pipe = may_be_pipe
+        self._is_alone = is_alone
         self._piped: dict[str, Any] | None = None
 
     @classmethod
@@ -61,7 +64,7 @@ class ConfigStore:
         Raises `ConfigFileError` for a home folder that is not known, or approvals that cannot be read.
         """
         if path is not None:
-            return cls(home_expanded(path), environ=environ, may_be_pipe=may_be_pipe)
+            return cls(home_expanded(path), environ=environ, may_be_pipe=may_be_pipe, is_alone=True)
         user = servers_file(environ)
         try:
             cwd = cwd or Path.cwd()
@@ -101,7 +104,15 @@ class ConfigStore:
     def find(self, name: str) -> ServerEntry | None:
         """The entry of that name, None without one. Raises `EntryError` if it is invalid, `ConfigFileError`."""
         found = self._raw_entries()
-        return read_entry(name, *found[name]) if name in found else None
+        return self.read(name, *found[name]) if name in found else None
+
+    def read(self, name: str, raw: Any, source: Path | None = None) -> ServerEntry:
+        """The entry in `raw` as one of the file `source`, by default of the one that is written to.
+
+        Raises `EntryError` if it is invalid.
+        """
+        entry = read_entry(name, raw, source or self.path)
+        return entry.in_file(self.path) if self._is_alone else entry
 
     def unknown(self, name: str) -> ServerUnknownError:
         """The error about a name that no server has, with a suggestion. Raises `ConfigFileError`."""
@@ -112,7 +123,7 @@ class ConfigStore:
 
         Raises `ConfigFileError`.
         """
-        return {name: _entry_or_error(name, raw, source) for name, (raw, source) in self._raw_entries().items()}
+        return {name: self._entry_or_error(name, raw, source) for name, (raw, source) in self._raw_entries().items()}
 
     def section(self, key: str) -> dict[str, tuple[Any, Path]]:
         """The members of another object at the top of the files, each with its file; those of an approved project win
@@ -287,12 +298,11 @@ class ConfigStore:
             return {}
         return servers_in(parse_object(self.project.data, self.project.path), self.project.path)
 
-
-def _entry_or_error(name: str, raw: Any, source: Path) -> ServerEntry | EntryError:
-    try:
-        return read_entry(name, raw, source)
-    except EntryError as error:
-        return error
+    def _entry_or_error(self, name: str, raw: Any, source: Path) -> ServerEntry | EntryError:
+        try:
+            return self.read(name, raw, source)
+        except EntryError as error:
+            return error
 
 
 def check_server_name(name: str) -> None:

@@ -30,6 +30,18 @@ def script(mark: str, name: str, **more: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")], "env": {"MARK": mark}, **more}
 
 
+def test_a_hub_serves_the_agents_of_its_own_file(manager: MCPClientManager, mark: str) -> None:
+    """Ours: as with the commands."""
+    manager.config.add_server("hub", {"agent": "agents", "env": {"MARK": mark}})
+    document = json.loads(manager.config.config_file.read_text())
+    document["agents"] = {"local": {"endpoint": "http://127.0.0.1:1/v1"}}
+    manager.config.config_file.write_text(json.dumps(document))
+
+    listed = manager.call_tool("hub.list_available_agents", {"capability_filter": "text_completion"})
+
+    assert "local" in [agent["name"] for agent in listed.metadata["structuredContent"]["agents"]]
+
+
 def test_a_tool_is_called_by_name(manager: MCPClientManager, mark: str) -> None:
     """Ours: as `call` writes it and as GAIA does; a configured server is connected then, and no other."""
     manager.config.add_server("calc", demo(mark))

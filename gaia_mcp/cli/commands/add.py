@@ -139,7 +139,6 @@ def add(
     from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, restrict, set_settings, set_transport
     from gaia_mcp.cli.entries.given import check_options, given_servers
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
-    from gaia_mcp.config.entries import read_entry
     from gaia_mcp.errors import ServerExistsError
 
     servers = given_servers(name, words or [], url, entry)
@@ -164,7 +163,7 @@ def add(
         if server.words and anchor(server.entry):
             server.remarks.append(f"the program is saved as {server.entry['command']!r}")
     store = invocation.open_store(may_be_new=True)
-    entries = [read_entry(server.name, server.entry, store.path) for server in servers]
+    entries = [store.read(server.name, server.entry) for server in servers]
     known = store.names() if not force else ()
     for taken in entries:
         if taken.name in known and store.source_of(taken.name) == store.path:

@@ -53,12 +53,11 @@ class CompletionContext:
 
     def entry(self, server: str) -> ServerEntry | None:
         """The entry of the server that a word of the line names, None without a valid one."""
-        from gaia_mcp.config.entries import read_entry
         from gaia_mcp.errors import MCPError
 
         try:
             if server in self.servers:
-                return read_entry(server, self.servers[server], self.store.source_of(server))
+                return self.store.read(server, self.servers[server], self.store.source_of(server))
             from gaia_mcp.cli.entries.targets import typed_entry
 
             return typed_entry(server)

@@ -83,7 +83,7 @@ def save_change(store: ConfigStore, change: Change, deadline: Deadline | None, *
         check_server_name(new_name)
         if new_name in store.names() and store.source_of(new_name) == store.path:
             raise ServerExistsError(new_name, store.path)
-    entry, earlier = read_entry(name, change.after, store.path), readable(name, change.before)
+    entry, earlier = store.read(name, change.after), readable(name, change.before)
     different = differences(change.before, earlier, entry)
     if new_name != name:
         different["name"] = Difference(name, new_name)

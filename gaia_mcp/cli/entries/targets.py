@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 _PATH = r"(?:\.{0,2}|~\w*|[A-Za-z]:)[/\\].*|\.{1,2}|~"
 # A child of ours reports tracebacks in its log.
 _DEBUG = ("--debug",)
-# The built-in agent that is about the configured servers and agents.
-HUB = "agents"
 # What a command needs beside the server.
 _ITEMS = {"prompt": "prompt", "read": "resource"}
 
@@ -115,7 +113,8 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
 
     options = _DEBUG if debug else ()
     if word in BUILT_IN:
-        return Served("agent", word, is_typed=True, options=(*options, *_options_of(word)))
+        built_in = Served("agent", word, is_typed=True, options=options)
+        return built_in.in_file(Typed.config) if Typed.config is not None else built_in
     place, colon, name = split_target(word)
     if place.endswith(".py"):
         path = Path(os.path.abspath(os.path.expanduser(place)))  # noqa: PTH100, PTH111 (links are kept)
@@ -131,13 +130,6 @@ def served_code(word: str, *, debug: bool = False) -> Served | None:
     if place and name and all(part.isidentifier() for part in [*place.split("."), *name.split(".")]):
         return Served("agent", word, cwd=_working_folder(), is_typed=True, options=options)
     return None
-
-
-def _options_of(agent: str) -> Sequence[str]:
-    """The hub reads the file of servers itself, and the line may name one."""
-    if agent != HUB or Typed.config is None:
-        return ()
-    return ("--kwarg", f"config={Typed.config.absolute()}")
 
 
 def _is_script(path: Path) -> bool:

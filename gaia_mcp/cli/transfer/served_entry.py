@@ -18,5 +18,5 @@ def entry_to_export(entry: ServerEntry) -> Mapping[str, Any]:
         return entry.raw
     program, *words = own_program()
     kept = {key: held for key, held in entry.raw.items() if key not in (*ORDERED, target.transport) or key == "timeout"}
-    env = {**target.env, **(target.order_variable(entry.name) if target.order else {})}
+    env = {**target.env, **(target.order_variable(entry.name) if target.order or target.hub_file else {})}
     return {**kept, "command": program, "args": [*words, "serve", target.anchored()], **({"env": env} if env else {})}

@@ -86,6 +86,38 @@ def test_the_file_that_the_line_names_is_the_one_with_the_agents(hub: Gaia) -> N
     assert tools.code == 0
 
 
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_a_saved_hub_serves_the_agents_of_its_own_file(hub: Gaia, debug: tuple[str, ...]) -> None:
+    """Ours: the same file as for a hub that is typed, unless the entry names another."""
+    other = {"mcpServers": {}, "agents": {"other": {"endpoint": "http://127.0.0.1:1/v1"}}}
+    (hub.cwd / "more.json").write_text(json.dumps(other))
+    more = {"agent": "agents", "settings": {"config": str(hub.cwd / "more.json")}}
+    local = {"local": {"endpoint": "http://127.0.0.1:1/v1"}}
+    (hub.cwd / "other.json").write_text(json.dumps({"mcpServers": {"more": more}, "agents": local}))
+    (hub.cwd / "bad.json").write_text('{"mcpServers": {}, "agents": {"x": 1}}')
+
+    added = hub("add", "--config", "other.json", "hub", "agents")
+    bad = hub("add", "--config", "bad.json", "hub", "agents")
+
+    def agents_of(server: str) -> list[str]:
+        found = hub("call", "--config", "other.json", server, "list_available_agents", *debug).json
+        return [agent["name"] for agent in found["agents"]]
+
+    assert (added.code, bad.code) == (0, 3)
+    assert agents_of("hub") == ["claude", "codex", "gemini", "local"]
+    assert agents_of("more") == ["claude", "codex", "gemini", "other"]
+
+
+def test_an_exported_hub_serves_the_agents_of_its_own_file(hub: Gaia) -> None:
+    """Ours: what another host runs is given the file."""
+    (hub.cwd / "other.json").write_text('{"mcpServers": {"hub": {"agent": "agents"}}}')
+
+    printed = hub("export", "--config", "other.json", "hub", "--as", "claude-code")
+
+    env = json.loads(printed.stdout)["mcpServers"]["hub"]["env"]
+    assert json.loads(env["GAIA_MCP_SERVE"])["settings"] == {"config": str(hub.cwd / "other.json")}
+
+
 def test_an_agent_that_fails_ends_in_nine(hub: Gaia) -> None:
     """B1, B5: the tool reports an error, and so does the command."""
     write_agent(hub, "#!/bin/sh\necho 'your key sk-private-1 is bad' >&2\nexit 1\n")
