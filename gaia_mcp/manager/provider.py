@@ -117,7 +117,8 @@ class ManagerProvider:
     def _definition(self, tool: MCPToolDefinition) -> Wire | None:
         known = tool.definition if isinstance(tool, FullDefinition) else {}
         definition = tool_definition(
-            {**known, "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+            {**known, "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema},
+            self._report_once,
         )
         if (problem := json_problem(definition)) is None:
             return definition

@@ -106,7 +106,7 @@ class _ServedAgent:
 
     def describe(self, features: Wire) -> Description:
         info = self._optional("get_mcp_server_info")
-        info = described_agent(type(self._agent), info if isinstance(info, dict) else {})
+        info = described_agent(type(self._agent), info if isinstance(info, dict) else {}, self._note)
         shown: Wire = {"name": info["name"], "version": info["version"]}
         shown.update({key: info[key] for key in ("title", "description", "websiteUrl", "icons") if info.get(key)})
         capabilities: Wire = {"tools": features, "logging": {}}
@@ -161,7 +161,7 @@ class _ServedAgent:
             elif (problem := json_problem(defined)) is not None:
                 self._note(f"tool {name!r} is left out: its definition is not JSON: {problem}")
             else:
-                definition = tool_definition(defined)
+                definition = tool_definition(defined, self._note)
                 output = definition.get("outputSchema")
                 checker = Checker(definition["inputSchema"])
                 tools[name] = _Tool(definition, checker, Checker(output) if output is not None else None)
@@ -197,11 +197,11 @@ class _ServedAgent:
 
     def list_prompts(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)
-        return {"prompts": prompt_definitions(self._optional("get_mcp_prompts"))}
+        return {"prompts": prompt_definitions(self._optional("get_mcp_prompts"), self._note)}
 
     def get_prompt(self, params: Wire, call: ToolCall) -> Wire:
         name, arguments = params.get("name"), params.get("arguments") or {}
-        prompts = prompt_definitions(self._optional("get_mcp_prompts"))
+        prompts = prompt_definitions(self._optional("get_mcp_prompts"), self._note)
         prompt = next((prompt for prompt in prompts if prompt["name"] == name), None)
         if prompt is None:
             raise RequestError(f"Unknown prompt: {name}")
@@ -221,7 +221,7 @@ class _ServedAgent:
     def list_resources(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)
         defined = resource_definitions(self._optional("get_mcp_resources"))
-        return {"resources": [listed_resource(resource) for resource in defined]}
+        return {"resources": [listed_resource(resource, self._note) for resource in defined]}
 
     def list_templates(self, params: Wire, _: ToolCall) -> Wire:
         _refuse_cursor(params)

@@ -1,18 +1,35 @@
 """An agent's definitions of its tools, prompts and resources, completed to what MCP requires of them.
 
-GAIA's agents leave out members that MCP requires. Pure: nothing here calls the agent.
+GAIA's agents leave out members that MCP requires, and clients drop a whole list for one member of the wrong type. Pure:
+nothing here calls the agent.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 Wire = dict[str, Any]
+# Called with what is wrong with a definition.
+Note = Callable[[str], None]
+
+_NUMBER = (int, float)
+# The optional members of definitions, of their annotations and of icons, wherever they have the name; and how the type
+# is called.
+_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
+    **dict.fromkeys(("title", "description", "mimeType", "lastModified", "theme", "websiteUrl"), (str, "a text")),
+    **dict.fromkeys(("outputSchema", "annotations", "execution", "_meta"), (dict, "an object")),
+    **dict.fromkeys(("icons", "arguments", "audience", "sizes"), (list, "a list")),
+    **dict.fromkeys(
+        ("required", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), (bool, "true or false")
+    ),
+    **dict.fromkeys(("size", "priority"), (_NUMBER, "a number")),
+}
 
 
-def described_agent(kind: type, info: Wire) -> Wire:
-    """What an agent of this class says about itself, with a name and a version.
+def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire:
+    """What an agent of this class says about itself, with a name and a version. Otherwise as for tools.
 
     By default they are those of its class. What `get_mcp_server_info` returns in GAIA unless it is overridden ("GAIA"
     and the class, 2.0.0) is the name of GAIA's own agents alone.
@@ -24,7 +41,8 @@ def described_agent(kind: type, info: Wire) -> Wire:
     elif gaia.items() <= info.items():
         info = {**info, **default}
     given = {key: value for key, value in info.items() if value}
-    return {**default, **given, **{key: str(given[key]) for key in default if key in given}}
+    described = {**default, **given, **{key: str(given[key]) for key in default if key in given}}
+    return _well_typed(f"server {described['name']!r}", described, note)
 
 
 def _version_of(kind: type) -> str:
@@ -33,27 +51,31 @@ def _version_of(kind: type) -> str:
     return next((version for version in stated if isinstance(version, str)), "")
 
 
-def tool_definition(definition: Wire) -> Wire:
-    """The tool with a description and an input schema for an object; members that are None are left out."""
+def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
+    """The tool with a description and an input schema for an object, which has `properties`: there are clients that
+    read them without looking. Optional members of another type than MCP allows are noted and left out.
+    """
     schema = definition.get("inputSchema")
     schema = dict(schema) if isinstance(schema, dict) else {}
     if schema.get("type") != "object":
         schema = {"type": "object", **{key: value for key, value in schema.items() if key != "type"}}
-    description = definition.get("description")
-    return {
-        **{key: value for key, value in definition.items() if value is not None},
-        "description": description if isinstance(description, str) else "",
-        "inputSchema": schema,
-    }
+    if schema.get("properties") is None:
+        schema["properties"] = {}
+    complete = {**_well_typed(f"tool {definition.get('name')!r}", definition, note), "inputSchema": schema}
+    complete.setdefault("description", "")
+    return complete
 
 
-def prompt_definitions(defined: Any) -> list[Wire]:
-    """The prompts that have a name, each with a list of those arguments that have one."""
-    prompts = [dict(prompt) for prompt in defined or [] if _has_text(prompt, "name")]
-    for prompt in prompts:
-        arguments = prompt.get("arguments")
-        arguments = arguments if isinstance(arguments, list) else []
-        prompt["arguments"] = [argument for argument in arguments if _has_text(argument, "name")]
+def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:
+    """The prompts that have a name, each with a list of those arguments that have one. Otherwise as for tools."""
+    prompts = []
+    for prompt in defined or []:
+        if _has_text(prompt, "name"):
+            owner = f"prompt {prompt['name']!r}"
+            complete = _well_typed(owner, prompt, note)
+            named = [argument for argument in complete.get("arguments", []) if _has_text(argument, "name")]
+            complete["arguments"] = [_well_typed(owner, argument, note) for argument in named]
+            prompts.append(complete)
     return prompts
 
 
@@ -62,10 +84,28 @@ def resource_definitions(defined: Any) -> list[Wire]:
     return [resource for resource in defined or [] if _has_text(resource, "uri")]
 
 
-def listed_resource(resource: Wire) -> Wire:
-    """The resource as `resources/list` shows it: with a name, without its contents."""
+def listed_resource(resource: Wire, note: Note = lambda _: None) -> Wire:
+    """The resource as `resources/list` shows it: with a name, without its contents. Otherwise as for tools."""
     shown = {key: value for key, value in resource.items() if key not in ("text", "blob")}
-    return {"name": resource["uri"], **shown}
+    if not _has_text(resource, "name"):
+        shown["name"] = resource["uri"]
+    return _well_typed(f"resource {resource['uri']!r}", shown, note)
+
+
+def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
+    """The members of a definition, or of a part of it, without those that are None or have a wrong type."""
+    found: Wire = {}
+    for key, value in members.items():
+        allowed, described = _TYPES.get(key, (object, ""))
+        if isinstance(value, allowed) and value is not None:
+            found[key] = value
+        elif value is not None:
+            note(f"{owner}: {key} is not {described}, and is left out")
+    if "annotations" in found:
+        found["annotations"] = _well_typed(owner, found["annotations"], note)
+    if "icons" in found:
+        found["icons"] = [_well_typed(owner, icon, note) for icon in found["icons"] if _has_text(icon, "src")]
+    return found
 
 
 def _has_text(item: Any, key: str) -> bool:

@@ -87,9 +87,17 @@ def tool_difference(name: str, then: dict[str, Any] | None, now: dict[str, Any] 
     parts = tuple(
         PartChange(part, tuple(_part_lines(part, then.get(part), now.get(part))))
         for part in PARTS
-        if not is_same(then.get(part), now.get(part))
+        if not is_same(_promised(part, then), _promised(part, now))
     )
     return ToolChange(name, "changed", parts) if parts else None
+
+
+def _promised(part: str, tool: Mapping[str, Any]) -> Any:
+    """A part of a canonical definition without what promises nothing: an input schema's empty list of properties."""
+    value = tool.get(part)
+    if part == "inputSchema" and isinstance(value, dict) and value.get("properties") == {}:
+        return {key: item for key, item in value.items() if key != "properties"}
+    return value
 
 
 def as_objects(changes: Sequence[ToolChange]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.agents.loader import BUILT_IN, load_agent
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
@@ -206,7 +207,7 @@ def test_the_problems_of_another_agent_are_reported_anew() -> None:
 def test_an_empty_input_schema_and_no_description_are_made_presentable() -> None:
     """Ours, GAIA's agents leave things out: `{"inputSchema": {}}` is served as an object, no description as ""."""
     assert _tools(Plain({"name": "a", "inputSchema": {}})) == [
-        {"name": "a", "description": "", "inputSchema": {"type": "object"}}
+        {"name": "a", "description": "", "inputSchema": {"type": "object", "properties": {}}}
     ]
 
 
@@ -215,7 +216,7 @@ def test_an_input_schema_of_another_kind_becomes_one_of_an_object(schema: Any) -
     """Spec, B-4: `"type": "object"` at the root."""
     (tool,) = _tools(Plain({"name": "a", "description": 7, "inputSchema": schema}))
 
-    assert tool["inputSchema"] == {"type": "object"}
+    assert tool["inputSchema"] == {"type": "object", "properties": {}}
     assert tool["description"] == ""
 
 
@@ -231,6 +232,35 @@ def test_everything_else_that_mcp_knows_of_a_tool_is_passed_on() -> None:
     assert "icons" not in tool
     assert tool["inputSchema"] == {"type": "object", **schema}
     assert given["inputSchema"] == {"properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_tool_of_the_built_in_agents_has_properties(name: str) -> None:
+    """Ours: smolagents ends the connection without."""
+    tools = _tools(load_agent(name, {}))
+
+    assert tools
+    assert [tool["name"] for tool in tools if "properties" not in tool["inputSchema"]] == []
+
+
+def test_a_member_of_a_wrong_type_is_reported() -> None:
+    """Ours: clients would drop the whole list for it."""
+    agent = Full({"name": "a", "annotations": "safe"})
+    agent.info, agent.prompts, agent.resources = {"title": 1}, [{"name": "p", "title": 2}], [{"uri": "x:", "size": ""}]
+    reported: list[str] = []
+    provider = AgentProvider(agent, report=reported.append)
+
+    provider.describe()
+    answer(provider, "prompts/list", {})
+    answer(provider, "prompts/list", {})
+    answer(provider, "resources/list", {})
+
+    assert reported == [
+        "tool 'a': annotations is not an object, and is left out",
+        "server 'Full': title is not a text, and is left out",
+        "prompt 'p': title is not a text, and is left out",
+        "resource 'x:': size is not a number, and is left out",
+    ]
 
 
 def test_one_bad_definition_does_not_hide_the_others() -> None:

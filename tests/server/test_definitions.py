@@ -13,16 +13,23 @@ from gaia_mcp.server.definitions import (
     tool_definition,
 )
 
+# The schema of no arguments.
+NOTHING = {"type": "object", "properties": {}}
+
+
+class Bare:
+    pass
+
 
 def test_a_tool_gets_a_description_and_the_schema_of_an_object() -> None:
     """Spec, Tool: `inputSchema` has `"type": "object"` at its root."""
-    assert tool_definition({"name": "a"}) == {"name": "a", "description": "", "inputSchema": {"type": "object"}}
+    assert tool_definition({"name": "a"}) == {"name": "a", "description": "", "inputSchema": NOTHING}
 
 
 @pytest.mark.parametrize("schema", [None, "text", [], {"type": "string"}, {"type": ["object", "null"]}])
 def test_an_input_schema_for_something_else_becomes_one_for_an_object(schema: Any) -> None:
     """Spec, B-4."""
-    assert tool_definition({"name": "a", "inputSchema": schema})["inputSchema"] == {"type": "object"}
+    assert tool_definition({"name": "a", "inputSchema": schema})["inputSchema"] == NOTHING
 
 
 def test_a_tools_own_members_are_kept_and_the_agents_definition_is_not_changed() -> None:
@@ -37,6 +44,67 @@ def test_a_tools_own_members_are_kept_and_the_agents_definition_is_not_changed()
     assert tool_definition({"name": "a", "inputSchema": {"type": "object", "x": 1}})["inputSchema"]["x"] == 1
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"type": "object", "additionalProperties": False},
+        {"type": "object", "properties": None},
+        {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    ],
+)
+def test_every_input_schema_has_properties(schema: dict[str, Any]) -> None:
+    """Ours: smolagents reads them of every tool, and without them ends the whole connection."""
+    given = dict(schema)
+
+    assert tool_definition({"name": "a", "inputSchema": schema})["inputSchema"]["properties"] == {}
+    assert schema == given
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "described"),
+    [
+        ("title", 7, "title is not a text"),
+        ("description", ["d"], "description is not a text"),
+        ("outputSchema", "object", "outputSchema is not an object"),
+        ("annotations", "read-only", "annotations is not an object"),
+        ("icons", {"src": "x"}, "icons is not a list"),
+        ("execution", True, "execution is not an object"),
+        ("_meta", 1, "_meta is not an object"),
+    ],
+)
+def test_a_tools_member_of_a_wrong_type_is_noted_and_left_out(member: str, value: Any, described: str) -> None:
+    """Spec, Tool: clients validate the whole list, and drop it for one such member."""
+    noted: list[str] = []
+
+    shown = tool_definition({"name": "a", member: value}, noted.append)
+
+    assert shown == {"name": "a", "description": "", "inputSchema": NOTHING}
+    assert noted == [f"tool 'a': {described}, and is left out"]
+
+
+def test_members_of_annotations_and_icons_have_their_types_too() -> None:
+    """Spec, ToolAnnotations, Icon."""
+    noted: list[str] = []
+    icon = {"src": "data:,x", "sizes": ["48x48"]}
+
+    shown = tool_definition(
+        {
+            "name": "a",
+            "annotations": {"readOnlyHint": True, "destructiveHint": "no", "idempotentHint": None, "own": 1},
+            "icons": [icon, {**icon, "mimeType": 5}, {"sizes": []}, "x"],
+        },
+        noted.append,
+    )
+
+    assert shown["annotations"] == {"readOnlyHint": True, "own": 1}
+    assert shown["icons"] == [icon, icon]
+    assert noted == [
+        "tool 'a': destructiveHint is not true or false, and is left out",
+        "tool 'a': mimeType is not a text, and is left out",
+    ]
+
+
 @pytest.mark.parametrize("defined", [None, [], [{"description": "no name"}, "text", {"name": ""}, {"name": 7}]])
 def test_prompts_without_a_name_are_left_out(defined: Any) -> None:
     """Spec, Prompt: `name` is required."""
@@ -45,10 +113,19 @@ def test_prompts_without_a_name_are_left_out(defined: Any) -> None:
 
 def test_a_prompts_arguments_are_those_with_a_name() -> None:
     """Spec, PromptArgument: `name` is required."""
-    given = [{"name": "p", "arguments": [{"name": "x"}, "z", {}]}, {"name": "q", "arguments": "none"}]
+    noted: list[str] = []
+    required = {"name": "x", "required": "yes"}
+    given = [{"name": "p", "arguments": [required, "z", {}]}, {"name": "q", "arguments": "none", "title": None}]
 
-    assert prompt_definitions(given) == [{"name": "p", "arguments": [{"name": "x"}]}, {"name": "q", "arguments": []}]
+    assert prompt_definitions(given, noted.append) == [
+        {"name": "p", "arguments": [{"name": "x"}]},
+        {"name": "q", "arguments": []},
+    ]
     assert given[1]["arguments"] == "none"
+    assert noted == [
+        "prompt 'p': required is not true or false, and is left out",
+        "prompt 'q': arguments is not a list, and is left out",
+    ]
 
 
 @pytest.mark.parametrize("defined", [None, [], [{"name": "no uri"}, "text", {"uri": ""}]])
@@ -66,8 +143,22 @@ def test_a_resource_is_listed_with_a_name_and_without_its_contents() -> None:
     assert listed_resource({"uri": "x://a", "name": "n"})["name"] == "n"
 
 
-class Bare:
-    pass
+def test_a_resources_members_have_their_types() -> None:
+    """Spec, Resource."""
+    noted: list[str] = []
+
+    shown = listed_resource({"uri": "x://a", "name": 7, "size": "big", "mimeType": None}, noted.append)
+
+    assert shown == {"uri": "x://a", "name": "x://a"}
+    assert noted == ["resource 'x://a': size is not a number, and is left out"]
+
+
+def test_what_an_agent_says_about_itself_has_its_types() -> None:
+    """Spec, Implementation: a client drops the whole handshake for one wrong member."""
+    noted: list[str] = []
+
+    assert described_agent(Bare, {"name": "n", "title": 7}, noted.append) == {"name": "n", "version": ""}
+    assert noted == ["server 'n': title is not a text, and is left out"]
 
 
 class Versioned:

@@ -50,6 +50,16 @@ def test_the_same_promise_has_the_same_hash_however_it_is_written() -> None:
     assert differences(contract_of([TOOL]), contract_of([other])) == []
 
 
+def test_an_input_schema_may_list_no_properties_or_leave_them_out() -> None:
+    """Ours: both promise the same. A served tool had none before, and its locks stay valid."""
+    bare: dict[str, Any] = {"name": "a", "inputSchema": {"type": "object"}}
+    listed: dict[str, Any] = {"name": "a", "inputSchema": {"type": "object", "properties": {}}}
+
+    assert differences(contract_of([bare]), contract_of([listed])) == []
+    assert differences(contract_of([listed]), contract_of([bare])) == []
+    assert differences(contract_of([bare]), contract_of([{**bare, "outputSchema": {"properties": {}}}])) != []
+
+
 def test_the_hash_is_that_of_the_canonical_json() -> None:
     """Ours: it must be the same next year."""
     text = '{"description":"\\u00fc","inputSchema":{"a":1,"b":0.5},"name":"a"}'
