@@ -58,6 +58,23 @@ def test_the_text_of_an_agents_result_is_cut_where_its_entry_says_so(prices: Gai
     assert "price(item: string)" in prices("tools", "prices").stdout
 
 
+def test_retries_of_an_agent_are_a_remark(prices: Gaia) -> None:
+    """Ours: a tool of an agent is never called twice. Of a handler, which repeats its own requests, nothing is said."""
+    path = str(prices.config.with_name("prices.py"))
+    remark = "'max_retries' of 'more' has no effect: a tool of an agent is never called twice"
+
+    added = prices("add", "more", "--json", json.dumps({"agent": path, "max_retries": 3}))
+    changed = prices("edit", "more", "--setting", "region=x")
+    seen = [added, changed, prices("list"), prices("test-client", "more", "prices")]
+
+    assert [ran.code for ran in seen] == [0, 0, 0, 0]
+    assert [ran.stderr.count(remark) for ran in seen] == [1, 1, 1, 1]
+    assert all(ran.stderr.count("max_retries") == 1 for ran in seen)
+
+    prices.write({"x": {"handler": "x_handler.py", "max_retries": 3}, "y": {"agent": path, "max_retries": 0}})
+    assert prices("list").stderr == ""
+
+
 def test_an_entry_of_an_agent_is_used_like_any_other(prices: Gaia) -> None:
     """Ours: `{"agent": …}` with settings, which are the arguments of its class. The path is beside the file."""
     assert "price(item: string)" in prices("tools", "prices").stdout
@@ -132,3 +149,18 @@ def test_code_is_exported_as_the_command_that_serves_it(prices: Gaia) -> None:
     order = printed["env"]["GAIA_MCP_SERVE"].replace("${REGION:-eastus}", "x")
     prices.write({"theirs": {**printed, "env": {"GAIA_MCP_SERVE": order}}})
     assert prices("call", "theirs", "price", "item=disk").stdout == "disk in x\n"
+
+
+@pytest.mark.parametrize("kind", ["handler", "agent"])
+def test_an_export_tells_that_its_scope_is_lost(prices: Gaia, kind: str) -> None:
+    """Ours: in the same words as for a server that is started; another host offers it to all."""
+    prices.config.with_name("x_handler.py").touch()
+    code = {"handler": "x_handler.py", "agent": "prices.py"}[kind]
+    scope = {"stages": ["build"], "agents": ["qa"]}
+    prices.write({"x": {kind: code, **scope}, "y": {"command": "y", **scope}, "z": {kind: code, "stages": None}})
+
+    printed = [prices("export", name, "--as", "claude-code").stderr for name in "xyz"]
+
+    remark = "not exported, since the host does not know them: stages, agents"
+    assert [remark in text for text in printed] == [True, True, False]
+    assert remark in prices("export", "x", "--to", str(prices.cwd / ".mcp.json")).stderr

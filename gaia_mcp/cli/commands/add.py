@@ -180,6 +180,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
     """What is worth knowing about servers that are saved now."""
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
+    from gaia_mcp.cli.entries.without_effect import remark_on_retries
 
     for server, entry in zip(servers, entries, strict=True):
         for text in server.remarks:
@@ -191,6 +192,7 @@ def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
         warn_of_patterns(entry)
         if entry.transport in ("http", "sse"):
             remark(f"this version cannot connect to {server.name!r} yet, since it is reached by a URL")
+    remark_on_retries(entries)
     remark_on_unseen(entries)
 
 

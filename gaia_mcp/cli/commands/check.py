@@ -84,6 +84,7 @@ def check(
     from gaia_mcp.cli.checks.report import print_check, print_report, print_skipped
     from gaia_mcp.cli.checks.steps import CallWanted, Wanted, check_all
     from gaia_mcp.cli.checks.summary import append_step_summary, summary_line
+    from gaia_mcp.cli.entries.without_effect import remark_on_retries
     from gaia_mcp.errors import ConfigError
 
     store = invocation.open_store_for(invocation.typed(words or []))
@@ -105,6 +106,7 @@ def check(
     entries, unusable = _enabled(store) if every else _named(store, names, typed.after, debug=invocation.debug)
     for entry in entries:
         invocation.using(entry)
+    remark_on_retries(entries)
     if not entries and not unusable:
         raise ConfigError(f"no server to test in {store.path}", hint=how_to_add())
 

@@ -53,7 +53,18 @@ def list_servers(invocation: Invocation, check: CheckOption = False) -> None:
             print_line(line)
     else:
         remark(f"no servers yet; {how_to_add()}")
+    _remark(entries)
     fail_with(errors)
+
+
+def _remark(entries: Mapping[str, ServerEntry | EntryError]) -> None:
+    from gaia_mcp.errors import EntryError
+
+    agents = [entry for entry in entries.values() if not isinstance(entry, EntryError) and entry.transport == "agent"]
+    if agents:
+        from gaia_mcp.cli.entries.without_effect import remark_on_retries
+
+        remark_on_retries(agents)
 
 
 def _rows(entries: Mapping[str, ServerEntry | EntryError]) -> list[dict[str, Any]]:
