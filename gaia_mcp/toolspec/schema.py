@@ -1,11 +1,10 @@
-"""What a JSON Schema says of a value: its properties, types, choices and default, also in a few words.
+"""What a JSON Schema says of a value: its properties, types, choices and default. In a few words it is in `in_words`.
 
 Reads every schema as far as it can, also an invalid one. Whether a value fits is for `validation` to say.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,8 @@ MAX_REFERENCES = 32
 MAX_PARTS, MAX_STEPS = 100, 200
 # The keywords whose schemas apply to the same value.
 UNIONS = ("anyOf", "oneOf", "allOf")
+# Stands for the default that a schema does not have: null is one.
+NO_DEFAULT = object()
 
 
 def properties_of(schema: Any) -> dict[str, Any]:
@@ -34,6 +35,22 @@ def required_of(schema: Any) -> list[str]:
         if isinstance(required := part.get("required"), list):
             found.update((name, None) for name in required if isinstance(name, str))
     return list(found)
+
+
+def needed_of(schema: Any) -> list[str]:
+    """The names of the properties that a value cannot be without: they are required, and have no default."""
+    return _without_default(required_of(schema), properties_of(schema), schema)
+
+
+def needed_members(part: dict[str, Any], root: Any) -> list[str]:
+    """As `needed_of`, for one part of the schema `root`."""
+    known, required = part.get("properties"), part.get("required")
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return _without_default(names, known if isinstance(known, dict) else {}, root)
+
+
+def _without_default(names: list[str], known: dict[str, Any], root: Any) -> list[str]:
+    return [name for name in names if default_of(known.get(name), root, NO_DEFAULT) is NO_DEFAULT]
 
 
 def types_of(part: dict[str, Any]) -> list[str]:
@@ -60,9 +77,9 @@ def titled_choices_of(part: dict[str, Any]) -> list[tuple[Any, Any]]:
     return list(zip(values, names, strict=False)) if isinstance(names, list) and isinstance(values, list) else []
 
 
-def default_of(schema: Any, root: Any) -> Any:
-    """The default, None without one: of `schema`, else of the first part of it that has one."""
-    return next((part["default"] for part in parts_of(schema, root) if "default" in part), None)
+def default_of(schema: Any, root: Any, missing: Any = None) -> Any:
+    """The default, `missing` without one: of `schema`, else of the first part of it that has one."""
+    return next((part["default"] for part in parts_of(schema, root) if "default" in part), missing)
 
 
 def description_of(schema: Any, root: Any) -> str:
@@ -77,19 +94,18 @@ def parts_of(schema: Any, root: Any, unions: tuple[str, ...] = UNIONS) -> list[d
     waiting = [schema]
     steps = iter(range(MAX_STEPS))
     while waiting and len(found) < MAX_PARTS:
-        part = _resolved(waiting.pop(0), root, steps)
+        part = resolved(waiting.pop(0), root, steps)
         found.append(part)
         inner = [inner for union in unions if isinstance(part.get(union), list) for inner in part[union]]
         waiting[:0] = inner[:MAX_PARTS]
     return found
 
 
-def resolved(schema: Any, root: Any) -> dict[str, Any]:
-    """`schema` with its local `$ref` followed; an empty schema for what is not an object."""
-    return _resolved(schema, root, iter(range(MAX_STEPS)))
-
-
-def _resolved(schema: Any, root: Any, steps: Iterator[int]) -> dict[str, Any]:
+def resolved(schema: Any, root: Any, steps: Iterator[int] | None = None) -> dict[str, Any]:
+    """`schema` with its local `$ref` followed; an empty schema for what is not an object. `steps` limits how many
+    schemas are looked at, over several calls.
+    """
+    steps = iter(range(MAX_STEPS)) if steps is None else steps
     for _ in range(MAX_REFERENCES):
         if not isinstance(schema, dict) or next(steps, None) is None:
             return {}
@@ -101,82 +117,6 @@ def _resolved(schema: Any, root: Any, steps: Iterator[int]) -> dict[str, Any]:
             return {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
     return {}
-
-
-# What a text may be that a person knows how to write, instead of `string`.
-FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid")
-
-
-def type_in_words(schema: Any, root: Any) -> str:
-    """A schema's type in a few words: `string`, `date`, `integer | null`, `"a" | "b"`, `array of string`.
-
-    `any` for a type that is nested too deeply or repeats itself.
-    """
-    return _in_words(schema, root, iter(range(MAX_STEPS)))
-
-
-def _in_words(schema: Any, root: Any, steps: Iterator[int]) -> str:
-    schema = _resolved(schema, root, steps)
-    if choices := choices_of(schema):
-        shown = [json.dumps(choice, ensure_ascii=False) for choice in choices[:MAX_PARTS]]
-        return " | ".join([*shown, "…"] if len(choices) > MAX_PARTS else shown)
-    kinds = types_of(schema)
-    if schema.get("format") in FORMATS:
-        kinds = [schema["format"] if kind == "string" else kind for kind in kinds]
-    if kinds == ["array"]:
-        inner = _in_words(schema.get("items"), root, steps)
-        return f"array of {inner}" if inner != "any" else "array"
-    if kinds:
-        return " | ".join(kinds)
-    for union in ("anyOf", "oneOf"):
-        if isinstance(parts := schema.get(union), list) and parts:
-            return " | ".join(dict.fromkeys(_in_words(part, root, steps) for part in parts[:MAX_PARTS]))
-    return "object" if "properties" in schema else "any"
-
-
-def members_in_words(schema: Any, root: Any) -> str:
-    """The members of an object, or of the objects in a list: `{name: string, [n: integer]}`; empty if none is known."""
-    parts = parts_of(schema, root)
-    inner = [part for outer in parts if "items" in outer for part in parts_of(outer["items"], root)]
-    for before, found in (("", parts), ("array of ", inner)):
-        for part in found:
-            members, required = part.get("properties"), part.get("required")
-            if isinstance(members, dict) and members:
-                shown = {key: f"{key}: {type_in_words(member, root)}" for key, member in members.items()}
-                needed = [key for key in members if isinstance(required, list) and key in required]
-                texts = [shown[key] for key in needed] + [f"[{shown[key]}]" for key in members if key not in needed]
-                return f"{before}{{{', '.join(texts)}}}"
-    return ""
-
-
-# Of a signature without room for all, the longest that a parameter may be.
-PARAMETER_CHARS = 40
-
-
-def signature(name: str, schema: Any, room: int | None = None) -> str:
-    """`name(path: string, [limit: integer = 10])`: required parameters first, the others in brackets.
-
-    If that has more than `room` characters, long types are left out, and `…` stands for the last parameters.
-    """
-    required = dict.fromkeys(required_of(schema))
-    known = properties_of(schema)
-    parts = [f"{key}: {type_in_words(known.get(key), schema)}" for key in required]
-    for key, described in known.items():
-        if key not in required:
-            default = default_of(described, schema)
-            shown = "" if default is None else f" = {json.dumps(default, ensure_ascii=False)}"
-            parts.append(f"[{key}: {type_in_words(described, schema)}{shown}]")
-    whole = f"{name}({', '.join(parts)})"
-    if room is None or len(whole) <= room:
-        return whole
-    kept: list[str] = []
-    keys = [*required, *(f"[{key}" for key in known if key not in required)]
-    for key, part in zip(keys, parts, strict=True):
-        short = part if len(part) <= PARAMETER_CHARS else key + ("]" if key.startswith("[") else "")
-        if len(f"{name}({', '.join([*kept, short])}, …)") > room:
-            return f"{name}({', '.join([*kept, '…'])})"
-        kept.append(short)
-    return f"{name}({', '.join(kept)})"
 
 
 def pointed(root: Any, reference: str) -> Any:

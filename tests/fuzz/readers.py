@@ -31,8 +31,8 @@ from gaia_mcp.textproblems import TextProblemError
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.assignments import ArgumentSyntaxError, read_assignment, read_object
 from gaia_mcp.toolspec.contract import Undefinable, canonical_tool, fingerprint, tool_difference
+from gaia_mcp.toolspec.in_words import signature, type_in_words
 from gaia_mcp.toolspec.poisoning import suspicions
-from gaia_mcp.toolspec.schema import signature, type_in_words
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.oracles import Fault
 from tests.wire_support import ANSWERS

@@ -1,4 +1,4 @@
-"""Schemas: what they say of a value, and how they read in a line."""
+"""Schemas: what they say of a value."""
 
 from __future__ import annotations
 
@@ -7,26 +7,23 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
 
+from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.schema import (
     MAX_PARTS,
     MAX_STEPS,
     choices_of,
     default_of,
     description_of,
-    members_in_words,
+    needed_members,
+    needed_of,
     parts_of,
     properties_of,
     required_of,
     resolved,
-    signature,
     titled_choices_of,
-    type_in_words,
     types_of,
 )
-from tests.protocol_support import steady
-from tests.schema_support import ANY_SCHEMA, nested
 
 
 class TestResolved:
@@ -123,109 +120,22 @@ def test_a_schema_without_properties_has_none(schema: Any) -> None:
     assert required_of(schema) == []
 
 
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"type": "string"}, "string"),
-        ({"type": ["integer", "null"]}, "integer | null"),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer | null"),
-        ({"oneOf": [{"type": "string"}, {"const": 1}, {"type": "string"}]}, "string | 1"),
-        ({"enum": ["a", 1, None, "é"]}, '"a" | 1 | null | "é"'),
-        ({"enum": [], "type": "string"}, "string"),
-        ({"const": "x", "type": "string"}, '"x"'),
-        ({"type": "array", "items": {"type": "string"}}, "array of string"),
-        ({"type": "array"}, "array"),
-        ({"type": "array", "items": {"type": "array", "items": {"enum": [1]}}}, "array of array of 1"),
-        ({"properties": {}}, "object"),
-        ({"anyOf": []}, "any"),
-        ({}, "any"),
-        (True, "any"),
-        (None, "any"),
-        ({"type": 5}, "any"),
-        ({"type": "string", "format": "date"}, "date"),
-        ({"type": ["string", "null"], "format": "uri"}, "uri | null"),
-        ({"type": "array", "items": {"type": "string", "format": "email"}}, "array of email"),
-        ({"type": "integer", "format": "date"}, "integer"),
-        ({"type": "string", "format": "our-own"}, "string"),
-        ({"type": "string", "format": ["date"]}, "string"),
-        ({"$ref": "#/$defs/P"}, "boolean"),
-    ],
-)
-def test_a_type_is_said_in_a_few_words(schema: Any, words: str) -> None:
-    """Ours: `tools` shows signatures."""
-    assert type_in_words(schema, {"$defs": {"P": {"type": "boolean"}}}) == words
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "array", "items": {"$ref": "#"}},
-        {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
-        {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"oneOf": [{"$ref": "#"}, {"$ref": "#"}]}]},
-    ],
-    ids=["a list of itself", "either itself or itself", "both"],
-)
-def test_a_type_without_end_is_cut_off(schema: Any) -> None:
-    """Ours: a server can write such a schema, and we must still list its tools."""
-    assert 0 < len(type_in_words(schema, schema)) < 2000
-
-
-def test_a_type_without_bottom_is_cut_off() -> None:
-    """Ours: as above, without a reference."""
-    words = type_in_words(nested(100_000), {})
-    assert words.startswith("array of array of")
-    assert len(words) < 2000
-
-
-class TestSignature:
-    """A tool in a line."""
-
-    def test_required_parameters_come_first(self) -> None:
-        """Ours: signatures with required parameters first."""
-        schema = {
-            "type": "object",
-            "properties": {
-                "limit": {"type": "integer", "default": 10},
-                "path": {"type": "string"},
-                "name": {"type": "string", "default": "é"},
-                "deep": {"$ref": "#/$defs/D"},
-                "none": {"type": "null", "default": None},
-            },
-            "required": ["path", "gone", "path"],
-            "$defs": {"D": {"type": "boolean", "default": False}},
-        }
-        assert signature("read", schema) == (
-            "read(path: string, gone: any, [limit: integer = 10], "
-            '[name: string = "é"], [deep: boolean = false], [none: null])'
-        )
-
-    @pytest.mark.parametrize("schema", [{}, {"type": "object"}, None, True, {"properties": {}}])
-    def test_a_tool_without_parameters_has_empty_brackets(self, schema: Any) -> None:
-        """Ours: there is nothing to give."""
-        assert signature("now", schema) == "now()"
-
-    @pytest.mark.parametrize(
-        ("room", "expected"),
-        [
-            (80, "book(hotel: string, kind, [nights: integer = 1], [meals])"),
-            (48, "book(hotel: string, kind, …)"),
-            (20, "book(…)"),
-        ],
-    )
-    def test_what_has_no_room_is_left_out(self, room: int, expected: str) -> None:
-        """Ours: long types first, which are enumerations, and then the last parameters."""
-        many = {"enum": [f"choice {number}" for number in range(20)]}
-        known = {"hotel": {"type": "string"}, "kind": many, "nights": {"type": "integer", "default": 1}, "meals": many}
-        schema = {"properties": known, "required": ["hotel", "kind"]}
-
-        assert signature("book", schema, room) == expected
-
-    @steady
-    @given(ANY_SCHEMA)
-    def test_any_schema_can_be_shown(self, schema: Any) -> None:
-        """Ours: a careless server's tools are listed all the same."""
-        assert signature("tool", schema).startswith("tool(")
-        assert signature("tool", schema, 20) == signature("tool", schema) or len(signature("tool", schema, 20)) <= 20
+def test_what_is_required_and_has_a_default_is_not_needed() -> None:
+    """JSON Schema: `default` is what stands for a missing value; null is one."""
+    schema = {
+        "properties": {
+            "a": {"default": None},
+            "b": {"anyOf": [{"type": "null"}, {"default": 1}]},
+            "c": {"type": "string"},
+            "d": {"default": 1},
+        },
+        "required": ["a", "b", "c", "gone"],
+        "allOf": [{"properties": {"e": {"$ref": "#/properties/d"}}, "required": ["e", "c"]}],
+    }
+    assert needed_of(schema) == ["c", "gone"]
+    assert needed_members(schema, schema) == ["c", "gone"]
+    assert needed_members({"required": ["a", 5], "properties": 7}, {}) == ["a"]
+    assert needed_members({"required": "a"}, {}) == []
 
 
 @pytest.mark.parametrize(
@@ -284,26 +194,6 @@ def test_the_first_default_and_description_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"properties": {"n": {"type": "integer"}, "a": {}}, "required": ["a"]}, "{a: any, [n: integer]}"),
-        ({"items": {"$ref": "#/$defs/P"}}, "array of {[x: date]}"),
-        ({"anyOf": [{"type": "null"}, {"$ref": "#/$defs/P"}]}, "{[x: date]}"),
-        ({"items": {"items": {"$ref": "#/$defs/P"}}}, ""),
-        ({"$ref": "#/$defs/endless"}, ""),
-        ({"properties": {}, "required": 5}, ""),
-        ({"type": "string"}, ""),
-        (True, ""),
-    ],
-)
-def test_the_members_of_an_object_are_said_in_a_few_words(schema: Any, words: str) -> None:
-    """Ours: of one level, since that is where a mistake usually is."""
-    point = {"properties": {"x": {"type": "string", "format": "date"}}}
-    endless = {"items": {"$ref": "#/$defs/endless"}}
-    assert members_in_words(schema, {"$defs": {"P": point, "endless": endless}}) == words
-
-
-@pytest.mark.parametrize(
     ("shared", "references"),
     [
         ({"anyOf": [{"$ref": "#/$defs/c0"}] * 100}, True),
@@ -330,8 +220,8 @@ def test_what_is_read_of_a_schema_grows_as_its_text_does(shared: dict[str, Any],
             description_of(described, schema)
             default_of(described, schema)
 
-    # For each property three functions read it, each in so many steps at most, of a few calls each.
-    assert calls_of(read, 40) < 40 * 3 * MAX_STEPS * 60
+    # For each property four functions read it, each in so many steps at most, of a few calls each.
+    assert calls_of(read, 40) < 40 * 4 * MAX_STEPS * 60
 
 
 def calls_of(work: Callable[[int], object], size: int) -> int:

@@ -16,7 +16,8 @@ from gaia_mcp.jsontext import RepeatedKeyError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.arguments import typed_value
 from gaia_mcp.toolspec.assignments import is_text
-from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of, type_in_words
+from gaia_mcp.toolspec.in_words import type_in_words
+from gaia_mcp.toolspec.schema import default_of, description_of, resolved, titled_choices_of
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from gaia_mcp.cli.screen.output import remark, to_stderr
 from gaia_mcp.cli.screen.terminal import folded
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.safetext import one_line
-from gaia_mcp.toolspec.schema import properties_of, required_of, signature
+from gaia_mcp.toolspec.in_words import signature
+from gaia_mcp.toolspec.schema import needed_of, properties_of
 
 if TYPE_CHECKING:
     from gaia_mcp.cli.calls.plan import Plan
@@ -29,12 +30,13 @@ def check_terminal() -> None:
 
 
 def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
-    """`plan` with the arguments that a person has typed, required ones first; an empty line leaves out the others.
+    """`plan` with the arguments that a person has typed, first those that the call needs; an empty line leaves out the
+    others.
 
     Raises `UsageError` as `read_words` does, and `Abort` at Ctrl-D.
     """
     server, schema = plan.entry.name, tool.input_schema
-    known, required = properties_of(schema), required_of(schema)
+    known, needed = properties_of(schema), needed_of(schema)
     given = read_words(server, tool.name, plan.words, schema)
     taken = {*plan.base, *(given.base or ()), *(key for key, _, _ in given.assignments)}
     asked: dict[str, Any] = {}
@@ -43,11 +45,9 @@ def ask_arguments(plan: Plan, tool: MCPTool, waiting: Waiting) -> Plan:
     for line in folded(one_line(signature(tool.name, schema), 1000)):
         to_stderr(line)
     try:
-        for key in [*required, *(key for key in known if key not in required)]:
+        for key in [*needed, *(key for key in known if key not in needed)]:
             if key not in taken:
-                value = ask_value(
-                    key, known.get(key), schema, ask, is_required=key in required, takes_default=key in required
-                )
+                value = ask_value(key, known.get(key), schema, ask, is_required=key in needed, takes_default=False)
                 if value is not None:
                     asked[key] = value
     except EOFError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.calls.plan import Plan, typed
-from gaia_mcp.cli.calls.validation import check_arguments
+from gaia_mcp.cli.calls.validation import checked_arguments
 from gaia_mcp.cli.calls.words import read_words
 from gaia_mcp.cli.screen.output import remark
 from gaia_mcp.cli.status import UsageError
@@ -53,7 +53,7 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadl
     try:
         given = read_words(server, tool.name, plan.words, schema)
         arguments = typed(given.assignments, schema, {**plan.base, **(given.base or {})})
-        check_arguments(server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read)
+        arguments = checked_arguments(server, tool.name, schema, arguments, deadline, shows_given=plan.is_base_read)
     except SchemaError as problem:
         which = f"the input schema of {tool.name!r} of server {server!r}"
         remark(f"{which} cannot be used, so the arguments go unchecked: {problem}")

@@ -14,7 +14,7 @@ from gaia_mcp.cli.lines import to_type
 from gaia_mcp.errors import ArgumentsError
 from gaia_mcp.safetext import cut, cut_middle
 from gaia_mcp.toolspec.invalid_arguments import YOUR_ARGUMENTS, problems_in
-from gaia_mcp.toolspec.schema import members_in_words, properties_of, signature
+from gaia_mcp.toolspec.schema import properties_of
 from gaia_mcp.toolspec.validation import ExternalReferenceError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LINES, LINE_CHARS = 3, 100
 PROBLEM_CHARS, GIVEN_CHARS = 80, 60
 
 
-def check_arguments(
+def checked_arguments(
     server: str,
     tool: str,
     schema: Any,
@@ -35,20 +35,21 @@ def check_arguments(
     deadline: Deadline | None = None,
     *,
     shows_given: bool,
-) -> None:
-    """Check `arguments`, which the error shows as well with `shows_given`: where the person has not typed them.
+) -> dict[str, Any]:
+    """`arguments`, with the defaults of those that are required and missing, once they are valid.
 
-    Raises `ArgumentsError` with the problems, also where the schema is in another document; `SchemaError` if it cannot
-    be used for another reason, or takes too long.
+    The error shows them with `shows_given`: where the person has not typed them. Raises `ArgumentsError` with the
+    problems, also where the schema is in another document; `SchemaError` if it cannot be used for another reason, or
+    takes too long.
     """
     try:
-        found = validation_errors(schema, arguments, deadline)
+        arguments, found = _completed(schema, arguments, deadline)
     except ExternalReferenceError as elsewhere:
         problem = f"cannot be checked against its input schema: {elsewhere}"
         raise ArgumentsError(server, tool, [problem], hint=_schema_hint(server)) from elsewhere
     problems = problems_in(found, schema, arguments)
     if not problems:
-        return
+        return arguments
     given = [f"{YOUR_ARGUMENTS} {cut(json.dumps(arguments, ensure_ascii=False), GIVEN_CHARS)}"] if shows_given else []
     problems_shown = [cut_middle(problem, PROBLEM_CHARS) for problem in problems]
     whole = f"error: {ArgumentsError(server, tool, [*problems_shown, *given]).message}"
@@ -63,6 +64,22 @@ def check_arguments(
     raise error
 
 
+def _completed(
+    schema: Any, arguments: dict[str, Any], deadline: Deadline | None
+) -> tuple[dict[str, Any], list[ValidationError]]:
+    """The arguments with the defaults that they lack, and what is wrong with them."""
+    found = validation_errors(schema, arguments, deadline)
+    if not found:
+        return arguments, found
+    # Only now: few schemas require what has a default.
+    from gaia_mcp.toolspec.defaults import with_defaults
+
+    completed = with_defaults(arguments, schema)
+    left = validation_errors(schema, completed, deadline)
+    # A default that is invalid itself is no help.
+    return (completed, left) if len(left) < len(found) else (arguments, found)
+
+
 def _schema_hint(server: str) -> str:
     return f"see the schema with: {to_type('tools', server, more='--schema')}"
 
@@ -71,6 +88,8 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
     """What the argument takes that the problems are inside of, in so many lines; empty if they are not in one, or it
     does not fit.
     """
+    from gaia_mcp.toolspec.in_words import members_in_words
+
     keys = {re.split(r"[.\[]", problem.where)[0] for problem in found if re.search(r"[.\[]", problem.where)}
     if len(keys) != 1 or (described := properties_of(schema).get(key := keys.pop())) is None:
         return ""
@@ -80,6 +99,8 @@ def _members_hint(found: Sequence[ValidationError], schema: Any, lines: int) -> 
 
 def _signature_hint(server: str, tool: str, schema: Any, lines: int) -> str:
     """What the tool takes, in so many lines; what does not fit is on the tool's help page."""
+    from gaia_mcp.toolspec.in_words import signature
+
     begun = "it takes "
     room = lines * LINE_CHARS - len("hint: ") - len(begun)
     if len(whole := signature(tool, schema)) <= room:

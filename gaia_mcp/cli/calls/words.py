@@ -96,7 +96,7 @@ def option_unknown(option: str, server: str = "", tool: str = "", schema: Any = 
 
 
 def _without_key(problem: str, server: str, tool: str, words: Sequence[str], schema: Any) -> UsageError:
-    from gaia_mcp.toolspec.schema import signature
+    from gaia_mcp.toolspec.in_words import signature
 
     if schema is None:
         return UsageError(problem, hint=f"{HOW_TO_WRITE}; see them with: {to_type('tools', server)}")
@@ -110,10 +110,10 @@ def _with_keys(words: Sequence[str], schema: Any) -> list[str]:
     few of these.
     """
     from gaia_mcp.toolspec.option_words import split_arguments
-    from gaia_mcp.toolspec.schema import parts_of, properties_of, required_of, types_of
+    from gaia_mcp.toolspec.schema import needed_of, parts_of, properties_of, types_of
 
-    known, given, required = properties_of(schema), given_keys(words, schema), required_of(schema)
-    keys = [key for key in [*required, *(key for key in known if key not in required)] if key not in given]
+    known, given, needed = properties_of(schema), given_keys(words, schema), needed_of(schema)
+    keys = [key for key in [*needed, *(key for key in known if key not in needed)] if key not in given]
     keyed: list[str] = []
     for word, option, value in split_arguments(words, schema):
         if option:

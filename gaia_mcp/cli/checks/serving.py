@@ -15,7 +15,7 @@ from gaia_mcp.errors import AgentError, HandlerError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import ToolCall
-from gaia_mcp.toolspec.schema import signature
+from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:

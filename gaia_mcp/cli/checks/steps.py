@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking.checker import check_schema, validation_errors
 from gaia_mcp.cli.calls.plan import typed
 from gaia_mcp.cli.calls.tool_call import called
-from gaia_mcp.cli.calls.validation import check_arguments
+from gaia_mcp.cli.calls.validation import checked_arguments
 from gaia_mcp.cli.checks.poisoning import Known, names_checked, texts_checked
 from gaia_mcp.cli.checks.report import FAIL, OK, WARN, Check, Report, untried
 from gaia_mcp.cli.screen.output import counted
@@ -212,7 +212,7 @@ class _Checker:
         arguments = typed(wanted.arguments, tool.input_schema, wanted.base)
         unchecked = []
         try:
-            check_arguments(
+            arguments = checked_arguments(
                 self.session.entry.name, tool.name, tool.input_schema, arguments, self.deadline, shows_given=False
             )
         except SchemaCostError as cost:

@@ -114,7 +114,7 @@ def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tu
 def _line(server: str, tool: dict[str, Any]) -> str:
     from gaia_mcp.cli.screen.terminal import fitted
     from gaia_mcp.safetext import one_line
-    from gaia_mcp.toolspec.schema import signature
+    from gaia_mcp.toolspec.in_words import signature
 
     name = f"{server} {tool['name']}"
     shown = one_line(f"{server} {signature(tool['name'], tool.get('inputSchema'))}", 1000)

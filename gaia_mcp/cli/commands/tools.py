@@ -153,8 +153,9 @@ def _lines(tool: MCPTool, *, is_looked_at: bool, with_schema: bool) -> list[str]
     import json
 
     from gaia_mcp.cli.screen.inventory import description_lines, signature_lines
+    from gaia_mcp.toolspec.in_words import signature
     from gaia_mcp.toolspec.read_only import hints_in_words
-    from gaia_mcp.toolspec.schema import description_of, properties_of, signature
+    from gaia_mcp.toolspec.schema import description_of, properties_of
 
     schema = tool.input_schema
     hints = "".join(f" ({hint})" for hint in hints_in_words(tool.annotations))

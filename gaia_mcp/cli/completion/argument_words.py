@@ -10,15 +10,15 @@ from gaia_mcp.cli.completion.candidate import Candidate
 from gaia_mcp.cli.completion.file_names import file_names
 from gaia_mcp.jsontext import is_same
 from gaia_mcp.toolspec.arguments import typed_value
+from gaia_mcp.toolspec.in_words import type_in_words
 from gaia_mcp.toolspec.option_words import DASHES, given_keys, key_of, split_arguments
 from gaia_mcp.toolspec.schema import (
     choices_of,
     default_of,
     description_of,
+    needed_of,
     parts_of,
     properties_of,
-    required_of,
-    type_in_words,
     types_of,
 )
 
@@ -27,9 +27,9 @@ MAX_VALUE_CHARS = 200
 
 
 def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: str = "") -> list[Candidate]:
-    """What the word of an argument may become: names that are not `given` yet, the required ones first, and after the
-    `=` values. Behind two dashes they are those of options, and behind an option they are its values. Relative paths
-    are those in `folder`.
+    """What the word of an argument may become: names that are not `given` yet, first those that the call needs, and
+    after the `=` values. Behind two dashes they are those of options, and behind an option they are its values.
+    Relative paths are those in `folder`.
     """
     known = properties_of(schema)
     if incomplete.startswith(DASHES):
@@ -45,8 +45,8 @@ def argument_words(schema: Any, given: Sequence[str], incomplete: str, folder: s
     key, equals, value = incomplete.partition("=")
     if not equals:
         taken = given_keys(given, schema)
-        required = [name for name in required_of(schema) if name in known]
-        names = [*required, *(name for name in known if name not in required)]
+        needed = [name for name in needed_of(schema) if name in known]
+        names = [*needed, *(name for name in known if name not in needed)]
         return [
             Candidate(_opened(name, known[name], schema, incomplete), described(name, schema))
             for name in names
@@ -73,7 +73,7 @@ def described(name: str, schema: Any) -> str:
     """A parameter's type, whether it is required, its default and its description, in a line."""
     known = properties_of(schema)[name]
     parts = [type_in_words(known, schema)]
-    if name in required_of(schema):
+    if name in needed_of(schema):
         parts.append("required")
     if (default := default_of(known, schema)) is not None:
         parts.append(f"default {json.dumps(default, ensure_ascii=False)}")

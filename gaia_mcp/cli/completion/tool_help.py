@@ -19,8 +19,9 @@ from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.lines import Typed, to_type
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.safetext import clean, encodable, one_line
+from gaia_mcp.toolspec.in_words import type_in_words
 from gaia_mcp.toolspec.read_only import hints_in_words
-from gaia_mcp.toolspec.schema import default_of, description_of, parts_of, properties_of, required_of, type_in_words
+from gaia_mcp.toolspec.schema import default_of, description_of, needed_members, needed_of, parts_of, properties_of
 
 EXPLANATION_CHARS = 1000
 # So many members of an argument that is an object are shown; more would bury the other arguments.
@@ -50,10 +51,10 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
         return False
     server = line.shown_name(server)
     schema = tool.get("inputSchema")
-    known, required = properties_of(schema), required_of(schema)
+    known, needed = properties_of(schema), needed_of(schema)
     words = [word for word, _ in argument_words(schema, [], "")]
     usage = [
-        one_line(word, 80) if word.rstrip("=").removesuffix(":") in required else f"[{one_line(word, 80)}]"
+        one_line(word, 80) if word.rstrip("=").removesuffix(":") in needed else f"[{one_line(word, 80)}]"
         for word in words
     ]
     formatter.write_usage(f"gaia mcp call {_shown(server)} {_shown(name)}", " ".join([*usage, "[OPTIONS]"]))
@@ -74,14 +75,14 @@ def write_tool(line: CompletionContext, command: Any, context: Any, formatter: A
             rows: list[tuple[str, str]] = []
             for word in words:
                 if (key := word.rstrip("=").removesuffix(":")) in known:
-                    rows.append((one_line(word, 80), _explained(known[key], schema, is_required=key in required)))
+                    rows.append((one_line(word, 80), _explained(known[key], schema, is_needed=key in needed)))
                     rows += islice(_members(known[key], schema, 1), MAX_MEMBERS)
             formatter.write_dl(rows)
     options = [each for each in command.get_params(context) if each.param_type_name == "option"]
     with formatter.section("Options"):
         formatter.write_dl([record for each in options if (record := each.get_help_record(context)) is not None])
     formatter.write_paragraph()
-    example = [_sample(key, known.get(key), schema) for key in required]
+    example = [_sample(key, known.get(key), schema) for key in needed]
     # In one piece, so that it can be copied.
     formatter.write(" ".join([f"Example: {to_type('call')}", _typed(server), _typed(name), *example]) + "\n")
     return True
@@ -115,10 +116,10 @@ def check_known(line: CompletionContext) -> None:
         raise ToolError(f"what {name!r} of {server!r} takes is not known yet", hint=hint, server=server)
 
 
-def _explained(described: Any, schema: Any, *, is_required: bool) -> str:
+def _explained(described: Any, schema: Any, *, is_needed: bool) -> str:
     text, default = description_of(described, schema), default_of(described, schema)
     parts_shown = [type_in_words(described, schema) + (f". {text}" if text else "")]
-    if is_required:
+    if is_needed:
         parts_shown.append("[required]")
     elif default is not None:
         parts_shown.append(f"[default: {json.dumps(default, ensure_ascii=False)}]")
@@ -130,10 +131,9 @@ def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]
     parts = parts_of(described, root)
     parts += [inner for part in parts if "items" in part for inner in parts_of(part["items"], root)]
     for part in parts:
-        members, required = part.get("properties"), part.get("required")
+        members, needed = part.get("properties"), needed_members(part, root)
         for name, member in members.items() if isinstance(members, dict) else ():
-            is_required = isinstance(required, list) and name in required
-            yield "  " * depth + one_line(encodable(name), 60), _explained(member, root, is_required=is_required)
+            yield "  " * depth + one_line(encodable(name), 60), _explained(member, root, is_needed=name in needed)
             if depth < MAX_DEPTH:
                 yield from _members(member, root, depth + 1)
 
@@ -142,9 +142,7 @@ def _sample(name: str, described: Any, schema: Any) -> str:
     """An example of an argument; of a list with two values, since a repeated key makes a list."""
     kind = type_in_words(described, schema)
     is_list = kind.startswith("array")
-    # A whole list, such as a default, is not one of its values.
-    unfit = (f"{name}=@", f"{name}=[") if is_list else f"{name}=@"
-    words = [word for word, _ in value_words(name, schema) if not word.startswith(unfit)]
+    words = [word for word, _ in value_words(name, schema)]
     if not words and needs_json(described, schema):
         return f"{_shown(name)}:=" + ("'[]'" if is_list else "'{}'")
     samples = _SAMPLES.get(kind.removeprefix("array of "), ["VALUE", "VALUE"])

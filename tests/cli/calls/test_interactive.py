@@ -57,18 +57,18 @@ def asked(
     return process.returncode, out, person.has_read()
 
 
-def test_what_is_required_is_asked_first_and_the_rest_may_be_left_out(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+def test_what_is_needed_is_asked_first_and_the_rest_may_be_left_out(gaia: Gaia, terminal: tuple[Person, int]) -> None:
     """Ours: a default is only sent where a value is required; what does not fit is asked again."""
     steps = [
-        ("send(count: integer, loud: boolean, [note: string", b""),
+        ("send(count: integer, [note: string", b""),
         ("count [integer]: ", b"0\n"),
         ("is less than the minimum of 1", b""),
         ("count [integer]: ", b"2\n"),
-        ("loud [boolean] [false]: ", b"\n"),
         ("note (To add) [string] [none]: ", b"\n"),
         ("to [object | null]: ", b'{"nam": 1}\n'),
         ("to [object | null]: ", b'{"name": "Ada L"}\n'),
         ("numbers [array of integer]: ", b"1, 2\n"),
+        ("loud [boolean] [false]: ", b"\n"),
     ]
 
     code, out, shown = asked(gaia, terminal, steps, "-i")

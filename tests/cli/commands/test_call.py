@@ -659,3 +659,25 @@ def test_a_mistake_inside_of_an_argument_shows_what_that_takes(gaia: Gaia) -> No
     )
     assert too_long.errors[1] == "hint: it takes take_many([items: array of object])"
     assert outside.errors[1] == "hint: it takes take([items: array of object])"
+
+
+def test_a_required_argument_that_has_a_default_is_sent_with_it(gaia: Gaia) -> None:
+    """JSON Schema: `default` is what stands for a missing value. Servers whose schema describes what their parser
+    returns require such an argument, and accept calls without it.
+    """
+    gaia.use("requires-defaults")
+
+    ran = gaia("call", "requires-defaults", "echo", "name=a", 'area:={"x": 1}')
+    assert (json.loads(ran.stdout), ran.errors) == ({"name": "a", "scale": "css", "area": {"scale": "css", "x": 1}}, [])
+    assert json.loads(gaia("call", "requires-defaults", "echo", "name=a", "scale=device").stdout)["scale"] == "device"
+
+    ran = gaia("call", "requires-defaults", "echo")
+    assert ran.errors[0] == "error: tool 'echo' of 'requires-defaults': 'name' is missing"
+    shown = 'echo(name: string, [area: object], [scale: "css" | "device" = "css"])'
+    assert ran.errors[1] == f"hint: it takes {shown}"
+    assert shown in gaia("tools", "requires-defaults").stdout
+    page = gaia("call", "requires-defaults", "echo", "--help").stdout
+    assert "name= [area:=] [scale=]" in page
+    assert '"css" | "device"  [default: "css"]' in page
+    checked = gaia("test-client", "requires-defaults", "--call", "echo", "name=a", "--json")
+    assert [check["outcome"] for check in checked.json["servers"][0]["checks"] if check["name"] == "call"] == ["ok"]
