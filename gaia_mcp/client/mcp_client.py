@@ -52,12 +52,13 @@ class MCPClient(FeaturesClient):
     ) -> MCPClient:
         """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`.
 
-        An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`.
+        An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`, and stays as it is in
+        `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
         Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
         """
         from gaia_mcp.config.entries import read_entry
 
-        entry = read_entry(name, config)
+        entry = read_entry(name, config, keeps_unset=True)
         return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr)
 
     @classmethod
@@ -95,7 +96,9 @@ class MCPClient(FeaturesClient):
     def from_command(
         cls, name: str, command: str, timeout: float = DEFAULT_TIMEOUT_SECONDS, debug: bool = False
     ) -> MCPClient:
-        """A client, not yet connected, for a command line, which is split into words without a shell."""
+        """A client, not yet connected, for a command line, which is split into words without a shell; `~`, `$NAME`
+        and `${NAME}` are expanded in them.
+        """
         from gaia_mcp.client.transports.stdio.transport import StdioTransport
 
         return cls(name, StdioTransport(command, timeout=timeout, debug=debug, name=name), debug, timeout=timeout)

@@ -21,7 +21,8 @@ class Command(NamedTuple):
     """A program to start, and to talk to through its standard streams. Without `args`, `command` is a command line.
 
     A value of `env` is a string, or `{"$keyring": …}` until it is resolved. With `inherit` the program also gets every
-    variable of ours, otherwise only some.
+    variable of ours, otherwise only some. With `keeps_unset` an argument may refer to a variable that is not set, and
+    is passed on as it is.
     """
 
     command: str
@@ -29,6 +30,7 @@ class Command(NamedTuple):
     env: Mapping[str, Any] = NOTHING
     cwd: str | None = None
     inherit: bool = False
+    keeps_unset: bool = False
 
     @property
     def transport(self) -> str:
@@ -42,7 +44,8 @@ class Command(NamedTuple):
         """
 
         def value(text: str, field: str) -> str:
-            return expanded(text, environ, server=server, field=field)
+            keeps_unset = self.keeps_unset and field == "args"
+            return expanded(text, environ, server=server, field=field, keeps_unset=keeps_unset)
 
         return Command(
             with_home(value(self.command, "command")),
@@ -96,7 +99,7 @@ class Command(NamedTuple):
         return [self.command, self.args, sorted(self.env), self.cwd, *(["inherit"] if self.inherit else [])]
 
     def _masked_command(self) -> str:
-        if self.args is not None:
+        if self.args:
             return self.command
         from gaia_mcp.redaction import masked_arguments
 

@@ -133,8 +133,9 @@ def servers_in(document: dict[str, Any], path: Path) -> dict[str, Any]:
     return {}
 
 
-def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntry:
-    """The entry in `config`.
+def read_entry(name: str, config: Any, source: Path | None = None, *, keeps_unset: bool = False) -> ServerEntry:
+    """The entry in `config`. `keeps_unset` is for those of programs, which write their arguments as for GAIA's own
+    client: it expands no variables in them, so that `${NAME}` may be meant for the server.
 
     Raises `EntryError` naming the member that is invalid.
     """
@@ -146,6 +147,8 @@ def read_entry(name: str, config: Any, source: Path | None = None) -> ServerEntr
         raise EntryError(name, "'disabled' must be true or false")
     tool_filter, (stages, agents) = _read_filter(name, config), _read_scope(name, config)
     target = _read_target(name, config, source)
+    if keeps_unset and isinstance(target, Command):
+        target = target._replace(keeps_unset=True)
     return ServerEntry(name, target, timeout, disabled, config, source, tool_filter, stages, agents)
 
 

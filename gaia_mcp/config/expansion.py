@@ -12,11 +12,10 @@ from gaia_mcp.errors import VariableUnsetError
 _REFERENCE = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]{0,1000}))?\}"
 
 
-def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) -> str:
-    """`text` with its references replaced.
+def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str, keeps_unset: bool = False) -> str:
+    """`text` with its references replaced. With `keeps_unset` a reference to an unset variable without a default stays.
 
-    Raises `VariableUnsetError` for an unset variable without a default. As in a shell, the default also replaces an
-    empty value.
+    Raises `VariableUnsetError` for it otherwise. As in a shell, the default also replaces an empty value.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -24,6 +23,8 @@ def expanded(text: str, environ: Mapping[str, str], *, server: str, field: str) 
         if default is not None:
             return environ.get(name) or default
         if name not in environ:
+            if keeps_unset:
+                return match[0]
             raise VariableUnsetError(server, name, field)
         return environ[name]
 

@@ -244,7 +244,7 @@ class MCPClientManager:
         """A server that is not connected yet. Raises as `MCPClient.from_config` does, and what `host` does."""
         host = self._host(name) if self._host is not None else None
         source = getattr(self.config, "config_file", None)
-        read = read_entry(name, entry, source)
+        read = read_entry(name, entry, source, keeps_unset=True)
         client = MCPClient.from_entry(read.in_file(source) if source else read, debug=self.debug, host=host)
         # Weakly: the clients, which are kept until the program ends, know their handlers.
         obtain = weakref.WeakMethod(self._obtain)

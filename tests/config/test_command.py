@@ -46,6 +46,20 @@ def test_a_variable_that_is_missing_is_named_with_its_place(command: Command, fi
     assert f"{field} refers" in caught.value.message
 
 
+def test_a_program_may_pass_on_what_looks_like_a_variable() -> None:
+    """GAIA: `args` reach the server as they are. Ours: elsewhere the variable is missed all the same."""
+    command = Command("a", ["${NONE}/${TOKEN}", "${NONE:-x}"], keeps_unset=True)
+
+    assert resolved(command).args == ["${NONE}/t", "x"]
+    with pytest.raises(VariableUnsetError):
+        resolved(command._replace(env={"A": "${NONE}"}))
+
+
+def test_a_command_line_with_empty_args_is_masked_as_one() -> None:
+    """Ours: it is split all the same, so it may hold a secret."""
+    assert "hunter2" not in Command("run --password hunter2", []).described()
+
+
 def test_a_tilde_is_the_person_s_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: there is no shell that would expand it. Arguments are the server's own affair."""
     monkeypatch.setenv("HOME", "/home/jane")

@@ -8,7 +8,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.status import UsageError
-from gaia_mcp.client.transports.stdio.command_line import split_command_line
+from gaia_mcp.client.transports.stdio.command_line import references, split_command_line
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
@@ -153,4 +153,4 @@ def _split(name: str, words: list[str]) -> list[str]:
     if len(words) > 1 or not any(character.isspace() for character in words[0]):
         return words
     # The path of a program may contain spaces.
-    return words if shutil.which(words[0]) else split_command_line(name, words[0])
+    return words if shutil.which(words[0]) else split_command_line(name, words[0], references(os.environ))

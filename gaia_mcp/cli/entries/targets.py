@@ -197,10 +197,10 @@ def with_own_names(entries: list[ServerEntry]) -> list[ServerEntry]:
 
 
 def _command_line(line: str) -> TypedEntry:
-    from gaia_mcp.client.transports.stdio.command_line import split_command_line
+    from gaia_mcp.client.transports.stdio.command_line import references, split_command_line
 
     name = on_one_line(" ".join(masked_arguments(line.split(" "))))
-    program, *arguments = split_command_line(name, line)
+    program, *arguments = split_command_line(name, line, references(os.environ))
     return TypedEntry(name, Command(program, arguments))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import to_type
-from gaia_mcp.client.transports.stdio.command_line import command_words
+from gaia_mcp.client.transports.stdio.command_line import command_words, references
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import ConfigError
 from gaia_mcp.hosts.dialects import NotCarriedError
@@ -48,7 +48,7 @@ def entry_for_host(
     entry = dict(raw)
     remarks: list[str] = []
     if isinstance(entry.get("command"), str):
-        command, entry["args"] = command_words(name, entry["command"], entry.get("args"))
+        command, entry["args"] = command_words(name, entry["command"], entry.get("args"), references(os.environ))
         entry["command"] = os.path.expanduser(command)  # noqa: PTH111 (hosts take ~ for a name)
         if isinstance(entry.get("cwd"), str):
             entry["cwd"] = os.path.expanduser(entry["cwd"])  # noqa: PTH111

@@ -15,17 +15,21 @@ from gaia_mcp.errors import EntryError, SpawnError
 
 _SHELL_SYNTAX = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "2>/dev/null"})
 _SHELL_INSIDE = r"\$\(|`|^[^\s=]*;$"
+# What stands in single quotes or after a backslash is not expanded. A command line holds no such characters itself.
+_LITERAL = {"$": "\0", "~": "\1"}
+_QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
+_VARIABLE = r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))"
 # What cmd.exe would take as more than text, inside the double quotes that we put around it.
 _CMD_SPECIAL = r'(["%!^&|<>()])'
 
 
-def split_command_line(server: str, line: str) -> list[str]:
-    """A command line as its words.
+def split_command_line(server: str, line: str, environ: Mapping[str, str]) -> list[str]:
+    """A command line as its words, with `~`, `$NAME` and `${NAME}` expanded by `environ` where a shell would do so.
 
     Raises `EntryError` for an empty one, an unclosed quote, and shell syntax, which would not do what it seems to.
     """
     try:
-        words = shlex.split(line, posix=os.name != "nt")
+        words = shlex.split(re.sub(_QUOTED, _hidden, line), posix=os.name != "nt")
     except ValueError as cause:
         raise EntryError(server, f"the command line {_shown(line)!r} has {str(cause).lower()}") from cause
     if not words:
@@ -37,12 +41,16 @@ def split_command_line(server: str, line: str) -> list[str]:
                 f"the command line uses shell syntax ({_shown(word)!r}), and no shell is involved",
                 case="shell-syntax",
             )
-    return words
+    return [_restored(expanded_word(word, environ)) for word in words]
 
 
-def command_words(server: str, command: str, arguments: Sequence[str] | None) -> tuple[str, list[str]]:
-    """Program and arguments. Without `arguments`, `command` is a command line. Raises as `split_command_line` does."""
-    if arguments is not None:
+def command_words(
+    server: str, command: str, arguments: Sequence[str] | None, environ: Mapping[str, str] | None = None
+) -> tuple[str, list[str]]:
+    """Program and arguments. Without `arguments`, `command` is a command line; its variables are those of the
+    environment unless `environ` is given. Raises as `split_command_line` does.
+    """
+    if arguments:
         return command, list(arguments)
     try:
         # A path with a space in it is a program, not a command line.
@@ -50,8 +58,41 @@ def command_words(server: str, command: str, arguments: Sequence[str] | None) ->
             return command, []
     except ValueError as cause:  # A zero byte, or half of a surrogate pair.
         raise EntryError(server, f"the command line {_shown(command)!r} cannot be run: {cause}") from cause
-    program, *words = split_command_line(server, command)
+    program, *words = split_command_line(server, command, os.environ if environ is None else environ)
     return program, words
+
+
+def expanded_word(word: str, environ: Mapping[str, str]) -> str:
+    """A word of a command line with a leading `~` or `~name`, `$NAME` and `${NAME}` replaced, as a shell would.
+
+    What is not set, and a user that there is not, stays as it is.
+    """
+    # Not by `Path`, which would also tidy up the rest of the word, such as the // of a URL in it.
+    word = os.path.expanduser(word) if word.startswith("~") else word  # noqa: PTH111
+    if "$" not in word:
+        return word
+    return re.sub(_VARIABLE, lambda match: environ.get(match[1] or match[2], match[0]), word)
+
+
+def references(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of `environ`, each standing for a reference to it: for what is saved, and expanded at use."""
+    return {name: f"${{{name}}}" for name in environ}
+
+
+def _hidden(quoted: re.Match[str]) -> str:
+    """What must not be expanded in a quoted part of a command line, hidden from the expansion."""
+    text = quoted[0]
+    if text.startswith('"'):
+        return text.replace("\\$", _LITERAL["$"])
+    for character, hidden in _LITERAL.items():
+        text = text.replace(f"\\{character}" if text[0] == "\\" else character, hidden)
+    return text
+
+
+def _restored(word: str) -> str:
+    for character, hidden in _LITERAL.items():
+        word = word.replace(hidden, character)
+    return word
 
 
 def find_program(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from gaia_mcp.client.transports.stdio.command_line import expanded_word
+
 # As the specification's SDKs, with the temporary folder, without which installers fail.
 _POSIX = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 _WINDOWS = (
@@ -64,7 +66,7 @@ def secrets_given(
     from gaia_mcp.redaction.finding import in_text, in_value
     from gaia_mcp.redaction.given import credentials_in, secrets_at, secrets_in
 
-    found = secrets_in(own, arguments if arguments is not None else command.split())
+    found = secrets_in(own, arguments or [expanded_word(word, os.environ) for word in command.split()])
     for name, value in child_environment({}, os.environ, inherits_all=inherits_all).items():
         if name not in INHERITED_POSIX and looks_secret(name):
             # Some that look like secrets are places, whatever they are called.

@@ -8,6 +8,7 @@ from gaia_mcp.client.transports.stdio.command_line import (
     command_for_system,
     command_words,
     find_program,
+    references,
     split_command_line,
 )
 from gaia_mcp.errors import EntryError, SpawnError
@@ -35,7 +36,7 @@ def program(path: Path, mode: int = 0o755) -> Path:
 )
 def test_a_command_line_is_split_as_a_shell_would(line: str, words: list[str]) -> None:
     """Ours, for GAIA's from_command: words and quotes, nothing more."""
-    assert split_command_line("s", line) == words
+    assert split_command_line("s", line, {}) == words
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_a_command_line_is_split_as_a_shell_would(line: str, words: list[str]) -
 def test_shell_syntax_is_refused(line: str) -> None:
     """Ours: without a shell it would be passed on as arguments and not do what it seems to."""
     with pytest.raises(EntryError) as caught:
-        split_command_line("s", line)
+        split_command_line("s", line, {})
 
     assert caught.value.server == "s"
     assert caught.value.case == "shell-syntax"
@@ -59,7 +60,46 @@ def test_shell_syntax_is_refused(line: str) -> None:
 def test_a_line_that_is_no_command_is_refused(line: str) -> None:
     """Ours."""
     with pytest.raises(EntryError):
-        split_command_line("s", line)
+        split_command_line("s", line, {})
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("python ~/s.py", ["python", "/home/jane/s.py"]),
+        ("~/run --in $HOME/in", ["/home/jane/run", "--in", "/home/jane/in"]),
+        ('run "$DIR/a b" ${DIR}/c', ["run", "/d d/a b", "/d d/c"]),
+        ("run '$DIR' \\$DIR \"\\$DIR\" '~' \\~", ["run", "$DIR", "$DIR", "$DIR", "~", "~"]),
+        ('run "it\'s $DIR"', ["run", "it's /d d"]),
+        ("run $NONE ${NONE} ${NONE:-x} $1 $ a~b", ["run", "$NONE", "${NONE}", "${NONE:-x}", "$1", "$", "a~b"]),
+        ("run ~no-such-user/x", ["run", "~no-such-user/x"]),
+    ],
+)
+def test_what_a_shell_would_expand_in_a_command_line_is(
+    line: str, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GAIA, from 0.18 on: the home and variables resolve as when a shell ran the command. What a variable holds is not
+    split, and what is quoted against a shell stays.
+    """
+    monkeypatch.setenv("HOME", "/home/jane")
+
+    assert split_command_line("s", line, {"HOME": "/home/jane", "DIR": "/d d"}) == words
+
+
+def test_a_command_line_may_be_saved_with_references_in_place_of_values() -> None:
+    """Ours: a secret of the environment must not get into a file."""
+    environ = references({"TOKEN": "secret"})
+
+    assert split_command_line("s", "run $TOKEN ${TOKEN} $NONE", environ) == ["run", "${TOKEN}", "${TOKEN}", "$NONE"]
+
+
+def test_no_arguments_are_the_same_as_none_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GAIA: `{"command": "python s.py", "args": []}` is a command line."""
+    monkeypatch.setenv("DIR", "/d")
+
+    assert command_words("s", "python $DIR/s.py", []) == ("python", ["/d/s.py"])
+    assert command_words("s", "python $DIR/s.py", [], {}) == ("python", ["$DIR/s.py"])
+    assert command_words("s", "my program", ["$DIR", "~"]) == ("my program", ["$DIR", "~"])
 
 
 def test_a_bare_command_is_looked_up_on_the_servers_own_path(tmp_path: Path) -> None:
@@ -188,7 +228,7 @@ def test_a_path_with_a_space_is_a_program(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_command_line_is_said_without_its_secrets(line: str) -> None:
     """Ours: errors end in the logs of builds."""
     with pytest.raises(EntryError) as caught:
-        split_command_line("s", line)
+        split_command_line("s", line, {})
 
     assert "****" in caught.value.message
     assert "AAAABBBB" not in str(caught.value)

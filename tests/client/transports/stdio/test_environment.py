@@ -94,6 +94,13 @@ def test_a_server_may_inherit_everything() -> None:
     assert child_environment({"HOME": "/mine"}, everything, inherits_all=True) == {**everything, "HOME": "/mine"}
 
 
+def test_a_secret_that_a_command_line_refers_to_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: it is expanded when the server is started, and must not be repeated either."""
+    monkeypatch.setenv("MINE", "hunter-2-hunter")
+
+    assert "hunter-2-hunter" in secrets_given("server --token $MINE", [], {})
+
+
 def test_what_a_server_must_not_repeat_includes_the_password_of_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours: it is passed on, and shown in no error and no log."""
     monkeypatch.setenv("HTTPS_PROXY", "http://ada:hun%2Fter2@proxy:3128")
