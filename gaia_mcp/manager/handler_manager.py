@@ -98,6 +98,12 @@ class MCPManager:
         """As `get_tools_for_scope`, of what has been listed already: no handler is used."""
         return self._router.known_tools(stage, agent)
 
+    def shared_tools(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
+        """The tools of `known_tools` and others, where several handlers have one of the same name: each of these is
+        named `HANDLER.TOOL`, by which it can be called.
+        """
+        return self._router.shared_tools(stage, agent)
+
     def instructions(self, stage: str | None = None, agent: str | None = None) -> str:
         """What the handlers in scope say about their use: the instructions of a connected server or agent, else the
         handler's description.

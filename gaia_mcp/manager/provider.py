@@ -29,7 +29,8 @@ Wire = dict[str, Any]
 
 
 class ManagerProvider:
-    """Shows the tools of `manager` that `agent` may use at `stage`, as a server named `name`.
+    """Shows the tools of `manager` that `agent` may use at `stage`, as a server named `name`. A name that several
+    handlers have is that of the first one's tool; all of them are also shown as `HANDLER.TOOL`.
 
     `report` is called with every problem of a tool's definition, once. `instructions` are those of the handlers where
     none are given. Whatever a handler does wrong is a result, and `close` disconnects the handlers.
@@ -90,9 +91,13 @@ class ManagerProvider:
     def _list_tools(self, params: Wire) -> Wire:
         if params.get("cursor") is not None:
             raise RequestError("unknown cursor: every list has one page")
-        tools = self._manager.get_tools_for_scope(self._stage, self._agent)
-        self._listed = tools
+        self._manager.get_tools_for_scope(self._stage, self._agent)
+        tools = self._listed = self._known_tools()
         return {"tools": [definition for tool in tools if (definition := self._definition(tool)) is not None]}
+
+    def _known_tools(self) -> list[MCPToolDefinition]:
+        scope = self._stage, self._agent
+        return [*self._manager.known_tools(*scope), *self._manager.shared_tools(*scope)]
 
     def _call_tool(self, params: Wire) -> Wire:
         name, arguments = params.get("name"), params.get("arguments", {})
@@ -149,7 +154,7 @@ class ManagerProvider:
         if listed is None:
             self._listeners.announce()
             return
-        known = self._manager.known_tools(self._stage, self._agent)
+        known = self._known_tools()
         if "tools" in lists or known != listed:
             self._listed = known
             self._listeners.announce("tools")

@@ -18,7 +18,7 @@ from gaia_mcp.handlers.console import was_shown
 from gaia_mcp.manager.discovery import discover
 from gaia_mcp.manager.function_names import FunctionNames
 from gaia_mcp.manager.managed_handler import ManagedHandler
-from gaia_mcp.manager.tool_index import Owner, ToolIndex, chosen_by, wanted_function
+from gaia_mcp.manager.tool_index import Owner, ToolIndex, chosen_by, shared_tools, wanted_function
 from gaia_mcp.server.provider import Listeners
 from gaia_mcp.toolspec.scope import can_meet
 
@@ -89,6 +89,10 @@ class Router:
     def known_tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
         """As `tools`, of what has been listed already."""
         return self._first_of_each(self.handlers(stage, agent))
+
+    def shared_tools(self, stage: str | None, agent: str | None) -> list[MCPToolDefinition]:
+        """Those of the tools in scope that share their names, as far as they are known; see `tool_index`."""
+        return shared_tools([one for one in self.handlers(stage, agent) if one.is_available()])
 
     def route(self, name: str, stage: str | None, agent: str | None) -> Owner | Refusal:
         """The handler of the tool that `name` stands for, found among those that have been discovered if possible."""
@@ -212,7 +216,7 @@ class Router:
     def _show_collision(self, tool: str, first: MCPHandler, second: MCPHandler) -> None:
         one, other = first.config, second.config
         both = f"MCP handlers '{first.name}' and '{second.name}' both have the tool '{tool}'"
-        warning = f"{both}: the first one is used"
+        warning = f"{both}: the first one is used; the other is '{second.name}.{tool}'"
         if warning not in self._shown and can_meet(one.stages, one.agents, other.stages, other.agents):
             with self._lock:
                 is_new = warning not in self._shown

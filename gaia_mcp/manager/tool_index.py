@@ -6,7 +6,9 @@ the handler as well. Knows nothing of scopes and circuit breakers; handlers keep
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,6 +69,16 @@ class ToolIndex:
                 for spelling in (tool, allowed_characters(tool)):
                     found.setdefault(gaia_name(name, spelling), Owner(handler, tool))
         return found
+
+
+def shared_tools(handlers: Iterable[ManagedHandler]) -> list[MCPToolDefinition]:
+    """The tools of which several handlers have one of the same name: each named `HANDLER.TOOL`, unless that is the name
+    of a tool.
+    """
+    tools = [tool for handler in handlers for tool in handler.tools.values()]
+    count = Counter(tool.name for tool in tools)
+    shared = [replace(tool, name=f"{tool.handler_name}.{tool.name}") for tool in tools if count[tool.name] > 1]
+    return [tool for tool in shared if tool.name not in count]
 
 
 def wanted_function(tool: MCPToolDefinition, *, qualified: bool) -> str:

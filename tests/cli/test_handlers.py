@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -190,6 +191,23 @@ def test_a_folder_of_handlers_is_one_server(cost: Gaia) -> None:
     assert "bad_handler.py' cannot be imported: SyntaxError" in checked.errors[0]
     for left in ("words.py is left out: it contains no handler", "out_handler.py is left out: it is a link"):
         assert left in checked.stderr
+
+
+def test_a_name_of_two_handlers_of_a_folder_is_called_with_its_handler(cost: Gaia) -> None:
+    """A6: the plain name is the first one's; `tools`, `call` and a TAB know both with their handlers."""
+    folder = cost.cwd / "handlers"
+    folder.mkdir()
+    for name in ("disk", "vm"):
+        text = HANDLER.format(name=name).replace(f"{name}_price", "price").replace(" costs", f" as {name} costs")
+        (folder / f"{name}_handler.py").write_text(text)
+
+    assert cost("tools", "./handlers", "--names").stdout.splitlines() == ["price", "disk.price", "vm.price"]
+    called = [cost("call", "./handlers", f"{name}price", "sku=a").stdout for name in ("", "disk.", "vm.")]
+    assert called == [f"a as {name} costs 5 in eastus\n" for name in ("disk", "disk", "vm")]
+    assert cost("call", "./handlers", "vm.price").code == 7
+    tab = [BIN / "gaia", "complete", "fish", "--", "mcp", "call", "./handlers", "vm."]
+    completed = subprocess.run(tab, cwd=cost.cwd, env=cost.environ, capture_output=True, text=True, check=True).stdout
+    assert completed.partition("\t")[0] == "vm.price"
 
 
 def test_a_folder_is_added_with_all_its_handlers_or_none(cost: Gaia) -> None:

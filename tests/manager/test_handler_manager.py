@@ -241,7 +241,9 @@ def test_in_one_scope_the_first_handler_wins_with_one_warning(
     assert listed == [[("echo", "first"), ("other", "second")]] * 8
     assert manager.call_tool("echo", {"text": "a"}).content == "first"
     assert manager._tool_map == {"echo": "first", "other": "second"}
-    assert console.warnings == ["MCP handlers 'first' and 'second' both have the tool 'echo': the first one is used"]
+    assert manager.call_tool("second.echo", {"text": "a"}).content == "a"
+    both = "MCP handlers 'first' and 'second' both have the tool 'echo'"
+    assert console.warnings == [f"{both}: the first one is used; the other is 'second.echo'"]
 
 
 def test_the_first_handler_wins_without_any_discovery(manage: Callable[..., MCPManager]) -> None:

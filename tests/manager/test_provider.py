@@ -23,6 +23,8 @@ from tests.manager.handlers_under_test import SCHEMA, ProgrammableHandler, regis
 from tests.waiting import wait_until
 
 SERVE = Path(__file__).parent / "serve_handlers.py"
+# Handlers that have the tool `echo`, and others; one of these is named as another handler's would be.
+CONFLICTS = {"one": ("a",), "two": ("two.echo",), "three": ()}
 
 
 def provider_of(*handlers: MCPHandler, **options: Any) -> ManagerProvider:
@@ -55,6 +57,38 @@ def test_the_tools_in_scope_are_listed() -> None:
         "tools": [{"name": "a", "description": "The tool a.", "inputSchema": SCHEMA}]
     }
     assert listed(provider_of(one, two)) == ["a", "b"]
+
+
+def test_a_name_of_several_handlers_is_also_listed_with_each_of_them() -> None:
+    """A6: the plain name is the first one's; the others are called with their handlers."""
+    one, two, three = (ProgrammableHandler(name, "echo", *more) for name, more in CONFLICTS.items())
+    provider = provider_of(one, two, three)
+    two.on_call = lambda *_: MCPToolResult("the second")
+    echo = {"arguments": {"text": "the first"}}
+
+    assert listed(provider) == ["echo", "a", "two.echo", "one.echo", "three.echo"]
+    assert text_of(answer(provider, "tools/call", name="echo", **echo)) == "the first"
+    assert text_of(answer(provider, "tools/call", name="one.echo", **echo)) == "the first"
+    assert three.calls == 0
+    assert "is not of type" in text_of(answer(provider, "tools/call", name="three.echo", arguments={"text": 5}))
+    assert text_of(answer(provider, "tools/call", name="three.echo", **echo)) == "the first"
+    assert (two.calls, three.calls) == (0, 1)
+
+
+def test_names_with_handlers_come_and_go_with_the_conflict() -> None:
+    """A6, A7: once the first has failed, the next one has the plain name for itself."""
+    one, two = ProgrammableHandler("one", "echo"), ProgrammableHandler("two", "echo")
+    one.on_call = one.fail
+    provider = provider_of(one, two)
+    announced: list[object] = []
+    assert listed(provider) == ["echo", "one.echo", "two.echo"]
+    provider.on_change(lambda *lists: announced.append(lists))
+
+    for _ in range(3):
+        answer(provider, "tools/call", name="one.echo", arguments={"text": "x"})
+
+    assert (("tools",),) in announced
+    assert listed(provider) == ["echo"]
 
 
 def test_calls_are_answered() -> None:
