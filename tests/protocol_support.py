@@ -116,9 +116,9 @@ def initialized(version: str = HANDSHAKE_VERSIONS[0], **members: object) -> Wire
     }
 
 
-def new_client(*, probe: bool = True) -> ClientConnection:
+def new_client(*, probe: bool = True, revision: str | None = None) -> ClientConnection:
     """A client that has not begun."""
-    return ClientConnection("peer", info=CLIENT, capabilities=CLIENT_CAPABILITIES, probe=probe)
+    return ClientConnection("peer", info=CLIENT, capabilities=CLIENT_CAPABILITIES, probe=probe, revision=revision)
 
 
 def open_client(version: str, **members: object) -> ClientConnection:

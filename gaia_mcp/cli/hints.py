@@ -132,6 +132,14 @@ def _late(error: DeadlineError) -> str:
     return f"a first start may download a lot: {more}" if error.stage == "at its start" else more
 
 
+def _no_revision(error: VersionError) -> str:
+    if len(error.ours) > 1:
+        return "update the older of the two"
+    if _unsaved() or not Typed.is_saved(error.server):
+        return "leave --protocol out, and the two agree on a revision"
+    return f"have the two agree on one: {to_type('edit', error.server, more='--unset protocolVersion')}"
+
+
 def _excluded(error: ToolExcludedError) -> str:
     """How the entry gets the tool too, with all that it has already."""
     from gaia_mcp.toolspec.tool_filter import INCLUDE, is_match
@@ -240,7 +248,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     DeadlineError: _late,
     CancelledError: lambda _: "repeat the command if you still need the result",
     RemoteProtocolError: lambda e: _steps(e, "report it to its author; see each step with"),
-    VersionError: lambda _: "update the older of the two",
+    VersionError: _no_revision,
     NotOfferedError: lambda e: f"see what it has with: {to_type('show', e.server, more='--check')}",
     PeerError: _refused,
     ToolUnknownError: lambda e: f"see its tools with: {to_type('tools', e.server)}",

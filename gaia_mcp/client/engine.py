@@ -45,7 +45,8 @@ logger = logging.getLogger("gaia_mcp")
 
 class ClientEngine:
     """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. A tool
-    that `tool_filter` excludes is not among the server's tools, and cannot be called.
+    that `tool_filter` excludes is not among the server's tools, and cannot be called. `revision` is the only one to
+    agree on with the server; what is known of its era does not matter then.
 
     May be used from several threads at once. `server_info` is what the server last said about itself, also after the
     connection has ended; `peer` is there as long as the connection.
@@ -61,6 +62,7 @@ class ClientEngine:
         host: Host | None = None,
         era_cache: ServerCache | None = None,
         tool_filter: ToolFilter | None = None,
+        revision: str | None = None,
     ) -> None:
         self.name = name
         self.transport = transport
@@ -72,7 +74,7 @@ class ClientEngine:
         self.all_seen: list[Any] | None = None
         self.host = host or Host()
         self.tool_filter = tool_filter
-        self._era_cache = era_cache
+        self._era_cache = era_cache if revision is None else None
         # Also those that the filter excludes.
         self._tools: list[MCPTool] | None = None
         self._wanted = False
@@ -89,6 +91,7 @@ class ClientEngine:
 
             self._channels = CustomTransport(transport, name=name, timeout=timeout)
         self._channels.host = self.host
+        self._channels.revision = revision
         if debug:
             logger.setLevel(logging.DEBUG)
 

@@ -90,6 +90,7 @@ class MCPClient(FeaturesClient):
             host=host,
             era_cache=era_cache,
             tool_filter=entry.tool_filter,
+            revision=entry.revision,
         )
 
     @classmethod

@@ -32,6 +32,8 @@ _URL_TYPES = {
 # The members that choose among the tools, and those that restrict who may use them.
 _FILTERS = ("includeTools", "excludeTools")
 _SCOPES = ("stages", "agents")
+# The member that fixes the revision of MCP.
+REVISION = "protocolVersion"
 # The kinds of code that this program serves itself.
 _SERVED = ("handler", "agent")
 
@@ -39,7 +41,7 @@ _SERVED = ("handler", "agent")
 class ServerEntry(NamedTuple):
     """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given.
     Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
-    `toolspec.scope` defines.
+    `toolspec.scope` defines. `revision` of MCP is the only one to use with the server, None for any.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ServerEntry(NamedTuple):
     tool_filter: ToolFilter | None = None
     stages: Sequence[str] | None = None
     agents: Sequence[str] | None = None
+    revision: str | None = None
 
     @property
     def transport(self) -> str:
@@ -77,7 +80,7 @@ class ServerEntry(NamedTuple):
         shown = {"name": self.name, "transport": self.transport, **self.target.masked()}
         if self.timeout is not None:
             shown["timeout"] = self.timeout
-        shown.update((key, self.raw[key]) for key in (*_FILTERS, *_SCOPES) if self.raw.get(key) is not None)
+        shown.update((key, self.raw[key]) for key in (*_FILTERS, *_SCOPES, REVISION) if self.raw.get(key) is not None)
         return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
 
     def described(self) -> str:
@@ -146,10 +149,11 @@ def read_entry(name: str, config: Any, source: Path | None = None, *, keeps_unse
     if not isinstance(disabled, bool):
         raise EntryError(name, "'disabled' must be true or false")
     tool_filter, (stages, agents) = _read_filter(name, config), _read_scope(name, config)
+    revision = _read_revision(name, config.get(REVISION))
     target = _read_target(name, config, source)
     if keeps_unset and isinstance(target, Command):
         target = target._replace(keeps_unset=True)
-    return ServerEntry(name, target, timeout, disabled, config, source, tool_filter, stages, agents)
+    return ServerEntry(name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision)
 
 
 def _read_timeout(name: str, timeout: Any) -> float | None:
@@ -182,6 +186,16 @@ def _read_scope(name: str, config: dict[str, Any]) -> list[list[str] | None]:
         if names is not None and not (isinstance(names, list) and all(isinstance(each, str) for each in names)):
             raise EntryError(name, f"{key!r} must be a list of names, or null for all")
     return held
+
+
+def _read_revision(name: str, revision: Any) -> str | None:
+    if revision is None:
+        return None
+    from gaia_mcp.protocol.versions import ALL_VERSIONS
+
+    if revision not in ALL_VERSIONS:
+        raise EntryError(name, f"{REVISION!r} must be one of {', '.join(ALL_VERSIONS)}, not {revision!r}")
+    return str(revision)
 
 
 def _read_target(name: str, config: dict[str, Any], source: Path | None) -> Target:

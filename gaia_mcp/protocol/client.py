@@ -32,7 +32,8 @@ MAX_WATCHES = 100
 
 
 class ClientConnection(Connection):
-    """The client's end. `probe=False` goes straight to `initialize`, for servers known to need it.
+    """The client's end. `probe=False` goes straight to `initialize`, for servers known to need it. `revision` is the
+    only one to agree on.
 
     `result_types` are the values of `resultType` that this client understands, see `input_required.RESULT_TYPES`.
     """
@@ -44,12 +45,13 @@ class ClientConnection(Connection):
         info: dict[str, Any],
         capabilities: dict[str, Any],
         probe: bool = True,
+        revision: str | None = None,
         result_types: ResultTypes = RESULT_TYPES,
     ) -> None:
         super().__init__()
         self._result_types = result_types
         self.peer: Peer | None = None
-        self._negotiation = Negotiation(server, info, capabilities, probe=probe)
+        self._negotiation = Negotiation(server, info, capabilities, probe=probe, revision=revision)
         self._negotiation_id: RequestId | None = None
         self._probe_ids: set[RequestId] = set()
         # The envelope of every stateless request; None before both have agreed, and in the handshake era.
@@ -68,16 +70,21 @@ class ClientConnection(Connection):
         """Whether the server has not responded to anything yet: it may be one that exits at an unknown request."""
         return self._negotiation.is_probing
 
+    @property
+    def may_prefer_handshake(self) -> bool:
+        """Whether a new connection with `probe=False` may succeed where this one does not."""
+        return self._negotiation.may_prefer_handshake
+
     def open(self) -> None:
         """Begin the negotiation. `Opened` or `NegotiationFailed` follows."""
         self._advance(self._negotiation.begin())
 
     def probe_timed_out(self) -> None:
         """The server has not responded to the probe in time: send `initialize`, whose response decides."""
-        if self._negotiation.is_probing:
+        if self._negotiation.is_probing and (step := self._negotiation.skip_probe()) is not None:
             assert self._negotiation_id is not None  # noqa: S101 (the probe has one)
             self.abandon(self._negotiation_id, "no response")
-            self._advance(self._negotiation.skip_probe())
+            self._advance(step)
 
     def request(self, method: str, params: dict[str, Any] | None = None, *, progress: bool = False) -> RequestId:
         """Send a request; a `Result`, `ErrorResponse` or `InvalidResponse` with this id follows.

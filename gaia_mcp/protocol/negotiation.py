@@ -18,7 +18,7 @@ from gaia_mcp.protocol.events import NegotiationFailed, Peer
 from gaia_mcp.protocol.input_required import type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Result
 from gaia_mcp.protocol.revisions import capabilities_for, info_for
-from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS, best_of
+from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, best_of
 
 _NAMED_VERSION = re.compile(r"20\d\d-\d\d-\d\d")
 # A server that rejects our version with one of these may still know an older one, which it should have offered.
@@ -52,11 +52,21 @@ class _State(Enum):
 class Negotiation:
     """One attempt to agree with `server`. Each method returns the next step.
 
-    `probe=False` goes straight to `initialize`, for servers known to need it.
+    `probe=False` goes straight to `initialize`, for servers known to need it. `revision` is the only one to agree on.
     """
 
-    def __init__(self, server: str, info: dict[str, Any], capabilities: dict[str, Any], *, probe: bool) -> None:
-        self.proposed = HANDSHAKE_VERSIONS[0]
+    def __init__(
+        self,
+        server: str,
+        info: dict[str, Any],
+        capabilities: dict[str, Any],
+        *,
+        probe: bool,
+        revision: str | None = None,
+    ) -> None:
+        self._stateless = _allowed(STATELESS_VERSIONS, revision)
+        self._handshakes = _allowed(HANDSHAKE_VERSIONS, revision)
+        self.proposed = (self._handshakes or HANDSHAKE_VERSIONS)[0]
         self._server = server
         self._info = info
         self._capabilities = capabilities
@@ -71,15 +81,24 @@ class Negotiation:
         """Whether `server/discover` was sent and has no response yet."""
         return self._state is _State.PROBING
 
+    @property
+    def may_prefer_handshake(self) -> bool:
+        """Whether a new connection that begins with `initialize` may succeed where this one does not."""
+        return self._probes > 0 and bool(self._handshakes)
+
     def begin(self) -> NextRequest:
         """The first request. Raises `LocalProtocolError` if called again."""
         if self._state is not _State.NEW:
             raise LocalProtocolError("a connection can be opened only once")
-        return self._discover(STATELESS_VERSIONS[0]) if self._probe else self._initialize(self.proposed)
-
-    def skip_probe(self) -> NextRequest:
-        """The request for a server that does not respond to the probe; from now on only the response to it counts."""
+        if self._stateless and (self._probe or not self._handshakes):
+            return self._discover(self._stateless[0])
         return self._initialize(self.proposed)
+
+    def skip_probe(self) -> NextRequest | None:
+        """The request for a server that does not respond to the probe; from now on only the response to it counts.
+        None if there is no other request to try.
+        """
+        return self._initialize(self.proposed) if self._handshakes else None
 
     def receive(self, response: Result | Error) -> Step:
         """The step that follows from the response to the last request."""
@@ -87,9 +106,9 @@ class Negotiation:
 
     def receive_invalid(self, problem: str) -> Step:
         """The step that follows from an invalid response."""
-        if self.is_probing:
-            return self._initialize(self.proposed)
-        return self._fail(RemoteProtocolError(self._server, f"{problem}, when asked to initialize"))
+        asked = "discover its revisions" if self.is_probing else "initialize"
+        error = RemoteProtocolError(self._server, f"{problem}, when asked to {asked}")
+        return self._fall_back(error) if self.is_probing else self._fail(error)
 
     # Requests.
 
@@ -120,42 +139,51 @@ class Negotiation:
             offered = response.result.get("supportedVersions")
             if not isinstance(offered, list) or type_problem("server/discover", response.result) is not None:
                 offered = []
-            version = best_of(offered, STATELESS_VERSIONS)
+            version = best_of(offered, self._stateless)
             if version is None:
-                return self._initialize(self.proposed)  # It advertises the handshake era, or is not a DiscoverResult.
+                # It advertises the handshake era, or is not a DiscoverResult.
+                named = [jsonrpc.as_text(each) for each in offered]
+                return self._fall_back(VersionError(self._server, named, self._stateless))
             return self._agree_stateless(version, response.result)
         if response.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(response.data)) is not None:
             return self._follow_supported(supported)
         # Any code: servers respond with -32601, -32602, -32600, -32000 and others.
-        return self._initialize(self.proposed)
+        return self._fall_back(self._refusal("server/discover", response))
+
+    def _fall_back(self, error: PeerError | VersionError | RemoteProtocolError) -> Step:
+        return self._initialize(self.proposed) if self._handshakes else self._fail(error)
 
     def _after_initialize(self, response: Result | Error) -> Step:
         if isinstance(response, Result):
             # Some respond without a version; they mean the one that was proposed.
             version = response.result.get("protocolVersion", self.proposed)
-            if version not in HANDSHAKE_VERSIONS:
-                return self._fail(VersionError(self._server, [jsonrpc.as_text(version)], HANDSHAKE_VERSIONS))
+            if version not in self._handshakes:
+                return self._fail(VersionError(self._server, [jsonrpc.as_text(version)], self._handshakes))
             return self._agree(version, None, response.result.get("serverInfo"), response.result)
         if response.code == jsonrpc.UNSUPPORTED_VERSION and (supported := _supported(response.data)) is not None:
             return self._follow_supported(supported)
         if response.code in _REJECTED_VERSION_CODES and (older := self._older_version(response)) is not None:
             return self._initialize(older)
-        return self._fail(PeerError(self._server, "initialize", response.code, response.message, response.data))
+        return self._fail(self._refusal("initialize", response))
+
+    def _refusal(self, asked: str, error: Error) -> PeerError:
+        return PeerError(self._server, asked, error.code, error.message, error.data)
 
     def _follow_supported(self, supported: list[str]) -> Step:
-        version = best_of(supported, STATELESS_VERSIONS)
+        version = best_of(supported, self._stateless)
         # After a rejected handshake only an older version is proposed.
-        legacy = best_of(supported, HANDSHAKE_VERSIONS if self.is_probing else self._older_versions())
+        legacy = best_of(supported, self._handshakes if self.is_probing else self._older_versions())
         if version is not None and self._probes < 2:
             return self._discover(version)
         if legacy is not None:
             return self._initialize(legacy)
-        if (common := best_of(supported, ALL_VERSIONS)) in self._asked:
+        ours = self._stateless + self._handshakes
+        if (common := best_of(supported, ours)) in self._asked:
             return self._fail(RemoteProtocolError(self._server, f"rejected {common}, which it lists as supported"))
-        return self._fail(VersionError(self._server, supported, ALL_VERSIONS))
+        return self._fail(VersionError(self._server, supported, ours))
 
     def _older_versions(self) -> tuple[str, ...]:
-        return HANDSHAKE_VERSIONS[HANDSHAKE_VERSIONS.index(self.proposed) + 1 :]
+        return self._handshakes[self._handshakes.index(self.proposed) + 1 :]
 
     def _older_version(self, error: Error) -> str | None:
         """The next version to propose: the newest older one that the error names, else the next older one."""
@@ -185,6 +213,10 @@ class Negotiation:
     def _fail(self, error: PeerError | VersionError | RemoteProtocolError) -> NegotiationFailed:
         self._state = _State.OVER
         return NegotiationFailed(error)
+
+
+def _allowed(versions: tuple[str, ...], only: str | None) -> tuple[str, ...]:
+    return tuple(version for version in versions if only in (None, version))
 
 
 def _supported(data: Any) -> list[str] | None:

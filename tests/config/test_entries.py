@@ -154,6 +154,8 @@ def nested(levels: int) -> dict[str, Any]:
         ({**OK, "inherit": "yes"}, "'inherit'"),
         ({**OK, "inherit": 1}, "'inherit'"),
         ({**OK, "includeTools": "read"}, "'includeTools'"),
+        ({**OK, "protocolVersion": "2025-06-17"}, "2025-06-18"),
+        ({**OK, "protocolVersion": [1]}, "'protocolVersion'"),
         ({**OK, "includeTools": ["read", 7]}, "'includeTools'"),
         ({**OK, "excludeTools": [""]}, "'excludeTools'"),
         ({**OK, "includeTools": ["a"], "excludeTools": {}}, "'excludeTools'"),
@@ -317,3 +319,12 @@ def test_a_new_secret_makes_no_other_identity(one: dict[str, Any], other: dict[s
 def test_the_identity_of_a_command_is_the_one_of_earlier_versions() -> None:
     """Ours: what they have remembered is still found."""
     assert read_entry("time", {"command": "uvx", "args": ["mcp-server-time"]}).identity() == 747193101
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2026-07-28"])
+def test_an_entry_may_fix_the_revision(revision: str) -> None:
+    """IO-10, ours."""
+    entry = read_entry("x", {**OK, "protocolVersion": revision})
+
+    assert (entry.revision, entry.masked()["protocolVersion"]) == (revision, revision)
+    assert read_entry("x", {**OK, "protocolVersion": None}).revision is None

@@ -39,9 +39,9 @@ handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
 every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
 
 
-def opening(*, probe: bool = True) -> tuple[ClientConnection, Any]:
+def opening(*, probe: bool = True, revision: str | None = None) -> tuple[ClientConnection, Any]:
     """A client that has sent its first message, and the id of that."""
-    client = new_client(probe=probe)
+    client = new_client(probe=probe, revision=revision)
     client.open()
     (first,) = sent_by(client)
     return client, first["id"]
@@ -483,3 +483,70 @@ def test_a_client_and_a_server_of_ours_agree(version: str, bit_by_bit: bool) -> 
     assert progressed[:3] == (request_id, 1, 2)
     assert isinstance(answered, Result)
     assert answered.result["content"] == [{"type": "text", "text": "ü\n"}]
+
+
+@handshake_versions
+def test_a_fixed_revision_of_the_handshake_era_is_proposed_at_once(version: str) -> None:
+    """IO-10, ours: an entry may fix its revision; the server is not probed then."""
+    client = new_client(revision=version)
+    client.open()
+
+    request_id, proposed = proposal(client)
+    (event,) = give(client, rpc_result(request_id, initialized(version)))
+
+    assert (proposed, client.may_prefer_handshake) == (version, False)
+    assert isinstance(event, Opened)
+
+
+@pytest.mark.parametrize("listed", [(), (NEW,), ("2025-06-18",)])
+def test_a_fixed_revision_is_not_exchanged_for_another_one(listed: tuple[str, ...]) -> None:
+    """IO-10, ours: the error names both sides."""
+    client, handshake = opening(revision=OLD)
+
+    answer = refused_version(handshake, *listed) if listed else rpc_result(handshake, initialized("2024-11-05"))
+    error = failure(give(client, answer))
+
+    assert isinstance(error, VersionError)
+    assert (error.theirs, error.ours) == (listed or ("2024-11-05",), (OLD,))
+
+
+def test_a_rejected_fixed_revision_is_the_end() -> None:
+    """IO-10, ours: no older one is proposed."""
+    client, handshake = opening(revision=OLD)
+
+    error = failure(give(client, rpc_error(handshake, -32602, "Unsupported protocol version")))
+
+    assert isinstance(error, PeerError)
+    assert (error.asked, error.code) == ("initialize", -32602)
+
+
+def test_a_fixed_stateless_revision_never_leads_to_initialize() -> None:
+    """IO-10, ours."""
+    wrong: list[tuple[Any, type[Exception]]] = [
+        (rpc_error("discover-1", -32601), PeerError),
+        (rpc_result("discover-1", discovered(supportedVersions=[OLD])), VersionError),
+        (refused_version("discover-1", OLD), VersionError),
+        ({"jsonrpc": "2.0", "id": "discover-1", "result": 5}, RemoteProtocolError),
+    ]
+    for answer, kind in wrong:
+        client, _ = opening(revision=NEW, probe=False)
+        assert (client.is_probing, client.may_prefer_handshake) == (True, False)
+
+        client.probe_timed_out()
+        assert (sent_by(client), client.is_probing) == ([], True)
+        assert isinstance(failure(give(client, answer)), kind)
+
+    client, _ = opening(revision=NEW)
+    (event,) = give(client, rpc_result("discover-1", discovered()))
+    assert isinstance(event, Opened)
+
+
+def test_a_client_tells_whether_initialize_first_may_do_better() -> None:
+    """IO-10: after a probe it may, whatever has answered it."""
+    assert not opening(probe=False)[0].may_prefer_handshake
+    client, probe = opening()
+    assert client.may_prefer_handshake
+
+    give(client, rpc_error(probe, -32601))
+
+    assert client.may_prefer_handshake

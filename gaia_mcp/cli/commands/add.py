@@ -17,6 +17,7 @@ from gaia_mcp.cli.entries.entry_options import (
     InheritOption,
     NoCheckOption,
     OnlyOption,
+    ProtocolOption,
     RequestTimeoutOption,
     SettingOption,
     StageOption,
@@ -122,6 +123,7 @@ def add(
     request_timeout: RequestTimeoutOption = None,
     only: OnlyOption = None,
     excluded: ExceptOption = None,
+    protocol: ProtocolOption = None,
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
@@ -136,7 +138,15 @@ def add(
 
     Example: gaia mcp add time -- uvx mcp-server-time
     """
-    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, restrict, set_settings, set_transport
+    from gaia_mcp.cli.entries.building import (
+        anchor,
+        choose_tools,
+        fill_in,
+        fix_revision,
+        restrict,
+        set_settings,
+        set_transport,
+    )
     from gaia_mcp.cli.entries.given import check_options, given_servers
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
     from gaia_mcp.errors import ServerExistsError
@@ -155,6 +165,7 @@ def add(
     for server in servers:
         fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
         set_transport(server.entry, transport)
+        fix_revision(server.entry, protocol)
         choose_tools(server.entry, only or [], excluded or [])
         restrict(server.entry, stage or [], agent or [])
         set_settings(server.entry, setting or [])

@@ -18,6 +18,7 @@ from gaia_mcp.cli.entries.entry_options import (
     InheritOption,
     NoCheckOption,
     OnlyOption,
+    ProtocolOption,
     RequestTimeoutOption,
     SettingOption,
     StageOption,
@@ -72,6 +73,7 @@ def edit(
     request_timeout: RequestTimeoutOption = None,
     only: OnlyOption = None,
     excluded: ExceptOption = None,
+    protocol: ProtocolOption = None,
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
@@ -86,7 +88,7 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
-    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, restrict, set_settings
+    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, fix_revision, restrict, set_settings
     from gaia_mcp.cli.entries.changes import Change, changed_entry, save_change
     from gaia_mcp.cli.entries.editor import edited
     from gaia_mcp.storage.json_files import parse_object
@@ -100,10 +102,12 @@ def edit(
     def save_text(data: bytes, path: Path) -> None:
         save(Change(name, name, before, parse_object(data, path)))
 
-    given = (words, url, env, header, cwd, request_timeout, only, excluded, stage, agent, setting, unset, rename)
+    restrictions = (only, excluded, protocol, stage, agent)
+    given = (words, url, env, header, cwd, request_timeout, *restrictions, setting, unset, rename)
     if any(given) or inherit_env is not None:
         after = changed_entry(name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], cwd, request_timeout, inherit_env)
+        fix_revision(after, protocol)
         choose_tools(after, only or [], excluded or [])
         restrict(after, stage or [], agent or [])
         set_settings(after, setting or [])

@@ -169,6 +169,13 @@ def scope_agents(ctx: CompletionContext) -> list[Candidate]:
     return _restrictions(ctx, "agents")
 
 
+def revisions(ctx: CompletionContext) -> list[Candidate]:
+    """The revisions of MCP, the newest first."""
+    from gaia_mcp.protocol.versions import ALL_VERSIONS
+
+    return [Candidate(version) for version in ALL_VERSIONS if version.startswith(ctx.word)]
+
+
 def shell_names(ctx: CompletionContext) -> list[Candidate]:
     """The shells that there is a script for."""
     from gaia_mcp.cli.completion.scripts import SCRIPTS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import references, split_command_line
-from gaia_mcp.config.entries import read_entry
+from gaia_mcp.config.entries import REVISION, read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
 from gaia_mcp.hosts.dialects import TYPES
@@ -83,6 +83,17 @@ def set_transport(entry: dict[str, Any], transport: str | None) -> None:
 def restrict(entry: dict[str, Any], stages: list[str], agents: list[str]) -> None:
     """Put the stages and agents of `--stage` and `--agent` into `entry`, in place of those that it has."""
     entry.update({key: names for key, names in (("stages", stages), ("agents", agents)) if names})
+
+
+def fix_revision(entry: dict[str, Any], revision: str | None) -> None:
+    """Put the revision of `--protocol` into `entry`. Raises `UsageError` for one that does not exist."""
+    if revision is None:
+        return
+    from gaia_mcp.protocol.versions import ALL_VERSIONS
+
+    if revision not in ALL_VERSIONS:
+        raise UsageError(f"there is no revision {revision!r} of MCP", hint=f"use one of: {', '.join(ALL_VERSIONS)}")
+    entry[REVISION] = revision
 
 
 def set_settings(entry: dict[str, Any], settings: list[str]) -> None:

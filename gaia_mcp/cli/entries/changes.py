@@ -130,4 +130,4 @@ def _changed_part(entry: dict[str, Any], different: Collection[str]) -> dict[str
 
 def _essence(entry: ServerEntry | None) -> Any:
     """The part of an entry that decides whether its server works."""
-    return entry and (entry.transport, entry.target)
+    return entry and (entry.transport, entry.target, entry.revision)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gaia_mcp.cli.completion.completers import listed_tools, scope_agents, stage_names
+from gaia_mcp.cli.completion.completers import listed_tools, revisions, scope_agents, stage_names
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
@@ -60,6 +60,13 @@ ExceptOption = Annotated[
     typer.Option(
         "--except", metavar="TOOL", help="Do not use these tools: names, or patterns such as '*_delete'.",
         autocompletion=listed_tools,
+    ),
+]  # fmt: skip
+ProtocolOption = Annotated[
+    str | None,
+    typer.Option(
+        "--protocol", metavar="REVISION", help="Use only this revision of MCP with it, such as 2025-11-25.",
+        autocompletion=revisions, show_default=False,
     ),
 ]  # fmt: skip
 StageOption = Annotated[

@@ -21,7 +21,15 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol import jsonrpc
 from gaia_mcp.protocol.client import ClientConnection
-from gaia_mcp.protocol.events import ErrorResponse, InvalidResponse, NegotiationFailed, Opened, Peer, Progressed
+from gaia_mcp.protocol.events import (
+    ErrorResponse,
+    Event,
+    InvalidResponse,
+    NegotiationFailed,
+    Opened,
+    Peer,
+    Progressed,
+)
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
 from gaia_mcp.protocol.tasks import EXTENSIONS, TASK_RESULT_TYPES
 
@@ -42,18 +50,29 @@ class Conversation:
     """One conversation, over a `channel` of its own, from its start to its end.
 
     `host` answers the server's requests; `on_change` is called with what the server announces, on the thread that
-    reads, so it must not send requests. `probe=False` says that the server is known to want `initialize`. All methods
-    may be called from several threads.
+    reads, so it must not send requests. `probe=False` says that the server is known to want `initialize`; `revision` is
+    the only one to agree on. All methods may be called from several threads.
     """
 
     def __init__(
-        self, channel: Channel, host: Host, *, probe: bool = True, on_change: OnChange = lambda _: None
+        self,
+        channel: Channel,
+        host: Host,
+        *,
+        probe: bool = True,
+        revision: str | None = None,
+        on_change: OnChange = lambda _: None,
     ) -> None:
         self._channel = channel
         self._name = channel.name
         capabilities = {**(host.capabilities() if channel.listens else {}), "extensions": dict(EXTENSIONS)}
         self._connection = ClientConnection(
-            self._name, info=CLIENT_INFO, capabilities=capabilities, probe=probe, result_types=TASK_RESULT_TYPES
+            self._name,
+            info=CLIENT_INFO,
+            capabilities=capabilities,
+            probe=probe,
+            revision=revision,
+            result_types=TASK_RESULT_TYPES,
         )
         self._dispatcher = Dispatcher(channel, self._connection, host, on_change)
 
@@ -63,9 +82,9 @@ class Conversation:
         return self._connection.peer
 
     @property
-    def is_probing(self) -> bool:
+    def may_have_ended_on_probe(self) -> bool:
         """Whether the server has not responded to anything yet, so that it may be one that ends on a probe."""
-        return self._connection.is_probing
+        return self._connection.is_probing and self._connection.may_prefer_handshake
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +103,8 @@ class Conversation:
     def negotiate(self, deadline: Deadline) -> Peer:
         """Agree on a version, on a channel that has been started.
 
-        Raises `ConnectError`, `DeadlineError` or `ProtocolError`.
+        Raises `ConnectError`, `DeadlineError` or `ProtocolError`. It is a `DeadlineError` before `deadline` has passed
+        if the server has read the probe and `initialize` and is silent: a new one may not be if it is not probed.
         """
         dispatcher, waiter = self._dispatcher, Waiter(self._channel, deadline)
         dispatcher.opening = waiter
@@ -96,7 +116,7 @@ class Conversation:
             outcome = self._channel.wait(waiter.outcomes, None, probe)
             if outcome is None:
                 dispatcher.send(dispatcher.apply(ClientConnection.probe_timed_out)[1], deadline)
-                outcome = self._channel.wait(waiter.outcomes, None, deadline)
+                outcome = self._wait_for_mute(waiter) or self._channel.wait(waiter.outcomes, None, deadline)
         finally:
             dispatcher.opening = None
             deadline.forget(waiter.wake)
@@ -113,6 +133,19 @@ class Conversation:
         if isinstance(error, PeerError):
             raise self._refusal(error.asked, error.code, error.text, error.data)
         raise error
+
+    def _wait_for_mute(self, waiter: Waiter) -> Event | MCPError | None:
+        """The outcome of the negotiation. None if there is none in half of the time that is left, though the server may
+        only be slow. Raises `DeadlineError` if it is mute.
+        """
+        if not self._connection.may_prefer_handshake:
+            return None
+        deadline = waiter.deadline
+        outcome = self._channel.wait(waiter.outcomes, None, deadline.sooner(deadline.remaining() / 2))
+        # What installs a server before starting it does not read what is for the server, and must not be ended.
+        if outcome is None and self._channel.is_drained():
+            raise time_ran_out(self._name, deadline, "at its start", noise=self._noise())
+        return outcome
 
     def close(self, grace_seconds: float | None) -> None:
         """End it. May be called twice; never raises."""

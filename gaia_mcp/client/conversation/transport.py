@@ -11,7 +11,7 @@ from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, time_ran_out
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import NotConnectedError, ServerExitedError
+from gaia_mcp.errors import DeadlineError, NotConnectedError, ServerExitedError
 from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class ChannelTransport(MCPTransport):
     `name` is the server's, for messages; `host` answers it. `list_changes` holds what the server has announced to have
     changed, "tools", "prompts" or "resources"; `on_change` is called at once with that and with changed resources, on
     the thread that reads, so it must not send requests. `reconnects` is False where a server that has gone may not be
-    reached again unasked. `timeout`, in seconds, is for `connect` and for each `send_request`. All methods may be
-    called from several threads.
+    reached again unasked. `revision` is the only one to agree on with the server, None for any. `timeout`, in seconds,
+    is for `connect` and for each `send_request`. All methods may be called from several threads.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class ChannelTransport(MCPTransport):
         self.timeout = timeout
         self.reconnects = reconnects
         self.host: Host | None = None
+        self.revision: str | None = None
         self.list_changes: set[str] = set()
         self.on_change: OnChange | None = None
         self._new_channel = new_channel
@@ -97,9 +98,12 @@ class ChannelTransport(MCPTransport):
             try:
                 return conversation.negotiate(deadline)
             except ServerExitedError:
-                if not conversation.is_probing:
+                if not conversation.may_have_ended_on_probe:
                     raise
-            # Some servers end on anything but `initialize`: once more, with that first.
+            except DeadlineError:
+                if deadline.expired:
+                    raise
+            # Some servers end on anything but `initialize`, or are mute from then on: once more, with that first.
             return self._start(deadline, disconnects, probe=False).negotiate(deadline)
 
     def disconnect(self, grace_seconds: float | None = None) -> None:
@@ -154,7 +158,9 @@ class ChannelTransport(MCPTransport):
     def _start(self, deadline: Deadline, disconnects: int, *, probe: bool) -> Conversation:
         self._stop(IMPATIENT_GRACE_SECONDS)
         self.host = host = self.host or Host()
-        conversation = Conversation(self._new_channel(), host, probe=probe, on_change=self._changed)
+        conversation = Conversation(
+            self._new_channel(), host, probe=probe, revision=self.revision, on_change=self._changed
+        )
         with self._lock:
             self._conversation = conversation
         if self._disconnects != disconnects:

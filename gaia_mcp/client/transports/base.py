@@ -121,6 +121,10 @@ class Channel(ABC):
     def is_running(self) -> bool:
         """Whether the other end is there. Asked before every request, so it is quick."""
 
+    def is_drained(self) -> bool:
+        """Whether the other end has read all that was sent. False also where that is not known."""
+        return False
+
     @abstractmethod
     def why_lost(self, stage: str, noise: str = "") -> MCPError:
         """The error for a caller who waited for `stage` when the connection ended. `noise` is what the server wrote

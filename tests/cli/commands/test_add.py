@@ -314,3 +314,30 @@ def test_a_launcher_alone_is_not_waited_for(gaia: Gaia, command: str) -> None:
     assert gaia("add", json.dumps({"x": {"command": command}})).errors == refused.errors
     assert not gaia.config.exists()
     assert gaia("add", "x", "--no-check", "--", command).code == 0
+
+
+def test_the_revision_of_a_server_is_fixed_and_set_free_again(gaia: Gaia) -> None:
+    """IO-10, ours: for a server that does not answer what it does not know."""
+    fixed = gaia("add", "demo", "--protocol", "2025-06-18", "--json", "--", "gaia", "mcp", "serve", "demo")
+
+    assert fixed.json["protocolVersion"] == "2025-06-18"
+    assert saved(gaia)["demo"]["protocolVersion"] == "2025-06-18"
+    assert gaia("show", "demo", "--check", "--json").json["server"]["era"] == "handshake"
+    assert gaia("edit", "demo", "--protocol", "2026-07-28", "--json").json["protocolVersion"] == "2026-07-28"
+    free = gaia("edit", "demo", "--unset", "protocolVersion")
+    assert (free.code, "protocolVersion" in saved(gaia)["demo"]) == (0, False)
+
+
+def test_a_fixed_revision_that_a_server_does_not_have_is_named(gaia: Gaia) -> None:
+    """IO-10, ours: nothing is saved then; a saved one is set free by what the hint says."""
+    server = ("--json", json.dumps(entry_of("good_handshake")), "--protocol", "2025-06-18")
+    wrong = gaia("add", "new", *server)
+
+    error, hint = wrong.stderr.splitlines()
+    assert (wrong.code, error) == (6, "error: server 'new' supports 2025-11-25; this client supports 2025-06-18")
+    assert "--protocol" in hint
+    gaia("add", "new", "--no-check", *server)
+    later = gaia("tools", "new")
+    assert later.code == 6
+    assert "gaia mcp edit new --unset protocolVersion" in later.stderr
+    assert gaia("add", "x", "--protocol", "1.0.0", "--", "y").code == 2

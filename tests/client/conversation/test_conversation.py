@@ -24,7 +24,9 @@ from gaia_mcp.errors import (
 from tests.client.eras import SUBSCRIPTION, URI, granted, is_stateless, updated
 from tests.client.transports.scripted import Scripted
 from tests.client.transports.talk import (
+    Impatient,
     Message,
+    Reading,
     Talk,
     error,
     handshake,
@@ -34,7 +36,7 @@ from tests.client.transports.talk import (
     result,
     with_answers,
 )
-from tests.waiting import ENOUGH_SECONDS, Clock, deadline_until, wait_until
+from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +70,7 @@ def test_it_knows_whether_the_server_has_responded_to_anything() -> None:
 
     def script(message: Message) -> list[Message]:
         conversation = talk.conversation
-        seen.append((message["method"], conversation.is_probing, conversation.is_open))
+        seen.append((message["method"], conversation.may_have_ended_on_probe, conversation.is_open))
         return handshake(message)
 
     talk = Talk(script)
@@ -81,18 +83,6 @@ def test_it_knows_whether_the_server_has_responded_to_anything() -> None:
     assert (conversation.is_connected(), conversation.is_open) == (True, True)
     talk.ends(ConnectError("gone"))
     assert (conversation.is_connected(), conversation.is_open) == (False, False)
-
-
-class Impatient(Deadline):
-    """A deadline that has no time for its steps; keeps how much was wanted for each."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(seconds, clock=Clock())
-        self.steps: list[float] = []
-
-    def sooner(self, seconds: float) -> Deadline:
-        self.steps.append(seconds)
-        return super().sooner(0)
 
 
 @pytest.mark.parametrize(("seconds", "step"), [(5, 2.5), (60, PROBE_SECONDS)])
@@ -115,6 +105,40 @@ def test_a_server_that_never_answers_ends_in_a_deadline() -> None:
 
     assert (caught.value.stage, caught.value.seconds) == ("at its start", ENOUGH_SECONDS)
     assert not talk.is_open
+
+
+def test_a_probed_server_that_has_read_everything_and_is_mute_is_given_up_before_the_deadline() -> None:
+    """IO-10: while there is time for another one."""
+    conversation, deadline = Conversation(Reading("s", lambda _: None), Host()), Impatient(16)
+    conversation.start(deadline)
+
+    with pytest.raises(DeadlineError):
+        conversation.negotiate(deadline)
+    assert (deadline.steps, deadline.expired) == ([8, 8], False)
+
+
+def test_a_probed_server_that_has_read_nothing_is_not_given_up() -> None:
+    """IO-10, ours: it may still be being installed, and would not come further in another process."""
+    talk, deadline = Talk(lambda message: []), Impatient(16)
+    thread, outcomes = in_thread(lambda: talk.open(probe=True, deadline=deadline))
+    wait_until(lambda: len(deadline.steps) == 2)
+
+    talk.arrives(handshake(talk.sent[-1])[0])
+    thread.join(PATIENCE_SECONDS)
+
+    assert (outcomes, len(talk.channels)) == ([talk.peer], 1)
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+def test_a_server_whose_revision_is_fixed_has_all_the_time(revision: str) -> None:
+    """IO-10: no other start would do better."""
+    conversation = Conversation(Reading("s", lambda _: None), Host(), revision=revision)
+    deadline = Deadline(0)
+    conversation.start(deadline)
+
+    with pytest.raises(DeadlineError):
+        conversation.negotiate(deadline)
+    assert not conversation.may_have_ended_on_probe
 
 
 def test_a_failed_opening_is_raised() -> None:

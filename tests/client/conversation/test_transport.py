@@ -9,10 +9,20 @@ import pytest
 
 from gaia_mcp.client.host import Host
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError
+from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
 from gaia_mcp.protocol.events import ResourceUpdated
 from tests.client.eras import URI, updated
-from tests.client.transports.talk import Message, Talk, handshake, in_thread, opened, result, with_answers
+from tests.client.transports.talk import (
+    Impatient,
+    Message,
+    Reading,
+    Talk,
+    handshake,
+    in_thread,
+    opened,
+    result,
+    with_answers,
+)
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -143,6 +153,28 @@ def test_a_server_that_ends_after_the_probe_is_not_opened_again() -> None:
     with pytest.raises(ServerExitedError):
         talk.open(probe=True, deadline=Deadline(5))
     assert (len(talk.channels), talk.is_connected()) == (1, False)
+
+
+def test_a_server_that_is_mute_after_the_probe_is_opened_again_by_handshake() -> None:
+    """IO-10: while there is time left."""
+    talk = Talk(lambda message: handshake(message) if len(talk.channels) == 2 else [], channel=Reading)
+
+    assert talk.open(probe=True, deadline=Impatient(16)).era == "handshake"
+    assert talk.methods() == ["server/discover", "initialize", "initialize", "notifications/initialized"]
+    mute = Talk(lambda message: [], channel=Reading)
+    with pytest.raises(DeadlineError):
+        mute.open(probe=True, deadline=Deadline(0))
+    assert len(mute.channels) == 1
+
+
+def test_a_fixed_revision_is_the_only_one_to_agree_on() -> None:
+    """IO-10, ours."""
+    talk = Talk(handshake)
+    talk.revision = "2025-06-18"
+
+    with pytest.raises(VersionError):
+        talk.open(probe=True, deadline=Deadline(5))
+    assert talk.methods() == ["initialize"]
 
 
 def test_one_thread_at_a_time_opens_a_connection() -> None:

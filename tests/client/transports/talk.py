@@ -11,6 +11,7 @@ from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.redaction.masker import Masker
+from tests.waiting import Clock
 
 if TYPE_CHECKING:
     from gaia_mcp.client.host import Host
@@ -41,12 +42,32 @@ class Heard:
         self.ends.append(error)
 
 
+class Impatient(Deadline):
+    """A deadline that has no time for its steps; keeps how much was wanted for each."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds, clock=Clock())
+        self.steps: list[float] = []
+
+    def sooner(self, seconds: float) -> Deadline:
+        self.steps.append(seconds)
+        return super().sooner(0)
+
+
+class Reading(MemoryChannel):
+    """A channel whose other end is known to have read everything."""
+
+    def is_drained(self) -> bool:
+        return True
+
+
 class Talk(ChannelTransport):
     """A client's end: what it sends reaches `script` at once, and the messages that returns arrive at once."""
 
-    def __init__(self, script: Script, host: Host | None = None) -> None:
+    def __init__(self, script: Script, host: Host | None = None, channel: type[MemoryChannel] = MemoryChannel) -> None:
         super().__init__(self.new_channel, timeout=2)
         self.host = host
+        self.channel = channel
         self.script = script
         self.sent: list[Message] = []
         self.fails: BaseException | None = None
@@ -54,7 +75,7 @@ class Talk(ChannelTransport):
         self.channels: list[MemoryChannel] = []
 
     def new_channel(self) -> MemoryChannel:
-        channel = MemoryChannel(self.name, lambda record: self.deliver(channel, record), Masker(self.given))
+        channel = self.channel(self.name, lambda record: self.deliver(channel, record), Masker(self.given))
         self.channels.append(channel)
         return channel
 

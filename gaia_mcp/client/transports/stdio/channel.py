@@ -95,6 +95,9 @@ class StdioChannel(Channel):
     def is_running(self) -> bool:
         return self.child.is_running()
 
+    def is_drained(self) -> bool:
+        return self.child.is_drained()
+
     def close(self, grace_seconds: float | None) -> None:
         if self._reading is not None:
             self._reading.keep_reading()  # What it still writes must be drained, or it could not end.

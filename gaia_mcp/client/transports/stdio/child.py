@@ -217,6 +217,10 @@ class Child:
         assert self._stdin is not None  # noqa: S101 (only a started child is written to)
         self._stdin.write(data, deadline)
 
+    def is_drained(self) -> bool:
+        """Whether it has read all that was written. False also where the system does not tell."""
+        return self._stdin is not None and self._stdin.is_drained()
+
     def close_stdin(self) -> None:
         """Close its stdin."""
         self._closing = True

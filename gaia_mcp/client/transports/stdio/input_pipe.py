@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from typing import IO, TYPE_CHECKING
 
@@ -44,6 +45,18 @@ class InputPipe:
     def is_closed(self) -> bool:
         """Whether the child finds the end of its input after what is in the pipe."""
         return self._pipe.closed
+
+    def is_drained(self) -> bool:
+        """Whether the child has read all that was written. False also where the system does not tell: only Linux does
+        at this end of a pipe.
+        """
+        if sys.platform != "linux" or self.is_closed:
+            return False
+        import fcntl
+        import termios
+
+        # An `int`, how much there is to read.
+        return not any(fcntl.ioctl(self._descriptor, termios.FIONREAD, bytes(4)))
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data`.

@@ -392,3 +392,12 @@ def test_a_reader_for_which_there_are_no_descriptors_is_an_error(channel: OpenCh
             channel(ECHO, LeavesNoDescriptor)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_whether_the_child_has_read_all_is_known(channel: OpenChannel) -> None:
+    """IO-10, ours."""
+    talk, _ = channel(ECHO)
+
+    talk.send(PING, Deadline(5), "ping")
+
+    wait_until(talk.is_drained)

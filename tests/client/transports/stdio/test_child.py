@@ -606,3 +606,15 @@ def test_a_child_that_ends_by_itself_may_leave_the_server_in_its_place(child: Ma
     one.write(b"hello\n", Deadline(5))
 
     assert one.read() == b"hello\n"
+
+
+def test_whether_it_has_read_all_is_known(child: MakeChild) -> None:
+    """IO-10, ours: one that reads nothing may still be starting."""
+    reads, does_not = child(ECHO), child(DOES_NOT_READ)
+    assert not child(ECHO, start=False).is_drained()
+
+    for one in (reads, does_not):
+        one.write(b"hello\n", Deadline(5))
+
+    wait_until(reads.is_drained)
+    assert not does_not.is_drained()

@@ -174,3 +174,16 @@ def test_a_writer_that_cannot_be_stopped_does_not_hold_up_the_end(pipe: MakePipe
     while not ours.is_closed:
         read_all(reading)
         ours.close()
+
+
+def test_whether_all_has_been_read_is_known(pipe: MakePipe) -> None:
+    """IO-10, ours: a child that reads nothing may not be there yet."""
+    reading, ours = pipe()
+
+    assert ours.is_drained()
+    ours.write(b"hello\n", Deadline(5))
+    assert not ours.is_drained()
+    read_all(reading)
+    assert ours.is_drained()
+    ours.close()
+    assert not ours.is_drained()

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -83,6 +84,21 @@ def test_a_server_that_exits_on_the_probe_is_started_again_with_initialize_first
 
     wait_until(lambda: len(start_server.notes("exits_on_probe")) == 3)
     assert start_server.notes("exits_on_probe") == ["server/discover", "initialize", "notifications/initialized"]
+
+
+def test_a_server_that_is_mute_after_the_probe_is_started_again_with_initialize_first(start_server: Started) -> None:
+    """IO-10: `initialize` in the same process has a time of its own; a new process is started if it has no response."""
+    client = start_server("mute_after_probe", is_open=False)
+    mute = ["server/discover", "initialize"]
+
+    def now() -> float:
+        # The time for the probe passes when that is read, and half of what is left when `initialize` is.
+        return time.monotonic() + sum((10, 20)[: len(start_server.notes("mute_after_probe"))])
+
+    client.open(Deadline(50, clock=now))
+
+    assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+    assert start_server.notes("mute_after_probe")[:4] == [*mute, "initialize", "notifications/initialized"]
 
 
 def test_a_server_that_exits_at_once_is_reported_with_its_last_words(start_server: Started) -> None:
