@@ -23,6 +23,7 @@ from gaia_mcp.client.transports.stdio.process_exit import (
     exit_descriptor,
     exits_within,
     held_open,
+    is_child,
     is_running,
     was_killed,
 )
@@ -163,7 +164,7 @@ class Child:
             program = find_program(self._server, self._command, self._environment, self._cwd)
             self._mark = WATCHER.expect(self)
             self._began = time.monotonic()
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 command_for_system(program, self._arguments),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -184,14 +185,21 @@ class Child:
                 reason = "is there, but not the interpreter that its first line (#!) names"
                 case = "no-interpreter"
             raise SpawnError(self._server, self._command, reason, program=program, case=case) from cause
+        if not is_child(process.pid):
+            WATCHER.release(self)
+            reason = (
+                f"is not a child of this program: subprocess.Popen is replaced, and returned process {process.pid!r}"
+            )
+            raise SpawnError(self._server, self._command, reason, program=program)
+        self._process = process
         _running.add(self)
-        WATCHER.watch(self, self._process.pid)
-        assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
-        self._stdin = InputPipe(self._process.stdin, blocks=self._pipes_block)
-        assert self._process.stdout is not None  # noqa: S101
-        self._stdout = self._process.stdout.fileno()
-        assert self._process.stderr is not None  # noqa: S101
-        self._stderr.start(self._process.stderr, exit_descriptor(self._process.pid), self._has_ended)
+        WATCHER.watch(self, process.pid)
+        assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
+        self._stdin = InputPipe(process.stdin, blocks=self._pipes_block)
+        assert process.stdout is not None  # noqa: S101
+        self._stdout = process.stdout.fileno()
+        assert process.stderr is not None  # noqa: S101
+        self._stderr.start(process.stderr, exit_descriptor(process.pid), self._has_ended)
 
     @property
     def stdout(self) -> int:

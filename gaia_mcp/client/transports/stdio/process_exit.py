@@ -11,6 +11,21 @@ from typing import IO
 _LOOK_ONLY = getattr(os, "WEXITED", 0) | getattr(os, "WNOHANG", 0) | getattr(os, "WNOWAIT", 0)
 
 
+def is_child(pid: object) -> bool:
+    """Whether this is a process that this one has started, and that has not been reaped. Where a program replaces
+    `subprocess.Popen`, as tests do, it may be any number, of a process that is not ours to signal.
+    """
+    if not isinstance(pid, int):
+        return False
+    try:
+        os.waitid(os.P_PID, pid, _LOOK_ONLY)
+    except AttributeError:  # Windows, and macOS before Python 3.13.
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
 def is_running(pid: int) -> bool | None:
     """Whether a child runs. None if that cannot be seen (Windows), or if another thread has reaped it."""
     try:

@@ -21,6 +21,8 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING
 
+from gaia_mcp.client.transports.stdio.process_exit import is_child
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -56,7 +58,7 @@ done
 class Watcher:
     """Watches over the process groups of servers, each under a key of its own. There is a process while there is a key.
 
-    May be used from several threads. Without a shell servers run unwatched.
+    May be used from several threads. Without a shell, or where `subprocess.Popen` is replaced, servers run unwatched.
     """
 
     def __init__(self) -> None:
@@ -112,7 +114,7 @@ class Watcher:
         with contextlib.suppress(OSError):
             # The environment is not ours, which may have a token in it of the client that has started us. A session and
             # a folder of its own: neither a closed terminal nor an unmounted disk is its business.
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [SHELL, "-c", _SCRIPT, "gaia-mcp-watcher", self._token],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -122,8 +124,10 @@ class Watcher:
                 env={"PATH": os.environ.get("PATH", os.defpath)},
                 start_new_session=True,
             )
-            assert self._process.stdin is not None  # noqa: S101 (a pipe was asked for)
-            os.set_blocking(self._process.stdin.fileno(), False)
+            if is_child(process.pid):
+                assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
+                os.set_blocking(process.stdin.fileno(), False)
+                self._process = process
 
     def _tell(self) -> None:
         line = b"%s\n" % " ".join(str(group) for group in self._groups.values() if group is not None).encode()

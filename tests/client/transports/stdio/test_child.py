@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
@@ -107,6 +108,38 @@ def test_its_output_can_be_waited_for(child: MakeChild) -> None:
     read_all(one)
 
     assert one.stdout == -1
+
+
+@pytest.fixture
+def stranger(nothing_left: dict[str, str]) -> Iterator[int]:
+    """The leader of a group that was started by another program."""
+    # The shell waits for it: an orphan may be handed over to us.
+    with subprocess.Popen(["sh", "-c", "setsid sleep 60 & echo $!; wait"], stdout=subprocess.PIPE) as shell:
+        assert shell.stdout is not None
+        pid = int(shell.stdout.readline())
+        wait_until(lambda: os.getpgid(pid) == pid)
+        yield pid
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kind", [Mock, MagicMock])
+@pytest.mark.parametrize("status", [None, 0])
+def test_a_process_that_is_not_ours_is_never_signalled(
+    child: MakeChild, stranger: int, kind: type[Mock], status: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: a program's tests replace `subprocess.Popen`, and any number may be that of a real process."""
+    one = child(ECHO, start=False)
+    replaced = kind(pid=stranger, returncode=status)
+    replaced.poll.return_value = replaced.wait.return_value = status
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: replaced)
+
+    with pytest.raises(SpawnError, match=f"returned process {stranger}$"):
+        one.start()
+    stopped = one.stop(0)
+
+    assert (one.pid, one.is_running(), stopped.returncode) == (None, False, None)
+    assert module.WATCHER.pid is None
+    assert os.getpgid(stranger) == stranger
 
 
 def test_a_child_that_another_thread_has_reaped_runs_no_more(child: MakeChild) -> None:

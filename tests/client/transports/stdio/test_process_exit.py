@@ -12,6 +12,7 @@ from gaia_mcp.client.transports.stdio.process_exit import (
     exit_descriptor,
     exits_within,
     held_open,
+    is_child,
     is_running,
     was_killed,
 )
@@ -48,6 +49,23 @@ def test_an_exit_is_seen_and_not_taken(process: subprocess.Popen[bytes]) -> None
     assert is_running(process.pid) is False
     assert not was_killed(process.pid)
     assert process.wait() == 3
+
+
+def test_a_child_is_told_from_every_other_process(
+    process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours: it is until it is reaped; a group of another number is not ours to signal."""
+    assert is_child(process.pid)
+    close_input(process)
+    assert exits_within(process.pid, ENOUGH_SECONDS)
+    assert is_child(process.pid)
+    process.wait()
+
+    others = [process.pid, os.getpid(), os.getppid(), 1, 0, -1, 2**70, "1", None]
+    assert [other for other in others if is_child(other)] == []
+
+    monkeypatch.delattr(os, "waitid")
+    assert is_child(1)  # Where it cannot be seen.
 
 
 def test_an_end_by_a_signal_is_told_apart(process: subprocess.Popen[bytes]) -> None:

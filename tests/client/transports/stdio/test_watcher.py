@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -162,6 +163,15 @@ def test_without_a_shell_nothing_is_watched(watcher: Watcher, tmp_path: Path, mo
     assert watcher.expect("s")
     watcher.watch("s", 4711)
     watcher.release("s")
+
+    assert watcher.pid is None
+
+
+def test_a_watcher_that_is_not_our_process_is_not_used(watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: a program's tests replace `subprocess.Popen`."""
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: MagicMock(pid=1))
+
+    watcher.expect("s")
 
     assert watcher.pid is None
 
