@@ -121,9 +121,20 @@ def _show_failure(
             limit = Limit(Form.max_chars)
             to_stderr(clean(limit.cut(said)))
             remark_left_out(limit)
-    reason = "see above" if is_read else one_line(said, REASON_CHARS) or "no reason given"
+    reason = said or "no reason given"
+    if is_read or Form.as_json:
+        error = masker().text(_error_in(answer.structure)).strip()
+        # What a person has just read is not repeated.
+        reason = "" if is_read and error in ("", said) else error or reason
+    failed = f"tool {tool!r} of {server!r} failed"
     hint = f"see what it takes: {to_type('call', server, tool, more='--help')}"
-    report(ToolFailedError(f"tool {tool!r} of {server!r} failed: {reason}", hint=hint))
+    report(ToolFailedError(f"{failed}: {one_line(reason, REASON_CHARS)}" if reason else failed, hint=hint))
+
+
+def _error_in(structure: Any) -> str:
+    """The text of the member `error`, in which many tools tell why they failed; empty without it."""
+    error = structure.get("error") if isinstance(structure, dict) else None
+    return error if isinstance(error, str) else ""
 
 
 def _show(answer: Answer, destination: Destination | None) -> None:

@@ -219,8 +219,30 @@ def test_a_tool_that_fails_ends_in_nine_with_its_words(demo: Gaia) -> None:
         "Traceback:",
         "  line 3",
         "out of cheese",
-        "error: tool 'fail' of 'demo' failed: see above",
+        "error: tool 'fail' of 'demo' failed",
     ]
+
+
+def test_a_result_with_an_error_is_told_by_it(gaia: Gaia) -> None:
+    """Ours: the member `error`, where the text is too long for one line, or in `--json`; secrets are masked."""
+    (gaia.cwd / "tests_agent.py").write_text(
+        "from gaia_mcp import MCPAgent, tool\n"
+        "class Tests(MCPAgent):\n"
+        "    @tool\n"
+        "    def run(self, error: str) -> dict:\n"
+        '        """Run tests."""\n'
+        "        return {'success': False, 'error': error, 'log': ['one', 'two']}\n"
+    )
+    entry = {"agent": str(gaia.cwd / "tests_agent.py"), "settings": {}, "env": {"API_KEY": "sk-private-123456"}}
+    gaia.write({"tests": entry})
+    line = ("call", "tests", "run", "error=2 of 7 failed with sk-private-123456")
+
+    for ran in (gaia(*line), gaia(*line, "--json")):
+        assert (ran.code, ran.errors[-2]) == (9, "error: tool 'run' of 'tests' failed: 2 of 7 failed with ****")
+    assert '"two"' in gaia(*line).stderr
+    screen, _ = run_on_terminal(gaia, *line)
+    assert "error: tool 'run' of 'tests' failed: 2 of 7 failed with ****\r\n" in screen
+    assert gaia("call", "tests", "run", "error=").errors[-2] == "error: tool 'run' of 'tests' failed"
 
 
 def test_arguments_that_an_agent_refuses_are_told_without_the_schema(gaia: Gaia) -> None:
@@ -254,7 +276,7 @@ def test_its_words_are_shown_once_on_a_terminal(demo: Gaia) -> None:
     screen, code = run_on_terminal(demo, "call", "demo", "fail", "message=out of cheese")
     assert code == 9
     assert screen.count("out of cheese") == 1
-    assert "error: tool 'fail' of 'demo' failed: see above\r\n" in screen
+    assert "error: tool 'fail' of 'demo' failed\r\n" in screen
 
     screen, _ = run_on_terminal(demo, "call", "demo", "fail", "message=out of cheese", "--json")
     assert "failed: out of cheese\r\n" in screen
