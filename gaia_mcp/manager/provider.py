@@ -5,18 +5,19 @@ Checks the arguments of calls where the handler does not: a remote server and an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp._version import __version__
-from gaia_mcp.checking.checker import Checker
+from gaia_mcp.checking.checker import Checker, validation_errors
 from gaia_mcp.manager.adapters import FullDefinition
 from gaia_mcp.manager.router import Reason, Refusal
 from gaia_mcp.manager.tool_results import failed, wire_result
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.definitions import tool_definition
-from gaia_mcp.server.provider import Listener, Listeners, RequestError, method_not_found
-from gaia_mcp.server.results import json_problem
+from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError, method_not_found
+from gaia_mcp.server.results import checked_result, json_problem
 from gaia_mcp.toolcall import ToolCall, enter_call
 from gaia_mcp.toolspec.invalid_arguments import report as explain
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
@@ -111,13 +112,27 @@ class ManagerProvider:
         result = self._manager.call_tool(name, arguments, stage=self._stage, agent=self._agent)
         if isinstance(result, Refusal) and result.reason is not Reason.UNAVAILABLE:
             raise RequestError(f"Unknown tool: {name}")
-        return self._wire(name, result)
+        output = tool.definition.get("outputSchema") if isinstance(tool, FullDefinition) else None
+        return self._wire(name, result, output)
 
-    def _wire(self, name: str, result: MCPToolResult) -> Wire:
+    def _wire(self, name: str, result: MCPToolResult, output: Any) -> Wire:
         wire = wire_result(result)
-        if result.metadata and (problem := json_problem(wire)) is not None:
+        if not result.metadata and output is None:
+            return wire
+        if (problem := json_problem(wire)) is not None:
             return wire_result(failed(f"tool {name!r} returned a value that is not JSON: {problem}"))
-        return wire
+        try:
+            return checked_result(wire, partial(self._misfits, name, output) if output is not None else None)
+        except ResultError as invalid:
+            return wire_result(failed(f"tool {name!r} returned {invalid}"))
+
+    def _misfits(self, name: str, output: Any, value: Any) -> Sequence[object]:
+        """What is wrong with the structured content of a tool; nothing if its output schema cannot be used."""
+        try:
+            return validation_errors(output, value)
+        except SchemaError as unusable:
+            self._report_once(f"the output schema of {name!r} cannot be used: {unusable}")
+            return ()
 
     def _definition(self, tool: MCPToolDefinition) -> Wire | None:
         known = tool.definition if isinstance(tool, FullDefinition) else {}

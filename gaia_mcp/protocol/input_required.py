@@ -59,6 +59,23 @@ def input_required(result: dict[str, Any]) -> InputRequired | str | None:
     return InputRequired(requests, state)
 
 
+def missing_capabilities(requests: dict[str, dict[str, Any]], declared: dict[str, Any]) -> dict[str, Any]:
+    """The capabilities that a client needs for these input requests and does not declare, as it would declare them.
+
+    Raises `ValueError` for a request that no client knows.
+    """
+    missing: dict[str, Any] = {}
+    for request in requests.values():
+        name, members = _needed(request["method"], request.get("params", {}))
+        has = declared.get(name)
+        if name == "elicitation" and has == {}:
+            has = {"form": {}}
+        absent: dict[str, Any] = {member: {} for member in members if not isinstance(has, dict) or member not in has}
+        if absent or not isinstance(has, dict):
+            missing[name] = {**missing.get(name, {}), **absent}
+    return missing
+
+
 def retry_params(params: dict[str, Any], required: InputRequired, responses: dict[str, Any]) -> dict[str, Any]:
     """The parameters of the next round trip: the original ones, the responses, and the state byte for byte."""
     again = {key: value for key, value in params.items() if key not in ("inputResponses", "requestState")}
@@ -82,6 +99,17 @@ def are_requests(requests: Any) -> TypeGuard[dict[str, dict[str, Any]]]:
         and isinstance(request.get("params", {}), dict)
         for request in requests.values()
     )
+
+
+def _needed(method: str, params: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The capability that a client needs for an input request, and which of its members."""
+    if method == "elicitation/create":
+        return "elicitation", ("url" if params.get("mode") == "url" else "form",)
+    if method == "sampling/createMessage":
+        return "sampling", ("tools",) if "tools" in params else ()
+    if method == "roots/list":
+        return "roots", ()
+    raise ValueError(f"asked for input by {as_text(method)!r}, which no client knows")
 
 
 def _unknown_type(kind: object) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from gaia_mcp.protocol.input_required import input_required, type_problem
+from gaia_mcp.protocol.jsonrpc import as_text
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, since
 
@@ -134,6 +136,24 @@ def read_result_for(version: str, result: Wire) -> Wire:
 
 # For the items of each list, by the member of the result that holds them.
 _SHAPERS = {"tools": tool_for, "prompts": prompt_for, "resources": resource_for, "resourceTemplates": resource_for}
+
+
+def result_problem(version: str, method: str, result: Wire) -> str | None:
+    """Why a server must not send `result` to a client of `version`; None if it may."""
+    if (kind := result.get("resultType", "complete")) != "complete":
+        if version not in STATELESS_VERSIONS:
+            return f"it is of the type {as_text(kind)!r}, and {version} has complete results only"
+        required = type_problem(method, result) or input_required(result)
+        return required if isinstance(required, str) else None
+    if method == "resources/read" and result.get("contents") == []:
+        return "its contents are empty; an unknown resource is an error"
+    if method in CACHEABLE and version in STATELESS_VERSIONS:
+        ttl, scope = result.get("ttlMs", 0), result.get("cacheScope", "private")
+        if type(ttl) is not int or ttl < 0:
+            return f"its ttlMs is {as_text(ttl)}, not a whole number of milliseconds from 0 on"
+        if scope not in ("public", "private"):
+            return f"its cacheScope is {as_text(scope)!r}, neither 'public' nor 'private'"
+    return None
 
 
 def result_for(version: str, method: str, result: Wire, meta: Wire) -> Wire:

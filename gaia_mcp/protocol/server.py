@@ -20,8 +20,9 @@ from gaia_mcp.protocol.envelope import (
     with_meta,
 )
 from gaia_mcp.protocol.events import Cancelled, RequestContext, RequestReceived
+from gaia_mcp.protocol.input_required import missing_capabilities
 from gaia_mcp.protocol.jsonrpc import Fixed, Malformed, Message, Notification, Request, RequestId
-from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for
+from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for, result_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
 # Feature methods and the capability that each belongs to. Those of the handshake era alone are below.
@@ -70,7 +71,8 @@ class ServerConnection(Connection):
         self._batches: dict[RequestId, _Batch] = {}
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
-        """Send the result of a request, as the client's revision knows it. Nothing is sent for a cancelled one.
+        """Send the result of a request, as the client's revision knows it; an error if it requires input for which the
+        client lacks a capability. Nothing is sent for a cancelled request.
 
         Raises `AttributeError`, `KeyError`, `TypeError` or `ValueError` for a value that is no result of the method;
         the request then stays open.
@@ -78,6 +80,13 @@ class ServerConnection(Connection):
         if (opened := self._open.get(request_id)) is None:
             return
         method, context = opened
+        if (problem := result_problem(context.version, method, value)) is not None:
+            raise ValueError(problem)
+        requests = value.get("inputRequests", {}) if value.get("resultType") == "input_required" else {}
+        if missing := missing_capabilities(requests, context.capabilities):
+            data = {"requiredCapabilities": missing}
+            self.respond_error(request_id, jsonrpc.MISSING_CAPABILITY, "Missing required client capability", data)
+            return
         shaped = result_for(context.version, method, value, self._signature())
         del self._open[request_id]
         self._send_response(request_id, jsonrpc.result(request_id, shaped))

@@ -6,7 +6,8 @@ here runs the agent's own code and may raise whatever that raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gaia_mcp.checking.checker import Checker
@@ -21,7 +22,15 @@ from gaia_mcp.server.definitions import (
 )
 from gaia_mcp.server.event_loop import EventLoop
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, method_not_found
-from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
+from gaia_mcp.server.results import (
+    Misfits,
+    call_result,
+    failure,
+    failure_of,
+    json_problem,
+    prompt_result,
+    resource_result,
+)
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
@@ -90,7 +99,7 @@ class AgentProvider:
 class _Tool(NamedTuple):
     definition: Wire
     checker: Checker
-    output: Checker | None
+    misfits: Misfits | None
 
 
 class _ServedAgent:
@@ -139,7 +148,7 @@ class _ServedAgent:
             return invalid
         try:
             value = self._awaited(self._agent.execute_mcp_tool(name, arguments), call)
-            return call_result(name, value, tool.output)
+            return call_result(name, value, tool.misfits)
         except CallCancelledError:
             raise
         except InvalidArgumentsError as error:
@@ -163,8 +172,8 @@ class _ServedAgent:
             else:
                 definition = tool_definition(defined, self._note)
                 output = definition.get("outputSchema")
-                checker = Checker(definition["inputSchema"])
-                tools[name] = _Tool(definition, checker, Checker(output) if output is not None else None)
+                misfits = partial(self._misfits, name, Checker(output)) if output is not None else None
+                tools[name] = _Tool(definition, Checker(definition["inputSchema"]), misfits)
         for problem in self._optional("get_mcp_tool_problems") or []:
             self._note(problem)
         # Replaced at once: calls in other threads look tools up meanwhile.
@@ -185,6 +194,14 @@ class _ServedAgent:
             is_refused = isinstance(unusable, SchemaCostError)
             return self._refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
         return self._refusal(name, tool, arguments, map(str, errors)) if errors else None
+
+    def _misfits(self, name: str, output: Checker, value: Any) -> Sequence[object]:
+        """What is wrong with the result of a tool; nothing if its output schema cannot be used."""
+        try:
+            return output.validation_errors(value)
+        except SchemaError as unusable:
+            self._note(f"the output schema of {name!r} cannot be used: {unusable}")
+            return ()
 
     def _refusal(self, name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
         """The result for arguments that the tool does not take."""
@@ -237,7 +254,7 @@ class _ServedAgent:
         mime_type = resource.get("mimeType") if resource else None
         if read is None:
             if resource is None:
-                raise RequestError("Resource not found", RESOURCE_NOT_FOUND, {"uri": uri})
+                raise _not_found(uri)
             return _defined_contents(resource, uri, mime_type)
         try:
             value = self._awaited(read(uri), call)
@@ -245,7 +262,12 @@ class _ServedAgent:
             if resource is not None:
                 raise  # The resource exists: this is a bug, worth a traceback.
             raise RequestError(f"Resource not found: {error}", RESOURCE_NOT_FOUND, {"uri": uri}) from error
-        return resource_result(value, uri, mime_type)
+        if value is None and resource is None:
+            raise _not_found(uri)
+        result = resource_result(value, uri, mime_type)
+        if not result["contents"]:
+            raise _not_found(uri)
+        return result
 
     def _awaited(self, value: Any, call: ToolCall) -> Any:
         """`value`, or what comes of it if it is to be awaited."""
@@ -271,6 +293,10 @@ _ANSWERS: dict[str, Callable[[_ServedAgent, Wire, ToolCall], Wire]] = {
 def _refuse_cursor(params: Wire) -> None:
     if params.get("cursor") is not None:
         raise RequestError("unknown cursor: every list has one page")
+
+
+def _not_found(uri: str) -> RequestError:
+    return RequestError("Resource not found", RESOURCE_NOT_FOUND, {"uri": uri})
 
 
 def _defined_contents(resource: Wire, uri: str, mime_type: str | None) -> Wire:

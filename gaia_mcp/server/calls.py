@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId
 from gaia_mcp.server.encoding import as_json
-from gaia_mcp.server.provider import Provider, RequestError
+from gaia_mcp.server.provider import Provider, RequestError, ResultError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class Calls:
             pass  # If the client has not cancelled the request, this error is its response.
         except RequestError as problem:
             error = (problem.code, str(problem), problem.data)
+        except ResultError as problem:
+            error = (INTERNAL_ERROR, f"{request.method} returned {problem}", None)
         except BaseException as problem:  # noqa: BLE001 (an agent's own code, which may even try to exit)
             import traceback
 
@@ -152,7 +154,8 @@ class Calls:
             try:
                 self._connection.respond(request_id, result)
             except (AttributeError, KeyError, TypeError, ValueError) as problem:
-                error = (INTERNAL_ERROR, f"invalid result: {type(problem).__name__}: {problem}", None)
+                kind = "" if type(problem) is ValueError else f"{type(problem).__name__}: "
+                error = (INTERNAL_ERROR, f"invalid result: {kind}{problem}", None)
             else:
                 return
         self._connection.respond_error(request_id, *error)

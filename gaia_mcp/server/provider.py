@@ -31,6 +31,10 @@ class RequestError(Exception):
         self.data = data
 
 
+class ResultError(ValueError):
+    """What was returned for a request is not a result that may be sent. The text completes "it returned …"."""
+
+
 def method_not_found(method: str) -> RequestError:
     """The error for a method that a provider does not have."""
     return RequestError(f"Method not found: {method}", METHOD_NOT_FOUND)
@@ -48,7 +52,7 @@ class Provider(Protocol):
         `call` takes progress and log messages to the client, and knows whether the client has cancelled the request.
         Raises `RequestError` for a request that is invalid, with METHOD_NOT_FOUND for a method that the provider does
         not have, and `CallCancelledError` when it stopped because the request was cancelled. Whatever else it raises is
-        an internal error.
+        an internal error, with `ResultError` one of the code that it ran.
         """
 
     def on_change(self, listener: Listener) -> Callable[[], None]:

@@ -1,49 +1,82 @@
-"""MCP results made of what an agent returns: a plain value, content blocks, or a whole result."""
+"""MCP results made of what an agent returns: a plain value, content blocks, or a whole result.
+
+A whole result is the agent's own, but for what belongs to the protocol: an agent neither asks for input with it, nor
+keeps a state, nor continues a list. All of it is checked before it is sent.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
-from gaia_mcp.toolspec.validation import SchemaError
-
-if TYPE_CHECKING:
-    from gaia_mcp.checking.checker import Checker
+from gaia_mcp.protocol.jsonrpc import as_text
+from gaia_mcp.server.blocks import checked_block, checked_blocks, checked_contents
+from gaia_mcp.server.provider import ResultError
 
 Wire = dict[str, Any]
+# What is wrong with a value, by an output schema.
+Misfits = Callable[[Any], Sequence[object]]
+
+# The members of results that the protocol gives a meaning, of which the server itself takes care.
+_PROTOCOL = frozenset({"resultType", "inputRequests", "requestState", "nextCursor", "ttlMs", "cacheScope"})
+# What a resource may say about how long it may be kept.
+_CACHING = ("ttlMs", "cacheScope")
+# Begins the names in `_meta` that are the protocol's own.
+_RESERVED = "io.modelcontextprotocol/"
 
 _DUMP = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=2).encode
 
 
-def call_result(tool: str, value: Any, output: Checker | None = None) -> Wire:
-    """The result of `tools/call` for whatever the tool of this name returned. `output` is its output schema.
+def call_result(tool: str, value: Any, misfits: Misfits | None = None) -> Wire:
+    """The result of `tools/call` for whatever the tool of this name returned. `misfits` is what its output schema says
+    about a value.
 
-    A dict with a list of content blocks is a result already. None becomes no content, a string text, images, sounds,
-    files and bytes the content of their kind, and any other value the JSON that stands for it, as text and as
-    structured content. With an output schema, structured content is what fits it: the value, or an object with the
-    value as its member `result`. What has no JSON or does not fit is a failure of the tool.
+    A dict with a list of content blocks is a result already, and so is one with MCP's `isError` or `structuredContent`.
+    None becomes no content, a string text, images, sounds, files and bytes the content of their kind, and any other
+    value the JSON that stands for it, as text and as structured content. With an output schema, structured content is
+    what fits it: the value, or an object with the value as its member `result`. What has no JSON, does not fit, or is
+    not a complete result of MCP is a failure of the tool.
     """
-    if isinstance(value, dict) and _is_content(value.get("content")):
-        return {"isError": False, **value}
-    if output is None:
-        if value is None:
-            return {"content": [], "isError": False}
-        if isinstance(value, str):
-            return {"content": [_text(str(value))], "isError": False}
     try:
-        return _content_result(value) or _json_result(value, output)
+        if isinstance(value, dict) and _is_result(value):
+            return checked_result(value, misfits)
+        if misfits is None:
+            if value is None:
+                return {"content": [], "isError": False}
+            if isinstance(value, str):
+                return {"content": [_text(str(value))], "isError": False}
+        content = _content_result(value)
+        return checked_result(content, misfits) if content is not None else _json_result(value, misfits)
+    except ResultError as problem:
+        return failure(f"tool {tool!r} returned {problem}")
     except (NotJSONError, ValueError) as problem:
-        return failure(f"tool {tool!r} returned a value that {_wrong(problem)}")
+        return failure(f"tool {tool!r} returned a value that is not JSON: {problem}")
     except RecursionError:
         return failure(f"tool {tool!r} returned a value that is not JSON: it contains itself, or is nested too deeply")
     except OSError as problem:
         return failure(f"tool {tool!r} returned a file that cannot be read: {problem}")
 
 
-class _MismatchError(ValueError):
-    """A value that does not fit the output schema of its tool."""
+def checked_result(value: Wire, misfits: Misfits | None = None) -> Wire:
+    """A complete result of `tools/call`, of which only what belongs to the tool is kept. Raises `ResultError`."""
+    result: Wire = {"isError": False, **_own_members(value)}
+    if type(result["isError"]) is not bool:
+        raise ResultError("an invalid result: isError is not true or false")
+    content = result.get("content")
+    if content is None and "structuredContent" in value:
+        content = _DUMP(value["structuredContent"])
+    result["content"] = checked_blocks([content] if isinstance(content, str) else content)
+    if misfits is not None and not result["isError"]:
+        # A null may be what the schema asks for.
+        if "structuredContent" not in value:
+            raise ResultError("no structured content, which its output schema requires")
+        result["structuredContent"] = value["structuredContent"]
+        if problems := misfits(value["structuredContent"]):
+            raise ResultError(f"structured content that does not fit its output schema: {problems[0]}")
+    return result
 
 
 def _content_result(value: Any) -> Wire | None:
@@ -52,10 +85,10 @@ def _content_result(value: Any) -> Wire | None:
     from gaia_mcp.content import content_blocks
 
     blocks = content_blocks(value)
-    return {"content": blocks, "isError": False} if blocks is not None else None
+    return {"content": blocks} if blocks is not None else None
 
 
-def _json_result(value: Any, output: Checker | None) -> Wire:
+def _json_result(value: Any, misfits: Misfits | None) -> Wire:
     is_error = _reports_failure(value)
     try:
         text = _DUMP(value)
@@ -65,32 +98,38 @@ def _json_result(value: Any, output: Checker | None) -> Wire:
     if isinstance(value, str):
         text = str(value)
     result: Wire = {"content": [_text(text)] if value is not None else [], "isError": is_error}
-    if output is not None and not is_error:
-        result["structuredContent"] = _fitting(as_json_value(value), output)
+    if misfits is not None and not is_error:
+        result["structuredContent"] = _fitting(as_json_value(value), misfits)
     elif not isinstance(value, str):
         result["structuredContent"] = value
     return result
 
 
-def _fitting(value: Any, output: Checker) -> Any:
-    """The value as the output schema has it. Raises `_MismatchError`."""
-    try:
-        errors = output.validation_errors(value)
-        if not errors:
-            return value
-        wrapped = {"result": value}
-        errors_of_wrapped = output.validation_errors(wrapped)
-    except SchemaError:
-        return value  # `serve` has reported it.
-    if not errors_of_wrapped:
+def _fitting(value: Any, misfits: Misfits) -> Any:
+    """The value as the output schema has it. Raises `ResultError`."""
+    problems = misfits(value)
+    if not problems:
+        return value
+    wrapped = {"result": value}
+    problems_of_wrapped = misfits(wrapped)
+    if not problems_of_wrapped:
         return wrapped
-    raise _MismatchError(str((errors if isinstance(value, dict) else errors_of_wrapped)[0]))
+    problem = (problems if isinstance(value, dict) else problems_of_wrapped)[0]
+    raise ResultError(f"a value that does not fit its output schema: {problem}")
 
 
-def _wrong(problem: Exception) -> str:
-    if isinstance(problem, _MismatchError):
-        return f"does not fit its output schema: {problem}"
-    return f"is not JSON: {problem}"
+def _own_members(value: Wire) -> Wire:
+    """The members of a complete result that are not the protocol's own. Raises `ResultError`."""
+    kind = value.get("resultType")
+    if kind is not None and kind != "complete":
+        raise ResultError(f"a result of the type {as_text(kind)!r}, where only a complete one may be returned")
+    own = {key: member for key, member in value.items() if key not in _PROTOCOL and member is not None}
+    if "_meta" in own:
+        meta = own["_meta"]
+        if not isinstance(meta, dict):
+            raise ResultError("an invalid result: _meta is not an object")
+        own["_meta"] = {key: member for key, member in meta.items() if not key.startswith(_RESERVED)}
+    return own
 
 
 def json_problem(value: Any) -> str | None:
@@ -119,57 +158,65 @@ def failure_of(error: BaseException) -> Wire:
 def prompt_result(value: Any, description: str) -> Wire:
     """The result of `prompts/get` for a text, a list of messages, or a complete result.
 
-    Raises `TypeError` for anything else.
+    Raises `ResultError` for anything else.
     """
     result: Wire = {"description": description} if description else {}
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        result, value = {**result, **value}, value["messages"]
+        result, value = {**result, **_own_members(value)}, value["messages"]
     elif isinstance(value, str):
         value = [{"role": "user", "content": value}]
     if not isinstance(value, list):
-        raise TypeError(f"a prompt is a text, a list of messages or a result, not {type(value).__name__}")
-    return {**result, "messages": [_message(message) for message in value]}
+        raise ResultError(f"{type(value).__name__}, not a text, a list of messages, or a result with messages")
+    if not isinstance(result.get("description", ""), str):
+        raise ResultError("an invalid result: description is not a text")
+    return {**result, "messages": [_message(message, f"messages[{number}]") for number, message in enumerate(value)]}
 
 
 def resource_result(value: Any, uri: str, mime_type: str | None) -> Wire:
     """The result of `resources/read` for a text, bytes, a JSON value, or a complete result.
 
-    Raises `TypeError` or `ValueError` for a value that is not JSON.
+    Raises `ResultError`, and `TypeError` or `ValueError` for a value that is not JSON.
     """
-    contents: Wire = {"uri": uri}
+    described: Wire = {"uri": uri}
     if mime_type:
-        contents["mimeType"] = mime_type
+        described["mimeType"] = mime_type
     if isinstance(value, dict) and isinstance(value.get("contents"), list):
-        return {**value, "contents": [{**contents, **item} for item in value["contents"]]}
+        caching = {key: value[key] for key in _CACHING if value.get(key) is not None}
+        contents = [
+            checked_contents({**described, **item} if isinstance(item, dict) else item, f"contents[{number}]")
+            for number, item in enumerate(value["contents"])
+        ]
+        return {**_own_members(value), **caching, "contents": contents}
     if isinstance(value, (bytes, bytearray, memoryview)):
-        contents["blob"] = base64.b64encode(value).decode("ascii")
+        described["blob"] = base64.b64encode(value).decode("ascii")
     elif isinstance(value, str):
-        contents["text"] = value
+        described["text"] = value
     else:
-        contents["text"] = _DUMP(value)
-        contents.setdefault("mimeType", "application/json")
-    return {"contents": [contents]}
+        described["text"] = _DUMP(value)
+        described.setdefault("mimeType", "application/json")
+    return {"contents": [described]}
 
 
-def _message(message: Any) -> Wire:
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        content = _text(content)
-    if not isinstance(content, dict):
-        raise TypeError("a prompt's message is a dict with a role and a content")
-    return {**message, "content": content}
+def _message(message: Any, where: str) -> Wire:
+    role = message.get("role") if isinstance(message, dict) else None
+    if role not in ("user", "assistant"):
+        raise ResultError(f"an invalid result: {where} is not a message, whose role is user or assistant")
+    return {**message, "content": checked_block(message.get("content"), f"{where}.content")}
 
 
 def _text(text: str) -> Wire:
     return {"type": "text", "text": text}
 
 
-def _is_content(value: Any) -> bool:
-    # An empty list may just as well be a member of the agent's own value.
+def _is_result(value: Wire) -> bool:
+    """Whether a dict is a result of MCP rather than a value. Agents use the name `content` for values of their own."""
+    if "structuredContent" in value or ("content" in value and isinstance(value.get("isError"), bool)):
+        return True
+    content = value.get("content")
     return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in value)
+        isinstance(content, list)
+        and bool(content)
+        and all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in content)
     )
 
 

@@ -13,7 +13,7 @@ from gaia_mcp import MCPClient, __version__, current_call
 from gaia_mcp.agents.demo import DemoAgent
 from gaia_mcp.errors import CancelledError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolDefinition, MCPToolResult
-from gaia_mcp.manager.adapters import AgentHandler
+from gaia_mcp.manager.adapters import AgentHandler, FullDefinition
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
@@ -180,6 +180,46 @@ def test_metadata_may_hold_content_and_structured_content() -> None:
     bad = answer(provider, "tools/call", name="bad")
     assert bad["isError"]
     assert "is not JSON" in text_of(bad)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ({}, "no structured content, which its output schema requires"),
+        ({"structuredContent": {"x": "1"}}, "structured content that does not fit its output schema: x: "),
+        ({"structuredContent": {"x": 1}, "_meta": 5}, "an invalid result: _meta is not an object"),
+        ({"structuredContent": {"x": 1}, "content": [{"type": "text"}]}, "an invalid result: content[0]"),
+    ],
+)
+def test_a_result_that_clients_would_not_take_is_a_failure(metadata: Any, problem: str) -> None:
+    """Specification, MS-16: of a tool with an output schema, and of every other."""
+    handler = ProgrammableHandler("one")
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    handler.on_list = lambda: [FullDefinition("a", "", {}, "one", {"outputSchema": schema})]
+    handler.on_call = lambda *_: MCPToolResult("text", metadata=metadata)
+    provider = provider_of(handler)
+
+    result = answer(provider, "tools/call", name="a")
+
+    assert result["isError"] is True
+    assert text_of(result).startswith(f"tool 'a' returned {problem}")
+    handler.on_call = lambda *_: MCPToolResult("text", metadata={"structuredContent": {"x": 1}})
+    assert answer(provider, "tools/call", name="a")["structuredContent"] == {"x": 1}
+
+
+def test_an_output_schema_that_cannot_be_used_is_reported_once() -> None:
+    """Ours: the result is worth more than the schema."""
+    handler = ProgrammableHandler("one")
+    handler.on_list = lambda: [FullDefinition("a", "", {}, "one", {"outputSchema": {"type": "nonsense"}})]
+    handler.on_call = lambda *_: MCPToolResult("text", metadata={"structuredContent": 5})
+    problems: list[str] = []
+    provider = provider_of(handler, report=problems.append)
+
+    for _ in range(2):
+        assert answer(provider, "tools/call", name="a")["structuredContent"] == 5
+
+    (problem,) = problems
+    assert problem.startswith("the output schema of 'a' cannot be used: ")
 
 
 def test_an_agent_passes_through_unharmed() -> None:

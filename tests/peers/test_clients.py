@@ -158,6 +158,50 @@ def test_the_sdk_calls_methods_with_hints(mark: dict[str, str], mode: str, versi
 
 
 @MODES
+def test_the_sdk_is_told_what_an_agent_returns_that_is_nearly_right(
+    mark: dict[str, str], mode: str, version: str
+) -> None:
+    """Spec, MS-8, MS-11, MS-15, MS-16: the SDK would drop each of these messages, and raise for what it waits for."""
+    not_found = -32602 if version == "2026-07-28" else -32002
+
+    async def use(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert len(tools) == 10
+        assert all("properties" in tool.input_schema for tool in tools.values())
+        for name, words in (
+            ("no_structured_content", "no structured content, which its output schema requires"),
+            ("another_structure", 'x: "1" is not of type "integer"'),
+            ("another_value", "'x' is missing"),
+            ("unfinished", "of the type 'input_required'"),
+            ("unknown_type", "of the type 'partial'"),
+            ("invalid_block", "content[1], of the type image, has no mimeType"),
+            ("no_boolean", "isError is not true or false"),
+        ):
+            failed = await client.call_tool(name, {})
+            assert failed.is_error, name
+            assert words in failed.content[0].text
+        for name in ("nulls", "state", "only_structured"):
+            assert not (await client.call_tool(name, {})).is_error, name
+        (prompt,) = (await client.list_prompts()).prompts
+        assert [argument.name for argument in prompt.arguments or []] == ["x"]
+        (resource,) = (await client.list_resources()).resources
+        assert resource.name == "x://lasting"
+        wrong: tuple[tuple[Any, int, str], ...] = (
+            (client.get_prompt("system", {}), -32603, "whose role is user or assistant"),
+            (client.read_resource("x://empty"), not_found, "not found"),
+        )
+        if version == "2026-07-28":
+            wrong = (*wrong, (client.read_resource("x://lasting"), -32603, "ttlMs is -5"))
+        for request, code, words in wrong:
+            with pytest.raises(MCPError, match=words) as caught:
+                await request
+            assert caught.value.error.code == code
+
+    served = [sys.executable, "-m", "gaia_mcp", "mcp", "serve", f"{PROGRAMS / 'nearly_right_agent.py'}:NearlyRight"]
+    _with_client(use, served, mark, mode)
+
+
+@MODES
 def test_the_sdk_gets_prompts_and_resources(
     serve_demo: list[str], mark: dict[str, str], mode: str, version: str
 ) -> None:

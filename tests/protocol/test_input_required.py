@@ -10,6 +10,7 @@ from gaia_mcp.protocol.input_required import (
     MAX_ROUND_TRIPS,
     InputRequired,
     input_required,
+    missing_capabilities,
     pause_before,
     retry_params,
     type_problem,
@@ -60,6 +61,43 @@ def test_input_requests_or_state_alone_are_enough() -> None:
 def test_a_result_that_makes_no_sense_is_told_in_words(result: dict[str, Any]) -> None:
     """Spec 2026-07-28, MC-2 and MS-8: an unknown type is an invalid response."""
     assert isinstance(input_required(result), str)
+
+
+FORM = {"method": "elicitation/create", "params": {"message": "Sure?"}}
+URL = {"method": "elicitation/create", "params": {"mode": "url", "url": "https://example.org"}}
+SAMPLING = {"method": "sampling/createMessage", "params": {"maxTokens": 1}}
+TOOLS = {"method": "sampling/createMessage", "params": {"maxTokens": 1, "tools": []}}
+ROOTS = {"method": "roots/list"}
+
+
+@pytest.mark.parametrize(
+    ("requests", "declared", "missing"),
+    [
+        ([], {}, {}),
+        ([FORM], {"elicitation": {}}, {}),
+        ([FORM], {"elicitation": {"form": {}}}, {}),
+        ([FORM], {"elicitation": {"url": {}}}, {"elicitation": {"form": {}}}),
+        ([FORM], {}, {"elicitation": {"form": {}}}),
+        ([FORM, URL], {"elicitation": 5}, {"elicitation": {"form": {}, "url": {}}}),
+        ([URL], {"elicitation": {}}, {"elicitation": {"url": {}}}),
+        ([URL], {"elicitation": {"url": {}}}, {}),
+        ([SAMPLING, ROOTS], {}, {"sampling": {}, "roots": {}}),
+        ([SAMPLING, ROOTS], {"sampling": {}, "roots": {}}, {}),
+        ([TOOLS], {"sampling": {}}, {"sampling": {"tools": {}}}),
+        ([TOOLS], {"sampling": {"tools": {}}}, {}),
+    ],
+)
+def test_the_capabilities_that_a_client_lacks_for_what_is_asked(requests: Any, declared: Any, missing: Any) -> None:
+    """Spec 2026-07-28, MS-4 and MS-8: in the form of `requiredCapabilities`; `elicitation: {}` means forms."""
+    asked = {str(number): request for number, request in enumerate(requests)}
+
+    assert missing_capabilities(asked, declared) == missing
+
+
+def test_a_request_for_input_that_no_client_knows_is_an_error() -> None:
+    """Spec 2026-07-28, InputRequest."""
+    with pytest.raises(ValueError, match="tools/list"):
+        missing_capabilities({"q": {"method": "tools/list"}}, {})
 
 
 @pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read", "tools/list"])

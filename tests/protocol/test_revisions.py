@@ -19,6 +19,7 @@ from gaia_mcp.protocol.revisions import (
     read_result_for,
     resource_for,
     result_for,
+    result_problem,
     tool_for,
 )
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
@@ -319,6 +320,53 @@ def test_a_result_that_asks_for_input_has_nothing_else(method: str) -> None:
     asking = {"resultType": "input_required", "requestState": "s"}
 
     assert result_for(V2026, method, asking, {}) == asking
+
+
+@pytest.mark.parametrize(
+    ("method", "result", "words"),
+    [
+        ("tools/call", {"resultType": "partial"}, "unknown type 'partial'"),
+        ("tools/call", {"resultType": "task", "taskId": "1"}, "unknown type 'task'"),
+        ("tools/call", {"resultType": None}, "unknown type"),
+        ("tools/call", {"resultType": "input_required"}, "neither requests nor a state"),
+        ("tools/call", {"resultType": "input_required", "inputRequests": {}}, "neither requests nor a state"),
+        ("tools/list", {"resultType": "input_required", "requestState": "s"}, "does not allow"),
+        ("tools/list", {"tools": [], "ttlMs": -1}, "ttlMs is -1"),
+        ("tools/list", {"tools": [], "ttlMs": True}, "ttlMs is True"),
+        ("prompts/list", {"prompts": [], "ttlMs": "5"}, "ttlMs is 5"),
+        ("resources/read", {"contents": [{}], "ttlMs": 1.5}, "ttlMs is 1.5"),
+        ("resources/list", {"resources": [], "cacheScope": "shared"}, "cacheScope is 'shared'"),
+        ("server/discover", {"cacheScope": None}, "cacheScope is 'None'"),
+        ("resources/read", {"contents": []}, "contents are empty"),
+    ],
+)
+def test_a_result_that_a_stateless_client_must_not_get_has_a_problem(method: str, result: Any, words: str) -> None:
+    """Spec 2026-07-28, MS-5, MS-7, MS-8, MS-11, MS-15."""
+    problem = result_problem(V2026, method, result)
+
+    assert problem is not None
+    assert words in problem
+
+
+@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+def test_a_handshake_client_gets_complete_results_with_contents(version: str) -> None:
+    """Spec, DE-4: the others are of the stateless era, in which a result may be kept."""
+    assert version in (result_problem(version, "tools/call", {"resultType": "input_required"}) or "")
+    assert result_problem(version, "resources/read", {"contents": []}) is not None
+    assert result_problem(version, "tools/list", {"tools": [], "ttlMs": -1, "cacheScope": "x"}) is None
+
+
+@every_version
+@pytest.mark.parametrize("method", RESULTS)
+def test_a_result_that_may_be_sent_has_no_problem(version: str, method: str) -> None:
+    """Spec: every kind of result."""
+    assert result_problem(version, method, RESULTS[method]) is None
+    assert result_problem(version, method, {**RESULTS[method], "resultType": "complete"}) is None
+
+
+def test_a_result_that_asks_for_input_has_no_problem() -> None:
+    """Spec 2026-07-28, MS-8."""
+    assert result_problem(V2026, "tools/call", {"resultType": "input_required", "requestState": "s"}) is None
 
 
 @every_version

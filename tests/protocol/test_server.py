@@ -247,6 +247,32 @@ def test_an_envelope_of_another_version_is_refused_with_the_versions_of_discover
     assert sent["error"]["data"] == {"supported": discovered["supportedVersions"], "requested": version}
 
 
+def test_an_invalid_result_is_not_sent_and_its_request_stays_open() -> None:
+    """Spec 2026-07-28, MS-5: the owner answers with an error instead."""
+    server = new_server()
+    give(server, enveloped(1, "tools/call"))
+
+    with pytest.raises(ValueError, match="unknown type 'partial'"):
+        server.respond(1, {"resultType": "partial", "content": []})
+
+    assert sent_by(server) == []
+    server.respond(1, {"content": []})
+    assert sent_by(server)[0]["result"]["content"] == []
+
+
+def test_input_that_the_client_cannot_give_is_not_asked_for() -> None:
+    """Spec 2026-07-28, MS-4 and MS-8: the error names the capabilities that the client would have to declare."""
+    server = new_server()
+    give(server, enveloped(1, "tools/call", **{CAPABILITIES: {"sampling": {}}}))
+    asked = {"q": {"method": "elicitation/create", "params": {}}, "s": {"method": "sampling/createMessage"}}
+
+    server.respond(1, {"resultType": "input_required", "inputRequests": asked})
+
+    (sent,) = sent_by(server)
+    assert (sent["id"], sent["error"]["code"]) == (1, -32021)
+    assert sent["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
 # Requests.
 
 

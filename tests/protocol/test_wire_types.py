@@ -403,7 +403,7 @@ def test_an_unfinished_result_is_what_the_sdk_expects() -> None:
     }
     for method in ("prompts/get", "resources/read", "tools/call"):
         server = new_server()
-        give(server, enveloped(1, method))
+        give(server, enveloped(1, method, **{CAPABILITIES: {"elicitation": {}}}))
         server.respond(1, {"resultType": "input_required", "requestState": "s", "inputRequests": {"q": question}})
 
         (sent,) = sent_by(server)

@@ -463,6 +463,34 @@ def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_an_output_schema_that_cannot_be_used_checks_nothing_and_is_reported() -> None:
+    """Ours: the value is worth more than the schema."""
+    reported: list[str] = []
+    agent = Plain({"name": "a", "outputSchema": {"type": "nonsense"}}, run=lambda _: [1])
+    provider = AgentProvider(agent, report=reported.append)
+
+    results = [answer(provider, "tools/call", {"name": "a"}) for _ in range(2)]
+
+    assert [result["structuredContent"] for result in results] == [[1], [1]]
+    (problem,) = reported
+    assert problem.startswith("the output schema of 'a' cannot be used: ")
+
+
+def test_a_result_that_does_not_fit_its_output_schema_is_a_failure() -> None:
+    """Spec, MS-16: the official client would raise on it."""
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    whole = {"content": [{"type": "text", "text": "x"}]}
+    agent = Plain({"name": "a", "outputSchema": schema}, run=lambda arguments: {**whole, **arguments})
+    provider = AgentProvider(agent)
+
+    def called(**arguments: Any) -> dict[str, Any]:
+        return answer(provider, "tools/call", {"name": "a", "arguments": arguments})
+
+    assert called(structuredContent={"x": 1})["isError"] is False
+    assert "no structured content" in called()["content"][0]["text"]
+    assert "x: null is not of type" in called(structuredContent={"x": None})["content"][0]["text"]
+
+
 def test_arguments_that_a_tool_does_not_take_are_reported_as_invalid() -> None:
     """Ours: they fit the schema, and are still no date, for instance; reported as what does not fit."""
 
@@ -690,6 +718,25 @@ def test_an_agent_that_can_read_resources_is_asked_also_for_those_it_did_not_lis
         {"uri": "x://text", "mimeType": "text/plain", "text": "read x://text"}
     ]
     assert answer(served, "resources/read", {"uri": "x://new"})["contents"][0]["text"] == "read x://new"
+
+
+@pytest.mark.parametrize("value", [None, {"contents": []}])
+def test_a_resource_of_which_the_agent_returns_nothing_is_not_found(librarian: Full, value: Any) -> None:
+    """Spec, MS-15: never empty contents instead."""
+    librarian.read_mcp_resource = lambda uri: value  # type: ignore[attr-defined]
+
+    refused = _refusal(librarian, "resources/read", {"uri": "x://new"})
+
+    assert (refused.code, refused.data) == (RESOURCE_NOT_FOUND, {"uri": "x://new"})
+
+
+def test_a_resource_that_is_listed_may_be_null(librarian: Full) -> None:
+    """Ours: that is a JSON value too."""
+    librarian.read_mcp_resource = lambda uri: None  # type: ignore[attr-defined]
+
+    (contents,) = answer(AgentProvider(librarian), "resources/read", {"uri": "x://bare"})["contents"]
+
+    assert contents["text"] == "null"
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyError, FileNotFoundError])

@@ -13,7 +13,7 @@ import pytest
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server.calls import Calls, Job
-from gaia_mcp.server.provider import Listener, Listeners, RequestError
+from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 from tests.server.talk import Wire, call, cancel, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS
@@ -306,6 +306,24 @@ def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an
         raise CallCancelledError
 
     assert Client(Functions(work=work)).run(call(1, "work"))["error"]["code"] == -32603
+
+
+def test_a_result_that_the_specification_does_not_allow_is_answered_with_what_is_wrong() -> None:
+    """Spec, MS-5 and MS-15: an internal error; no client is left with something that it cannot read."""
+
+    def work(_: ToolCall) -> Wire:
+        raise ResultError("an invalid result: content[0] is not a content block, which has a type")
+
+    client = Client(Functions(work=work, odd=lambda _: {"content": [], "resultType": "odd"}))
+
+    assert client.run(call(1, "work"))["error"] == {
+        "code": -32603,
+        "message": "tools/call returned an invalid result: content[0] is not a content block, which has a type",
+    }
+    assert client.run(call(2, "odd"))["error"] == {
+        "code": -32603,
+        "message": "invalid result: answered with a result of the unknown type 'odd'",
+    }
 
 
 @pytest.mark.parametrize("result", ["text", [], {"_meta": "no object"}])

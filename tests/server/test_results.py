@@ -14,6 +14,7 @@ import pytest
 
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.content import File
+from gaia_mcp.server.provider import ResultError
 from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
 
 
@@ -193,7 +194,7 @@ POINT = {"type": "object", "properties": {"x": {"type": "integer"}}, "required":
 )
 def test_structured_content_fits_the_output_schema(value: Any, schema: Any, structured: Any, text: str) -> None:
     """Spec: it conforms. As with the official SDK, what is not an object is the member `result` of one."""
-    result = call_result("t", value, Checker(schema))
+    result = call_result("t", value, Checker(schema).validation_errors)
 
     assert result == {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": False}
 
@@ -208,7 +209,7 @@ def test_structured_content_fits_the_output_schema(value: Any, schema: Any, stru
 )
 def test_a_value_that_does_not_fit_its_output_schema_is_a_failure(value: Any, schema: Any, problem: str) -> None:
     """Spec: a server MUST send conforming structured content."""
-    result = call_result("t", value, Checker(schema))
+    result = call_result("t", value, Checker(schema).validation_errors)
 
     assert result["isError"] is True
     assert _text_of(result) == f"tool 't' returned a value that does not fit its output schema: {problem}"
@@ -218,22 +219,123 @@ def test_a_result_without_content_still_fits_its_output_schema() -> None:
     """Spec: structured content is required where there is an output schema, and null is a value."""
     schema = {"type": "object", "properties": {"result": {"type": "null"}}, "required": ["result"]}
 
-    assert call_result("t", None, Checker(schema)) == {
+    assert call_result("t", None, Checker(schema).validation_errors) == {
         "content": [], "structuredContent": {"result": None}, "isError": False
     }  # fmt: skip
 
 
 def test_a_failure_need_not_fit_the_output_schema() -> None:
     """Spec: clients do not validate the content of an error."""
-    assert call_result("t", {"error": "no"}, Checker(NUMBER)) == {
+    assert call_result("t", {"error": "no"}, Checker(NUMBER).validation_errors) == {
         "content": [{"type": "text", "text": '{\n  "error": "no"\n}'}], "isError": True,
         "structuredContent": {"error": "no"},
     }  # fmt: skip
 
 
-def test_an_output_schema_that_cannot_be_used_checks_nothing() -> None:
-    """Ours: the value is worth more than the schema."""
-    assert call_result("t", [1], Checker({"type": "nonsense"}))["structuredContent"] == [1]
+FITS_POINT = Checker(POINT).validation_errors
+
+
+def _problem_of(value: Any, misfits: Any = None) -> str:
+    """The text of the failure that becomes of it."""
+    result = call_result("t", value, misfits)
+    assert result["isError"] is True
+    assert set(result) == {"content", "isError"}
+    return _text_of(result)
+
+
+@pytest.mark.parametrize("value", [{"content": [{"type": "text", "text": "x"}]}, b"\x89PNG\r\n\x1a\n", [b"x", "y"]])
+def test_a_result_without_structured_content_fails_its_output_schema(value: Any) -> None:
+    """Spec, MS-16: a client would raise on it; the official server's result is a failure too."""
+    assert _problem_of(value, FITS_POINT) == "tool 't' returned no structured content, which its output schema requires"
+
+
+@pytest.mark.parametrize(
+    ("structured", "problem"), [({"x": "1"}, 'x: "1" is not of type "integer"'), (None, 'null is not of type "object"')]
+)
+def test_structured_content_of_a_whole_result_is_checked(structured: Any, problem: str) -> None:
+    """Spec, MS-16."""
+    value = {"content": [{"type": "text", "text": "x"}], "structuredContent": structured}
+
+    assert _problem_of(value, FITS_POINT) == (
+        f"tool 't' returned structured content that does not fit its output schema: {problem}"
+    )
+
+
+def test_structured_content_of_a_whole_result_that_fits_is_kept() -> None:
+    """Spec, MS-16: also a null, where the schema asks for that."""
+    value = {"content": [{"type": "text", "text": "x"}], "structuredContent": {"x": 1}, "isError": None}
+
+    assert call_result("t", value, FITS_POINT) == {**value, "isError": False}
+    null = {"content": [], "structuredContent": None}
+    assert call_result("t", null, Checker({"type": "null"}).validation_errors) == {**null, "isError": False}
+    assert call_result("t", null) == {"content": [], "isError": False}
+
+
+def test_a_whole_failure_need_not_fit_the_output_schema() -> None:
+    """Spec: clients do not validate the content of an error."""
+    value = {"content": [{"type": "text", "text": "no"}], "isError": True}
+
+    assert call_result("t", value, FITS_POINT) == value
+
+
+def test_structured_content_alone_is_repeated_as_text() -> None:
+    """Spec, MS-16: as serialised text, for clients that know nothing else."""
+    result = call_result("t", {"structuredContent": {"x": 1}}, FITS_POINT)
+
+    assert result["structuredContent"] == {"x": 1}
+    assert json.loads(_text_of(result)) == {"x": 1}
+
+
+@pytest.mark.parametrize("content", ["no", ["no"], [{"type": "text", "text": "no", "annotations": None}]])
+def test_texts_are_content_where_the_value_says_whether_it_failed(content: Any) -> None:
+    """Ours: with MCP's `isError` it can be nothing but a result."""
+    assert call_result("t", {"content": content, "isError": True}) == failure("no")
+
+
+def test_an_agent_cannot_speak_for_the_protocol() -> None:
+    """Ours: what it passes on of another server's result is about another connection."""
+    text = {"type": "text", "text": "x"}
+    whole = {
+        "resultType": "complete", "content": [text], "inputRequests": {"q": {"method": "roots/list"}},
+        "requestState": "s", "nextCursor": "2", "ttlMs": 5, "cacheScope": "public", "own": 1,
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "other"}, "mine": 1},
+    }  # fmt: skip
+
+    assert call_result("t", whole) == {"content": [text], "isError": False, "own": 1, "_meta": {"mine": 1}}
+    assert prompt_result({**whole, "messages": []}, "") == {
+        "messages": [], "content": [text], "own": 1, "_meta": {"mine": 1}
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["input_required", "task", "partial", 7, ["complete"]])
+def test_a_result_that_is_not_complete_is_a_failure(kind: Any) -> None:
+    """Spec, MS-5 and MS-8: an agent cannot end a call like this, for it does not see the next one."""
+    value = {"content": [], "isError": False, "resultType": kind, "inputRequests": {}, "requestState": "s"}
+
+    assert _problem_of(value) == (
+        f"tool 't' returned a result of the type {str(kind)!r}, where only a complete one may be returned"
+    )
+    with pytest.raises(ResultError, match="only a complete one"):
+        prompt_result({"messages": [], "resultType": kind}, "")
+    with pytest.raises(ResultError, match="only a complete one"):
+        resource_result({"contents": [{"text": "x"}], "resultType": kind}, "x://a", None)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"isError": "yes"}, "isError is not true or false"),
+        ({"_meta": "x"}, "_meta is not an object"),
+        ({"content": 5, "isError": False}, "content is not a list of blocks"),
+        ({"content": [{"text": "x"}], "isError": False}, "content[0] is not a content block, which has a type"),
+        ({"content": [{"type": "text"}]}, "content[0], of the type text, has no text, a text"),
+    ],
+)
+def test_a_whole_result_that_is_nearly_right_is_a_failure(value: Any, problem: str) -> None:
+    """Spec, CallToolResult: clients drop the whole result for one such member."""
+    whole = {"content": [{"type": "text", "text": "x"}], **value}
+
+    assert _problem_of(whole) == f"tool 't' returned an invalid result: {problem}"
 
 
 def test_a_json_value_has_no_problem() -> None:
@@ -293,16 +395,32 @@ def test_a_prompt_may_be_a_complete_result() -> None:
 
 @pytest.mark.parametrize("value", [None, 7, {"text": "x"}, {"messages": "x"}])
 def test_a_prompt_of_any_other_kind_is_refused(value: Any) -> None:
-    """Ours: a TypeError names the kind, and becomes an internal error."""
-    with pytest.raises(TypeError, match=type(value).__name__):
+    """Ours: the error names the kind."""
+    with pytest.raises(ResultError, match=type(value).__name__):
         prompt_result(value, "")
 
 
-@pytest.mark.parametrize("value", [["x"], [{"role": "user"}], {"messages": [{"role": "user", "content": 7}]}])
-def test_a_prompt_with_a_message_that_is_none_is_refused(value: Any) -> None:
-    """Spec, PromptMessage: a role and a content."""
-    with pytest.raises(TypeError, match="message"):
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["x"],
+        [{"role": "user"}],
+        [{"role": "system", "content": "x"}],
+        [{"content": "x"}],
+        {"messages": [{"role": "user", "content": 7}]},
+        {"messages": [{"role": "user", "content": {"type": "image", "data": "AA=="}}]},
+    ],
+)
+def test_a_prompt_with_an_invalid_message_is_refused(value: Any) -> None:
+    """Spec, PromptMessage: a content block, and the role user or assistant."""
+    with pytest.raises(ResultError, match=r"messages\[0\]"):
         prompt_result(value, "")
+
+
+def test_a_prompts_description_is_a_text() -> None:
+    """Spec, GetPromptResult."""
+    with pytest.raises(ResultError, match="description is not a text"):
+        prompt_result({"messages": [], "description": 7}, "")
 
 
 def test_a_resource_may_be_a_text() -> None:
@@ -337,3 +455,19 @@ def test_a_resource_may_be_a_whole_result_and_is_completed() -> None:
         ],
         "_meta": {},
     }
+
+
+def test_a_resource_may_say_how_long_it_lasts() -> None:
+    """Spec, MS-11: the rest of what it says for the protocol is the server's."""
+    whole = {"contents": [{"text": "a"}], "ttlMs": 5, "cacheScope": "public", "nextCursor": "x", "requestState": "s"}
+
+    assert resource_result(whole, "x://a", None) == {
+        "contents": [{"uri": "x://a", "text": "a"}], "ttlMs": 5, "cacheScope": "public"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("item", ["text", {}, {"text": 5}, {"blob": b"x"}, {"uri": 5, "text": "x"}])
+def test_a_resource_with_invalid_contents_is_refused(item: Any) -> None:
+    """Spec, TextResourceContents and BlobResourceContents."""
+    with pytest.raises(ResultError, match=r"contents\[0\]"):
+        resource_result({"contents": [item]}, "x://a", None)

@@ -61,7 +61,7 @@ class MCPAgent(Agent, ABC):
     @_required
     def execute_mcp_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
         """Run a tool and return its value, which the server turns into a result; a dict with a list of MCP content
-        blocks under `content` is the complete result.
+        blocks under `content` is the complete result. With an `outputSchema` its `structuredContent` has to fit that.
 
         The arguments fit the tool's schema. A failure is an exception, or a dict with `error`, `"success": False` or
         `"status": "error"`. Raises `ValueError` for an unknown tool. Called from several threads at once.

@@ -143,7 +143,7 @@ def test_as_json_the_changes_are_objects(gaia: Gaia, locked: Server) -> None:
 
     (found,) = ran.json["servers"]
     assert (ran.code, found["outcome"], found["error"]["kind"]) == (8, "changed", "contract")
-    lines = ['- properties: {"city": {"type": "string"}}']
+    lines = ['- properties.city: {"type": "string"}']
     assert found["changes"] == [
         {"tool": "write", "kind": "changed", "parts": [{"part": "inputSchema", "lines": lines}]}
     ]

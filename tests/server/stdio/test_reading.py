@@ -92,7 +92,7 @@ class Agent:
         raise KeyboardInterrupt("no")
 
     def bad_block(self) -> Any:
-        return {"content": [{"type": "text", "text": object()}]}
+        return {"content": [{"type": "text", "text": "x", "own": object()}]}
 
     def bad_shape(self) -> Any:
         return {"content": [{"type": "text", "text": "x"}], "_meta": "no object"}
@@ -343,7 +343,7 @@ def test_a_block_that_is_not_json_is_answered_with_an_error(talk: Session) -> No
 
 def test_an_invalid_result_is_answered_with_an_error(talk: Session) -> None:
     """Ours: the caller must not be left waiting."""
-    assert "invalid result" in talk.error(call(1, "bad_shape"))["message"]
+    assert "an invalid result: _meta" in talk.result(call(1, "bad_shape"))["content"][0]["text"]
     assert talk.error(stateless(2, "prompts/get", {"name": "p"}))["code"] == -32603
     assert talk.result(call(3, "quick"))
 

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gaia_mcp.server.blocks import checked_block, checked_blocks, checked_contents
+from gaia_mcp.server.provider import ResultError
+
+BLOCKS: list[dict[str, Any]] = [
+    {"type": "text", "text": "", "annotations": {"priority": 1}},
+    {"type": "image", "data": "AA==", "mimeType": "image/png"},
+    {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "x://a", "name": "a", "size": 5},
+    {"type": "resource", "resource": {"uri": "x://a", "text": ""}},
+    {"type": "resource", "resource": {"uri": "x://a", "blob": "AA==", "mimeType": "a/b"}},
+    {"type": "of an extension", "own": None},
+]
+
+
+def test_blocks_of_every_kind_are_kept() -> None:
+    """Spec, ContentBlock: kinds that we do not know are for the client to judge."""
+    given = [dict(block) for block in BLOCKS]
+
+    assert checked_blocks(given) == [*BLOCKS[:-1], {"type": "of an extension"}]
+    assert given == BLOCKS
+
+
+def test_a_text_becomes_a_block() -> None:
+    """Ours."""
+    assert checked_blocks(["a"]) == [{"type": "text", "text": "a"}]
+
+
+def test_members_that_are_none_are_left_out() -> None:
+    """Ours: models that are dumped have them, and clients take a null for a wrong type."""
+    contents = {"uri": "x://a", "text": "a", "mimeType": None, "_meta": None}
+
+    assert checked_block({"type": "resource", "resource": contents, "annotations": None}, "b") == {
+        "type": "resource", "resource": {"uri": "x://a", "text": "a"}
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (5, "is not a content block"),
+        ({"text": "x"}, "is not a content block"),
+        ({"type": 5}, "is not a content block"),
+        ({"type": "text", "text": 5}, "of the type text, has no text"),
+        ({"type": "text", "text": None}, "of the type text, has no text"),
+        ({"type": "image", "data": "AA=="}, "of the type image, has no mimeType"),
+        ({"type": "image", "data": b"x", "mimeType": "a/b"}, "of the type image, has no data"),
+        ({"type": "audio", "mimeType": "a/b"}, "of the type audio, has no data"),
+        ({"type": "resource_link", "uri": "x://a"}, "of the type resource_link, has no name"),
+        ({"type": "resource"}, ".resource is not an object"),
+        ({"type": "resource", "resource": {"text": "x"}}, ".resource has no uri"),
+        ({"type": "resource", "resource": {"uri": "x://a"}}, ".resource has neither a text nor a blob"),
+    ],
+)
+def test_a_block_that_clients_cannot_read_is_refused(block: Any, words: str) -> None:
+    """Spec, ContentBlock: the message names the place and the member."""
+    with pytest.raises(ResultError) as caught:
+        checked_blocks(["a", block])
+
+    assert str(caught.value).startswith("an invalid result: content[1]")
+    assert words in str(caught.value)
+
+
+def test_content_is_a_list() -> None:
+    """Spec, CallToolResult."""
+    with pytest.raises(ResultError, match="content is not a list"):
+        checked_blocks({"type": "text", "text": "x"})
+
+
+def test_the_contents_of_a_resource_are_checked_by_their_place() -> None:
+    """Spec, ReadResourceResult."""
+    with pytest.raises(ResultError, match=r"contents\[3\] has neither"):
+        checked_contents({"uri": "x://a"}, "contents[3]")
