@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.cli.calls.addresses import address_lines
 from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask
-from gaia_mcp.cli.screen.output import remark, to_stderr
-from gaia_mcp.safetext import clean, one_line
+from gaia_mcp.cli.screen.output import Form, remark, to_stderr
+from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.schema import properties_of, required_of
 
 if TYPE_CHECKING:
@@ -23,13 +24,20 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
     def ask(params: dict[str, Any]) -> dict[str, Any]:
         waiting.hide()
         message = one_line(str(params.get("message", "")), 1000)
-        if not can_ask():
+        address = address_lines(str(params.get("url", ""))) if params.get("mode") == "url" else []
+        if is_possible := can_ask():
+            to_stderr(f"server {server!r} asks: {message}")
+        else:
             remark(f"server {server!r} asked a question, and there is no terminal to answer it: {message}")
+        # Not as a remark, which is cut where it is long.
+        for line in address if is_possible or not Form.quiet else ():
+            to_stderr(f"  {line}")
+        if not is_possible:
             return DECLINED
-        to_stderr(f"server {server!r} asks: {message}")
         try:
-            if params.get("mode") == "url":
-                return _ask_to_open(str(params.get("url", "")), asked_while(waiting))
+            if address:
+                is_opened = _is_confirmed("Will you open it yourself?", asked_while(waiting), default=False)
+                return {"action": "accept"} if is_opened else DECLINED
             return _ask_form(params.get("requestedSchema"), asked_while(waiting))
         except (EOFError, KeyboardInterrupt) as left:
             # The cursor is still in the line of the question.
@@ -49,18 +57,6 @@ def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
         if text.casefold() in TRUTHS:
             return TRUTHS[text.casefold()]
         to_stderr("  y or n?")
-
-
-def _ask_to_open(url: str, ask: Ask) -> dict[str, Any]:
-    from urllib.parse import urlsplit
-
-    to_stderr(f"  {clean(url)}")
-    try:
-        host = urlsplit(url).hostname
-    except ValueError:
-        host = None
-    to_stderr(f"  (on {host}; enter nothing there that you would not give to this site)")
-    return {"action": "accept"} if _is_confirmed("Will you open it yourself?", ask, default=False) else DECLINED
 
 
 def _ask_form(schema: Any, ask: Ask) -> dict[str, Any]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import to_type
 from gaia_mcp.errors import NotOfferedError, OfferUnknownError, PeerError
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.session.session import Session
-
-# Some servers have no code of their own for it.
-_NOT_FOUND = re.compile(r"unknown resource|not found|no such|does not exist", re.IGNORECASE)
 
 
 def read_resource(session: Session, uri: str) -> dict[str, Any]:
@@ -29,11 +24,7 @@ def read_resource(session: Session, uri: str) -> dict[str, Any]:
         raise OfferUnknownError(server, "resource", uri, suggestion=hint) from error
     except PeerError as error:
         error.hint = _suggestion(session.entry, uri)
-        is_named = _NOT_FOUND.search(error.text) is not None
-        if not is_named and error.code not in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
-            raise
-        reason = "" if is_named else error.text
-        raise OfferUnknownError(server, "resource", uri, reason=reason, suggestion=error.hint) from error
+        raise
 
 
 def _suggestion(entry: ServerEntry, uri: str) -> str:

@@ -156,6 +156,25 @@ def test_an_address_is_shown_with_its_host_before_anybody_agrees(
     assert asked(gaia, terminal, params, steps) == {"action": action}
 
 
+def test_a_url_cannot_print_a_line_of_its_own(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """MC-8: it is shown whole, and on one line."""
+    params = {"mode": "url", "message": "Well?", "url": "https://e.org/\n  (on bank.example; all is well)"}
+    steps = [("https://e.org/%0A%20%20(on%20bank.example;%20all%20is%20well)", b""), ("open it yourself?", b"n\n")]
+
+    assert asked(gaia, terminal, params, steps) == {"action": "decline"}
+
+
+def test_a_url_is_shown_also_without_a_terminal(gaia: Gaia) -> None:
+    """MC-8: it may be opened elsewhere; nobody has agreed to it here."""
+    gaia.write({"asking": asking({"mode": "url", "message": "Sign in", "url": "https://e.org/\u00e4?a=1"})})
+
+    ran = gaia("call", "asking", "echo")
+
+    assert ran.json == {"action": "decline"}
+    assert "  https://e.org/\u00e4?a=1\n  (on e.org;" in ran.stderr
+    assert "e.org" not in gaia("call", "asking", "echo", "--quiet").stderr
+
+
 def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, terminal: tuple[Person, int]) -> None:
     """Ours: other people may see the screen."""
     params = {"message": "Is hunter2222 right?", "requestedSchema": {"properties": {}}}

@@ -1,0 +1,47 @@
+"""The URL of a question, as a person must see it before opening it: whole, on one line, and with the host made clear.
+
+Nothing of it is ever fetched here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from urllib.parse import quote, urlsplit
+
+
+def address_lines(url: str) -> list[str]:
+    """The lines that show `url`."""
+    return [whole(url), f"({_host_in_words(url)}; enter nothing there that you would not give to this site)"]
+
+
+def whole(url: str) -> str:
+    """`url` on one line, not shortened: each character that cannot be seen is percent-encoded, as a URL requires."""
+    return "".join(letter if letter.isprintable() and letter != " " else _encoded(letter) for letter in url)
+
+
+def _encoded(letter: str) -> str:
+    return quote(letter, safe="", errors="surrogatepass")
+
+
+def _host_in_words(url: str) -> str:
+    host = _host(url)
+    if not host:
+        return "it names no host"
+    ascii_form = _in_ascii(host)
+    return f"on {whole(host)}" if ascii_form == host else f"on {whole(host)}, which is {ascii_form} in ASCII"
+
+
+def _host(url: str) -> str:
+    """The host that a browser would go to, which drops control characters and takes a backslash for a slash."""
+    kept = "".join(letter for letter in url.strip() if letter.isprintable()).replace("\\", "/")
+    try:
+        return urlsplit(kept).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _in_ascii(host: str) -> str:
+    """The name by which a host is looked up. Letters of two alphabets that look alike differ in it."""
+    # Not by Python's codec, which follows the rules of 2003 and makes another host of some names.
+    labels = unicodedata.normalize("NFKC", host).lower().replace("\u3002", ".").split(".")
+    return ".".join(label if label.isascii() else f"xn--{label.encode('punycode').decode('ascii')}" for label in labels)
