@@ -39,6 +39,7 @@ from gaia_mcp.errors import (
     ReadOnlyError,
     RefusedError,
     RemoteProtocolError,
+    ResourceUnknownError,
     ScopeError,
     ServerExistsError,
     ServerExitedError,
@@ -63,6 +64,7 @@ EVERY: list[MCPError] = [
     CallGarbledError("fs", "answered with a line that is not valid JSON"),
     ConnectionLostError("something happened"),
     OfferUnknownError("fs", "prompt", "review"),
+    ResourceUnknownError(PeerError("fs", "resources/read", -32602, "Resource not found"), "file:///a"),
     ConfigError("something happened"),
     ConfigFileError(PATH, "is empty"),
     ServerUnknownError("fs", PATH),
@@ -117,7 +119,7 @@ def test_the_drawing_at_the_top_shows_every_error() -> None:
     }
     assert {name for name, _, _ in drawn()} == defined
     assert {type(error).__name__ for error in EVERY} == defined
-    assert {*defined, "outcome_unknown"} == set(errors.__all__)
+    assert {*defined, "outcome_unknown", "resource_unknown"} == set(errors.__all__)
 
 
 @pytest.mark.story
@@ -144,17 +146,18 @@ def test_an_error_inherits_what_the_drawing_says(name: str, parent: str, builtin
 
 
 def test_each_error_has_a_kind_of_its_own() -> None:
-    """Ours: programs tell errors apart by `kind` in `--json`. A call's end is of the kind that any request's end is."""
-    of_calls = {
+    """Ours: programs tell errors apart by `kind` in `--json`. One that is another as well is of its kind."""
+    of_others = {
         CallLostError: "exited",
         CallLateError: "timeout",
         CallCancelledError: "cancelled",
         CallGarbledError: "protocol-remote",
+        ResourceUnknownError: "offer-unknown",
     }
-    others = [error for error in EVERY if type(error) not in of_calls]
+    own = [error for error in EVERY if type(error) not in of_others]
 
-    assert len({error.kind for error in others}) == len(others)
-    assert {type(error): error.kind for error in EVERY if type(error) in of_calls} == of_calls
+    assert len({error.kind for error in own}) == len(own)
+    assert {type(error): error.kind for error in EVERY if type(error) in of_others} == of_others
 
 
 @pytest.mark.parametrize("error", EVERY, ids=lambda error: type(error).__name__)

@@ -133,7 +133,7 @@ def _late(error: DeadlineError) -> str:
 
 
 def _no_revision(error: VersionError) -> str:
-    if len(error.ours) > 1:
+    if len(error.ours) != 1:
         return "update the older of the two"
     if _unsaved() or not Typed.is_saved(error.server):
         return "leave --protocol out, and the two agree on a revision"

@@ -56,8 +56,9 @@ def status_of(error: MCPError) -> ExitStatus:
         (ConfigError, ExitStatus.CONFIG),
         (ConnectError, ExitStatus.CONNECTION),
         (DeadlineError, ExitStatus.TIMEOUT),
-        (ProtocolError, ExitStatus.PROTOCOL),
+        # Before the errors of the protocol: a resource that does not exist is both.
         (ToolError, ExitStatus.TOOL),
+        (ProtocolError, ExitStatus.PROTOCOL),
         (RefusedError, ExitStatus.REFUSED),
     )
     return next((status for kind, status in by_error if isinstance(error, kind)), ExitStatus.FAILURE)

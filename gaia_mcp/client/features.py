@@ -18,6 +18,7 @@ from gaia_mcp.errors import (
     NotOfferedError,
     PeerError,
     RemoteProtocolError,
+    resource_unknown,
 )
 from gaia_mcp.protocol.envelope import LOG_LEVELS
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
@@ -109,9 +110,15 @@ class FeaturesClient(ClientEngine):
             raise
 
     def read_resource(self, uri: str, deadline: Deadline | None = None) -> dict[str, Any]:
-        """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64."""
+        """A resource: `contents`, each with its `uri` and either `text` or `blob`, which is base64.
+
+        Raises as `open` does, and `ResourceUnknownError` (a `PeerError`) for one that the server does not have.
+        """
         self._require("resources", deadline)
-        return self._with_list("resources/read", {"uri": uri}, "contents", deadline)
+        try:
+            return self._with_list("resources/read", {"uri": uri}, "contents", deadline)
+        except PeerError as error:
+            raise resource_unknown(error, uri) from error.__cause__
 
     def complete(
         self,
@@ -155,7 +162,8 @@ class FeaturesClient(ClientEngine):
     def subscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:
         """Have `on_resource_updated` called whenever a resource changes, also after the server has been restarted.
 
-        Subscribing twice is the same as once. Raises as `open` does, `PeerError` if the server refuses.
+        Subscribing twice is the same as once. Raises as `open` does, `PeerError` if the server refuses, and
+        `ResourceUnknownError` among these for a resource that it does not have.
         """
         deadline = deadline or self.deadline()
         self._require("resources", deadline)
@@ -167,8 +175,10 @@ class FeaturesClient(ClientEngine):
         self._subscribed[uri] = None
         try:
             self._channels.conversation.subscribe(uri, deadline)
-        except BaseException:
+        except BaseException as error:
             self._subscribed.pop(uri, None)
+            if isinstance(error, PeerError):
+                raise resource_unknown(error, uri) from error.__cause__
             raise
 
     def unsubscribe_resource(self, uri: str, deadline: Deadline | None = None) -> None:

@@ -31,6 +31,7 @@
     ├── ToolError                   the call does not fit the tool
     │   ├── ToolUnknownError        no tool of that name
     │   ├── OfferUnknownError       no prompt of that name, no resource of that URI
+    │   │   └── ResourceUnknownError the server has answered that                 (PeerError)
     │   └── ArgumentsError          arguments that do not fit its schema          (ValueError)
     └── RefusedError                not allowed by the caller's own rules
         ├── ContractError           a server's tools are not as they were locked, or were never locked
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
         VersionError,
         outcome_unknown,
     )
+    from gaia_mcp.errors.resources import ResourceUnknownError, resource_unknown
     from gaia_mcp.errors.tools import (
         ArgumentsError,
         ContractError,
@@ -125,6 +127,7 @@ __all__ = [
     "ReadOnlyError",
     "RefusedError",
     "RemoteProtocolError",
+    "ResourceUnknownError",
     "ScopeError",
     "ServerExistsError",
     "ServerExitedError",
@@ -136,6 +139,7 @@ __all__ = [
     "VariableUnsetError",
     "VersionError",
     "outcome_unknown",
+    "resource_unknown",
 ]
 
 _HOMES = {
@@ -167,6 +171,8 @@ _HOMES = {
     "CallCancelledError": "protocol",
     "CallGarbledError": "protocol",
     "outcome_unknown": "protocol",
+    "ResourceUnknownError": "resources",
+    "resource_unknown": "resources",
     "ToolError": "tools",
     "ToolUnknownError": "tools",
     "OfferUnknownError": "tools",

@@ -17,6 +17,7 @@ from gaia_mcp.errors import (
     NotOfferedError,
     PeerError,
     RemoteProtocolError,
+    ResourceUnknownError,
     ServerExitedError,
 )
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS
@@ -113,8 +114,32 @@ def test_changes_of_a_resource_are_heard_until_it_is_unsubscribed(client: MCPCli
 
 def test_a_subscription_that_is_refused_is_an_error(client: MCPClient) -> None:
     """Spec: the server knows no such resource."""
-    with pytest.raises(PeerError, match="no such resource"):
+    with pytest.raises(ResourceUnknownError, match="has no resource 'file:///refused'"):
         client.subscribe_resource("file:///refused")
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "is_unknown"),
+    [
+        (-32002, "Resource not found", True),
+        (-32602, "Resource not found", True),
+        (-32602, "no scheme like that", True),
+        (0, "Unknown resource: x://y", True),
+        (-32603, "out of order", False),
+    ],
+)
+def test_a_resource_that_is_not_there_is_one_error(
+    start_talk: StartTalk, code: int, text: str, is_unknown: bool
+) -> None:
+    """MC-13: whichever code the server has for it. Ours: it is also the error response that it is."""
+    client, _ = start_talk(lambda asked: [error(asked, code, text)])
+
+    with pytest.raises(PeerError) as caught:
+        client.read_resource("x://y")
+
+    assert isinstance(caught.value, ResourceUnknownError) == is_unknown
+    assert (caught.value.code, caught.value.text) == (code, text)
+    assert ("has no resource 'x://y'" in caught.value.message) == is_unknown
 
 
 def test_a_subscription_that_the_server_ends_is_told(start_server: Started) -> None:
