@@ -1,10 +1,14 @@
 """The Python files that the entries of a project's file would run, and their content.
 
-They are approved with the file that names them. What such a file imports is not followed, as little as what a command
+They are approved with the file that names them. What the code of an entry imports is known only while it runs, and a
+new file may come before a module of another package; so all files are approved that it could import from its folder,
+where that is inside of the project. What is installed, or lies elsewhere, is not followed, as little as what a command
 of the project runs. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
 """
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,40 +20,111 @@ from gaia_mcp.storage.json_files import parse_object
 
 # What cannot be read cannot be run. Once it can, it has changed.
 UNREADABLE = ""
+# Every command that is typed in the folder reads them: so many take a tenth of a second.
+MAX_FILES = 2000
+MAX_BYTES = 32 << 20
+# Of files and folders of all kinds that are looked at.
+MAX_LOOKED_AT = 20_000
+# What Python imports.
+_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
+# Packages that were installed are imported from here, if at all, under other names.
+_INSTALLED = ("site-packages", "dist-packages", "node_modules")
+
+
+class TooMuchCodeError(Exception):
+    """The code of a folder cannot be read at every command. The message completes "FILE is not used, since it …"."""
 
 
 def code_of(path: Path, data: bytes, environ: Mapping[str, str]) -> dict[str, str]:
-    """The digests of the Python files that the entries in `data`, the content of the file `path`, would run, by the
+    """The digests of the Python files that the entries in `data`, the content of the file `path`, could run, by the
     paths of the files.
 
     A file that does not exist, or cannot be read, is `UNREADABLE`. The files of a module are those that it would be
-    imported from if they existed.
+    imported from if they existed. Raises `TooMuchCodeError`.
     """
     try:
         servers = servers_in(parse_object(data, path), path)
     except ConfigFileError:
         return {}  # None of them is used.
-    files = [file for name, raw in servers.items() for file in _files_of(name, raw, path, environ)]
-    return {file: _digest(file) for file in dict.fromkeys(files)}
+    code = _Code(path.parent)
+    for name, raw in servers.items():
+        code.add(name, raw, path, environ)
+    return code.digests
 
 
-def _files_of(name: str, raw: Any, path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    if not isinstance(raw, dict) or not ("handler" in raw or "agent" in raw):
-        return
-    from gaia_mcp.config.served import Served
+class _Code:
+    """The digests of what the entries of the project in `folder` could run."""
 
+    def __init__(self, folder: Path) -> None:
+        self.digests: dict[str, str] = {}
+        self._project = os.path.realpath(folder)
+        self._bytes = 0
+        self._looked_at = 0
+        # Links may lead in a circle.
+        self._seen: set[tuple[int, int]] = set()
+
+    def add(self, name: str, raw: Any, path: Path, environ: Mapping[str, str]) -> None:
+        """Add what an entry could run."""
+        if not isinstance(raw, dict) or not ("handler" in raw or "agent" in raw):
+            return
+        from gaia_mcp.config.served import Served
+
+        try:
+            target = read_entry(name, raw, path).target
+        except EntryError:
+            return  # It cannot be used.
+        if not isinstance(target, Served):
+            return
+        files, folder = target.source_files(name, environ, path.parent)
+        for file in files:
+            self._read(file)
+        if folder and os.path.join(os.path.realpath(folder), "").startswith(os.path.join(self._project, "")):  # noqa: PTH118
+            for file in self._importable(folder):
+                self._read(file)
+
+    def _importable(self, folder: str) -> Iterator[str]:
+        """The files in `folder` and below it that Python can import, in the order of their names. A folder that cannot
+        be read is one of them.
+        """
+        try:
+            status = os.stat(folder)  # noqa: PTH116
+            if (status.st_dev, status.st_ino) in self._seen:
+                return
+            self._seen.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            yield folder
+            return
+        self._looked_at += len(found)
+        if self._looked_at > MAX_LOOKED_AT:
+            raise TooMuchCodeError(f"runs code beside more than {MAX_LOOKED_AT} files, such as those in {folder!r}")
+        for entry in found:
+            if entry.name.endswith(_SUFFIXES) and not _is_folder(entry):
+                # `x.cpython-311.pyc` is made of a source, and not what is loaded.
+                if not (entry.name.endswith(".pyc") and "." in entry.name[:-4]):
+                    yield entry.path
+            elif "." not in entry.name and entry.name not in _INSTALLED and _is_folder(entry):
+                yield from self._importable(entry.path)
+
+    def _read(self, file: str) -> None:
+        if file in self.digests:
+            return
+        try:
+            content = read_file(file, MAX_BYTES)
+        except OSError as problem:
+            self.digests[file] = UNREADABLE
+            self._bytes += MAX_BYTES if problem.errno == errno.EFBIG else 0
+        else:
+            self.digests[file] = hashlib.sha256(content).hexdigest()
+            self._bytes += len(content)
+        if len(self.digests) > MAX_FILES or self._bytes >= MAX_BYTES:
+            limit = f"{MAX_FILES} files" if self._bytes < MAX_BYTES else f"{MAX_BYTES >> 20} MB"
+            raise TooMuchCodeError(f"runs code that could import more than {limit}, such as {file!r}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
-        target = read_entry(name, raw, path).target
-    except EntryError:
-        return  # It cannot be used.
-    if isinstance(target, Served):
-        yield from target.source_files(name, environ, path.parent)
-
-
-def _digest(file: str) -> str:
-    from gaia_mcp.config.served import MAX_SOURCE_BYTES
-
-    try:
-        return hashlib.sha256(read_file(file, MAX_SOURCE_BYTES)).hexdigest()
+        return entry.is_dir()
     except OSError:
-        return UNREADABLE
+        return False  # Such as a link to itself.

@@ -25,11 +25,11 @@ _CODE = "code"
 
 
 class ProjectFile(NamedTuple):
-    """A project's own servers: the file, its content, and whether that content is approved. One with a `problem`, why
-    it cannot be read, has no content, and is not approved.
+    """A project's own servers: the file, its content, and whether that content is approved. One with a `problem` cannot
+    be approved; if it cannot be read, it has no content.
 
-    `code` are the digests of the Python files that its entries would run, as `project_code` defines. If the file itself
-    is approved, and one of these has changed since, that is `changed`.
+    `code` are the digests of the Python files that its entries could run, as `project_code` defines. If the file itself
+    is approved, and one of these has changed since, has been added or removed, that is `changed`.
     """
 
     path: Path
@@ -62,14 +62,17 @@ def find_project_file(cwd: Path, environ: Mapping[str, str] | None = None) -> Pr
 def _judged(path: Path, data: bytes, environ: Mapping[str, str] | None) -> ProjectFile:
     """Whether this content is approved, with the code that it runs."""
     # Most folders have no file of servers.
-    from gaia_mcp.config.project_code import code_of
+    from gaia_mcp.config.project_code import TooMuchCodeError, code_of
 
     place, document = os.path.realpath(path), read_object(approvals_file(environ)) or {}
-    code = code_of(path, data, os.environ if environ is None else environ)
+    try:
+        code = code_of(path, data, os.environ if environ is None else environ)
+    except TooMuchCodeError as error:
+        return ProjectFile(path, data, False, str(error))
     if _approvals_in(document, approvals_file(environ)).get(place) != _digest(data):
         return ProjectFile(path, data, False, code=code)
     approved = _code_in(document, place)
-    changed = next((file for file, digest in code.items() if approved.get(file) != digest), "")
+    changed = next((file for file in {**code, **approved} if approved.get(file) != code.get(file)), "")
     return ProjectFile(path, data, not changed, code=code, changed=changed)
 
 

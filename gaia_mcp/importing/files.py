@@ -6,22 +6,21 @@ import importlib
 import os
 import sys
 from contextlib import contextmanager, suppress
-from importlib.machinery import FileFinder, PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from gaia_mcp.importing.module_names import module_name
+from gaia_mcp.importing.module_names import INSTALLED, module_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compiles the source each time: what lies in `__pycache__` may be older, or not made of this file at all."""
+    """Compiles the source each time, and leaves `__pycache__` alone."""
 
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)
@@ -29,12 +28,14 @@ class _SourceLoader(SourceFileLoader):
 
 
 def import_file(path: Path) -> ModuleType:
-    """Execute the Python file and return it as a module, a new one each time.
+    """Execute the Python file and return it as a module, a new one each time. What it imports from its folder is loaded
+    by its source too, also later.
 
     Raises `OSError` for a file that cannot be read, and whatever its code raises; the module is removed then.
     """
     path = path.absolute()
     name = module_name(path.stem, str(path.parent))
+    load_by_source(str(path.parent))
     spec = spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     assert spec is not None  # noqa: S101 (it has a loader)
     assert spec.loader is not None  # noqa: S101
@@ -53,44 +54,39 @@ def import_file(path: Path) -> ModuleType:
 
 
 class _SourceFinder:
-    """Finds `names` as `PathFinder` does, but those inside `folder` by their source, also where compiled code is."""
+    """Finds modules where `PathFinder` does, but loads those inside of `folders` by their source, also where compiled
+    code is. It stands directly before that finder, and answers in its place.
+    """
 
-    def __init__(self, names: Collection[str], folder: Path) -> None:
-        self._names = names
-        self._folder = folder
+    folders: ClassVar[set[str]] = set()
 
+    @classmethod
     def find_spec(
-        self,
-        name: str,
-        path: Sequence[str] | None = None,
-        target: ModuleType | None = None,  # noqa: ARG002 (the protocol)
+        cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module of this name; None for one that another finder may find."""
-        spec = PathFinder.find_spec(name, path) if name in self._names else None
-        if spec is None or spec.origin is None:
-            return None
-        file = Path(spec.origin)
-        if not file.is_relative_to(self._folder) or "site-packages" in file.relative_to(self._folder).parts:
-            return None
-        entry = file.parent.parent if spec.submodule_search_locations is not None else file.parent
-        source = FileFinder(str(entry), (_SourceLoader, [".py"])).find_spec(name)
-        return source if source is not None and source.loader is not None else None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader and cls._is_inside(spec.loader.path):
+            spec.loader = _SourceLoader(spec.name, spec.loader.path)
+        return spec
+
+    @classmethod
+    def _is_inside(cls, file: str) -> bool:
+        """Whether it is a file of one of the folders. Installed packages are not, also inside of one."""
+        inside = (file[len(folder) :] for folder in cls.folders if file.startswith(folder))
+        return any(INSTALLED.isdisjoint(Path(rest).parts) for rest in inside)
 
 
-@contextmanager
-def by_source(module: str, folder: str) -> Iterator[None]:
-    """Meanwhile the module of this name, and the packages that it is in, are imported by their source if they are
-    inside `folder`. Other modules are imported as usual.
+def load_by_source(folder: str) -> None:
+    """From now on, the modules inside of `folder` are loaded by their source, whoever imports them: what was compiled
+    before may be older, or not made of it at all, and whoever approved the source has not read it.
     """
-    finder = _SourceFinder([*accumulate(module.split("."), "{}.{}".format)], Path(folder))
-    # Modules that are built in are found before.
-    place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
-    sys.meta_path.insert(place, finder)
-    try:
-        yield
-    finally:
-        with suppress(ValueError):
-            sys.meta_path.remove(finder)
+    _SourceFinder.folders.add(os.path.join(folder, ""))  # noqa: PTH118 (ends with a slash)
+    with suppress(ValueError):
+        sys.meta_path.remove(_SourceFinder)
+    # Behind those that find modules elsewhere on purpose.
+    place = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else len(sys.meta_path)
+    sys.meta_path.insert(place, _SourceFinder)
 
 
 @contextmanager

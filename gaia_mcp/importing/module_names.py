@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # Where installers put packages, also on Debian.
-_INSTALLED = {"site-packages", "dist-packages"}
+INSTALLED = {"site-packages", "dist-packages"}
 # By the name of a module, the folders of the files that are called like it.
 _folders: dict[str, set[str]] = {}
 
@@ -43,7 +43,7 @@ def module_name(stem: str, folder: str) -> str:
 
 def _is_installed(stem: str, folder: str) -> bool:
     spec = _found_outside(stem, {os.path.realpath(folder)}) if stem.isidentifier() else None
-    return spec is not None and not _INSTALLED.isdisjoint(Path(spec.origin or "").parts)
+    return spec is not None and not INSTALLED.isdisjoint(Path(spec.origin or "").parts)
 
 
 def _found_outside(name: str, folders: Collection[str]) -> ModuleSpec | None:

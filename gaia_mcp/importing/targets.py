@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gaia_mcp.importing.files import by_source
+from gaia_mcp.importing.files import load_by_source
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,5 +33,5 @@ def import_named(module: str) -> ModuleType:
         return importlib.import_module(module)  # That folder was deleted; the module may be elsewhere.
     if here not in sys.path:
         sys.path.insert(0, here)
-    with by_source(module, here):
-        return importlib.import_module(module)
+    load_by_source(here)
+    return importlib.import_module(module)

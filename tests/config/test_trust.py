@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_mcp.config import project_code
 from gaia_mcp.config.trust import approve, find_project_file, revoke
 from gaia_mcp.errors import ConfigFileError
 from gaia_mcp.paths import approvals_file
@@ -313,3 +314,107 @@ def test_a_file_that_cannot_be_parsed_runs_nothing(project: Path, environ: dict[
     found = find_project_file(project, environ)
     assert found is not None
     assert found.code == {}
+
+
+IMPORTABLE = (
+    "near.py",
+    "requests.py",
+    "sack/__init__.py",
+    "sack/inner/deep.py",
+    "space/chard.py",
+    "fast.cpython-311-x86_64-linux-gnu.so",
+    "fast.pyd",
+    "alone.pyc",
+    "pkg/__init__.py",
+)
+NOT_IMPORTABLE = (
+    "notes.txt",
+    "__pycache__/near.cpython-311.pyc",
+    "sack/__pycache__/inner.cpython-311.opt-1.pyc",
+    ".venv/lib/near.py",
+    "env/lib/python3.11/site-packages/near.py",
+    "node_modules/gyp/near.py",
+    "../other/near.py",
+)
+
+
+def approve_now(project: Path, environ: dict[str, str]) -> None:
+    found = find_project_file(project, environ)
+    assert found is not None
+    approve(found, environ)
+    assert is_approved(project, environ)
+
+
+@pytest.mark.parametrize("name", IMPORTABLE)
+def test_what_the_code_could_import_is_approved_with_it(coded: Path, environ: dict[str, str], name: str) -> None:
+    """Ours: a file that is added, changed or removed; a new one may come before an installed module."""
+    file = coded / name
+    file.parent.mkdir(exist_ok=True, parents=True)
+
+    file.write_text("one")
+    found = find_project_file(coded, environ)
+    assert found is not None
+    assert (found.approved, found.changed) == (False, str(file))
+    approve_now(coded, environ)
+    file.write_text("two")
+    assert not is_approved(coded, environ)
+    approve_now(coded, environ)
+    file.unlink()
+    assert not is_approved(coded, environ)
+
+
+@pytest.mark.parametrize("name", NOT_IMPORTABLE)
+def test_what_python_would_not_import_needs_no_approval(coded: Path, environ: dict[str, str], name: str) -> None:
+    """Ours: data, what is made of a source, what is installed, and what is not of the project."""
+    file = coded / name
+    file.parent.mkdir(exist_ok=True, parents=True)
+    file.write_text("one")
+
+    assert is_approved(coded, environ)
+
+
+def test_code_elsewhere_is_approved_without_what_lies_beside_it(
+    project: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """Ours: that folder is not the project's; it may be the home folder."""
+    code = tmp_path / "x_handler.py"
+    code.write_text("one")
+    (project / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"x": {"handler": str(code)}}}))
+    approve_now(project, environ)
+
+    (tmp_path / "near.py").write_text("one")
+    assert is_approved(project, environ)
+    code.write_text("two")
+    assert not is_approved(project, environ)
+
+
+def test_a_folder_that_appears_is_not_approved(project: Path, environ: dict[str, str]) -> None:
+    """Ours: what could not be read has changed; links in a circle end nothing."""
+    (project / "mcp_servers.json").write_text('{"mcpServers": {"x": {"handler": "late/x.py"}}}')
+    approve_now(project, environ)
+
+    (project / "late").mkdir()
+    assert not is_approved(project, environ)
+    (project / "late" / "again").symlink_to(project / "late")
+    (project / "late" / "self").symlink_to("self")
+    (project / "late" / "self.py").symlink_to("self.py")
+    approve_now(project, environ)
+    (project / "late" / "near.py").write_text("one")
+    assert not is_approved(project, environ)
+
+
+@pytest.mark.parametrize("kind", ["files", "bytes", "one file", "folder"])
+def test_more_code_than_can_be_read_at_every_command_is_not_approved(
+    coded: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Ours: with the reason; a folder may be anybody's home."""
+    for name in ("a", "b", "c", "d"):
+        (coded / f"{name}.{'txt' if kind == 'folder' else 'py'}").write_bytes(b"x" * (30 if kind == "one file" else 10))
+    limits = {"files": ("MAX_FILES", 6), "bytes": ("MAX_BYTES", 40), "one file": ("MAX_BYTES", 29)}
+    monkeypatch.setattr(project_code, *limits.get(kind, ("MAX_LOOKED_AT", 7)))
+
+    found = find_project_file(coded, environ)
+
+    assert found is not None
+    assert (found.approved, found.changed, found.code) == (False, "", {})
+    assert found.problem.startswith("runs code ")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gaia_mcp
-from gaia_mcp.importing.files import by_source, first_in_path, forget_modules, import_file
+from gaia_mcp.importing.files import first_in_path, forget_modules, import_file, load_by_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,41 +124,57 @@ def test_the_child_of_a_file_that_forks_does_not_go_on(tmp_path: Path, end: str)
         assert pipe.read() == b"in the child"
 
 
-def test_a_module_and_its_packages_are_imported_by_their_source(tmp_path: Path) -> None:
-    """Ours: that is what was approved. What they import is imported as usual."""
-    for name in ("sack/__init__.py", "sack/inner.py", "near.py"):
+def test_what_a_file_imports_from_its_folder_is_imported_by_its_source(tmp_path: Path) -> None:
+    """Ours: that is what was approved; packages, and what they import, and also what is imported later."""
+    for name in ("sack/__init__.py", "sack/inner.py", "near.py", "late.py"):
         compiled_as(write(name, "WORD = 'written'"), "compiled")
     write("sack/inner.py", "import near\nWORD = 'written, beside ' + near.WORD")
-    sys.path.insert(0, str(tmp_path))
+    write("carrot.py", "from sack import inner\ndef late():\n    import late\n    return late.WORD")
 
-    with by_source("sack.inner", str(tmp_path)):
-        inner = importlib.import_module("sack.inner")
+    with first_in_path(str(tmp_path)):
+        module = import_file(Path("carrot.py"))
 
-    assert (sys.modules["sack"].WORD, inner.WORD) == ("written", "written, beside compiled")
-    assert not any(type(finder).__name__ == "_SourceFinder" for finder in sys.meta_path)
+    assert (sys.modules["sack"].WORD, module.inner.WORD) == ("written", "written, beside written")
+    assert module.late() == "written"
+
+
+def test_a_file_that_is_named_like_another_module_does_not_hide_it(tmp_path: Path) -> None:
+    """Ours: also after another file has been loaded from the same folder."""
+    for name in ("carrot.py", "parsnip.py", "gettext.py"):
+        write(name, "import json\nimport gettext\nPLACE = gettext.__file__")
+    sys.modules.pop("gettext", None)
+
+    with first_in_path(str(tmp_path)):
+        own = import_file(Path("gettext.py"))
+        places = [import_file(Path(name)).PLACE for name in ("carrot.py", "parsnip.py")]
+
+    assert own.__file__ == str(tmp_path / "gettext.py")
+    assert not any(place.startswith(str(tmp_path)) for place in places)
 
 
 def test_a_module_elsewhere_is_imported_as_usual(tmp_path: Path) -> None:
     """Ours: what is installed, also in an environment inside the folder, folders without `__init__`, and compiled code
     alone.
     """
-    compiled_as(write("env/lib/site-packages/celeriac.py", "WORD = 'written'"), "compiled")
+    compiled_as(write("here/env/lib/site-packages/celeriac.py", "WORD = 'written'"), "compiled")
     compiled_as(write("far/fennel.py", "WORD = 'written'"), "compiled")
+    compiled_as(write("hereafter/sorrel.py", "WORD = 'written'"), "compiled")
     write("here/space/chard.py", "WORD = 'written'")
     compiled = compiled_as(write("here/leek.py", ""), "compiled")
     (tmp_path / "here/leek.py").unlink()
     Path(compiled).rename(tmp_path / "here/leek.pyc")
-    for entry in ("far", "env/lib/site-packages", "here"):
+    for entry in ("far", "hereafter", "here/env/lib/site-packages", "here"):
         sys.path.insert(0, str(tmp_path / entry))
-    words = {}
 
-    for name, folder in (("celeriac", "."), ("fennel", "here"), ("space.chard", "here"), ("leek", "here")):
-        with by_source(name, str(tmp_path / folder)):
-            words[name] = importlib.import_module(name).WORD
-    with by_source("json", str(tmp_path)), pytest.raises(ModuleNotFoundError):
+    load_by_source(str(tmp_path / "here"))
+    words = {
+        name: importlib.import_module(name).WORD for name in ("celeriac", "fennel", "sorrel", "space.chard", "leek")
+    }
+    with pytest.raises(ModuleNotFoundError):
         importlib.import_module("rutabaga")
 
-    assert words == {"celeriac": "compiled", "fennel": "compiled", "space.chard": "written", "leek": "compiled"}
+    compiled_ones = dict.fromkeys(("celeriac", "fennel", "sorrel", "leek"), "compiled")
+    assert words == {**compiled_ones, "space.chard": "written"}
     del sys.modules["celeriac"]  # It is installed, and would not be forgotten.
 
 
@@ -167,10 +183,12 @@ def test_a_module_that_changes_how_modules_are_found_is_left_alone(tmp_path: Pat
     write("endive.py", "import sys\nsys.meta_path.clear()")
     sys.path.insert(0, str(tmp_path))
 
-    with by_source("endive", str(tmp_path)):
-        importlib.import_module("endive")
+    load_by_source(str(tmp_path))
+    importlib.import_module("endive")
+    load_by_source(str(tmp_path))
 
     assert "endive" in sys.modules
+    assert len(sys.meta_path) == 1
 
 
 def test_a_folder_is_the_first_that_modules_come_from_and_then_the_last(tmp_path: Path) -> None:

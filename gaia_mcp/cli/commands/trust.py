@@ -35,8 +35,8 @@ COMMON = (JSON,)
 def trust(invocation: Invocation, folder: Folder = None) -> None:
     """Approve the servers of a project.
 
-    Prints them as they are written now, and the files of the handlers and agents that they run. When one of these files
-    changes, the servers have to be approved again.
+    Prints them as they are written now, and the files that handlers and agents can run: their own, and all that they
+    could import from its folder. When one of these files changes, the servers have to be approved again.
 
     Example: gaia mcp trust
     """
@@ -95,6 +95,9 @@ def _project(folder: Path | None) -> ProjectFile:
         problem = f"holds no {' and no '.join(PROJECT_FILES)}"
         raise ConfigFileError(folder, problem, hint=f"name the project's folder: {to_type('trust', more='FOLDER')}")
     if project.problem:
+        if project.data:
+            hint = "move the code that it runs into a folder of its own, and change its entries"
+            raise ConfigFileError(project.path, project.problem, hint=hint)
         raise ConfigFileError(project.path, project.problem, case="unreadable-file")
     if place not in (folder, project.path):
         problem = f"is not the file that is used there; that is {project.path.name}"

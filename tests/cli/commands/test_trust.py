@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_mcp.config.project_code import MAX_FILES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -100,6 +102,16 @@ def test_what_never_was_trusted_leaves_no_trace(gaia: Gaia) -> None:
 
 
 MARK = "import os; open(os.environ['RAN'], 'w').close()"
+AGENT = '''
+from gaia_mcp import MCPAgent, tool
+
+class Words(MCPAgent):
+    @tool
+    def word(self) -> str:
+        """The word of a module beside this one."""
+        import near
+        return near.WORD
+'''
 
 
 @pytest.mark.parametrize("kind", ["handler", "agent"])
@@ -131,6 +143,42 @@ def test_code_of_a_project_runs_only_after_it_was_trusted(gaia: Gaia, kind: str)
     assert list(gaia("trust", "--json").json["code"]) == [str(code)]
     gaia("tools", "mine", RAN=str(ran))
     assert ran.exists()
+
+
+def test_what_a_projects_code_imports_is_trusted_with_it(gaia: Gaia) -> None:
+    """Ours: a module beside it runs only as it was approved, also where it was compiled from something else."""
+    ran = gaia.cwd.parent / "ran"
+    (gaia.cwd / "code").mkdir()
+    (gaia.cwd / "code" / "agent.py").write_text(AGENT)
+    near = gaia.cwd / "code" / "near.py"
+    near.write_text("WORD = 'one'")
+    (gaia.cwd / "mcp_servers.json").write_text('{"mcpServers": {"mine": {"agent": "code/agent.py"}}}')
+    trusted = gaia("trust")
+    assert f"  {near}: sha256 " in trusted.stdout
+    assert trusted.stdout.endswith("with 1 server and 2 files of code\n")
+    assert gaia("call", "mine", "word").stdout == "one\n"
+
+    near.write_text(f"WORD = 'two'\n{MARK}")
+    refused = gaia("call", "mine", "word", RAN=str(ran))
+    assert f"has changed since it was approved, {near}; read it, and then: gaia mcp trust" in refused.stderr
+    assert (refused.code, ran.exists()) == (3, False)
+
+    assert gaia("trust").code == 0
+    assert gaia("call", "mine", "word", RAN=str(ran)).stdout == "two\n"
+
+
+def test_too_much_code_is_not_trusted(gaia: Gaia) -> None:
+    """Ours: it would be read at every command; the hint names what to do."""
+    (gaia.cwd / "agent.py").write_text(AGENT)
+    (gaia.cwd / "mcp_servers.json").write_text('{"mcpServers": {"mine": {"agent": "agent.py"}}}')
+    for number in range(MAX_FILES):
+        (gaia.cwd / f"x{number}.py").touch()
+
+    refused = gaia("trust")
+    assert refused.code == 3
+    assert f"runs code that could import more than {MAX_FILES} files" in refused.errors[0]
+    assert refused.errors[1] == "hint: move the code that it runs into a folder of its own, and change its entries"
+    assert "is not used, since it runs code that could import more" in gaia("list").stderr
 
 
 def test_code_that_does_not_exist_can_be_trusted_and_is_not_run_when_it_does(gaia: Gaia) -> None:
