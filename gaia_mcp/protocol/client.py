@@ -212,6 +212,10 @@ class ClientConnection(Connection):
         if "resultType" not in response.result:
             self._events.append(response)
         elif self._meta is None:
+            if response.result["resultType"] == "input_required" and "inputRequests" in response.result:
+                # Nothing has been done yet, and a reader would take it for an empty result.
+                self._receive_invalid_response(response.id, "asked for input as no server of this revision does")
+                return
             # Before 2026-07-28 the member has no meaning; readers of the result need not know that.
             bare = {key: value for key, value in response.result.items() if key != "resultType"}
             self._events.append(Result(response.id, bare))

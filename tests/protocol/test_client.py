@@ -438,6 +438,18 @@ def test_the_handshake_is_never_cancelled() -> None:
 
 
 @handshake_versions
+def test_input_that_is_required_as_in_another_era_is_an_invalid_response(version: str) -> None:
+    """DE-4: a server that mixes the eras has not run the tool, and its result is not an empty one."""
+    client = open_client(version)
+    request_id = client.request("tools/call", {"name": "x"})
+    required = {"resultType": "input_required", "inputRequests": {"q": {"method": "roots/list"}}, "requestState": "s"}
+
+    (event,) = give(client, rpc_result(request_id, required))
+
+    assert event == InvalidResponse(request_id, "asked for input as no server of this revision does")
+
+
+@handshake_versions
 @pytest.mark.parametrize("kind", ["table", "input_required", "complete", None])
 def test_a_result_type_has_no_meaning_before_it_was_introduced(version: str, kind: object) -> None:
     """Spec, DE-4: the member means nothing in the handshake era, whatever a server keeps there."""
