@@ -85,13 +85,14 @@ class _Checker:
         """Do all checks, up to a failure that makes the following ones pointless; these are reported as skipped."""
         self._run(wanted)
         done = {check.name for check in self.report.checks}
-        self.report.skipped = [name for name in wanted.checks() if name not in done]
+        pointless = dict.fromkeys([*wanted.checks(), *self.report.skipped])
+        self.report.skipped = [name for name in pointless if name not in done]
 
     def _run(self, wanted: Wanted) -> None:
         if not self._try("start", self._start) or not self._try("negotiation", self._negotiate):
             return
         self._try("answer", self._answer)
-        if self._is_silent():
+        if self._is_in_trouble():
             return
         tools: list[MCPTool] = []
         is_as_locked = wanted.locked_tools is None
@@ -115,7 +116,7 @@ class _Checker:
         """Stop the server; check how it ended, and what it wrote to stdout that is not MCP."""
         began = time.monotonic()
         was_open = self.session.peer is not None
-        in_trouble = self._is_silent()
+        in_trouble = self._is_in_trouble()
         stopped = self.session.close(IMPATIENT_GRACE_SECONDS if in_trouble else LEAVING_SECONDS)
         if stopped is not None:
             outcome, detail = OK, f"{stopped.how}, status {stopped.returncode}"
@@ -132,11 +133,14 @@ class _Checker:
             self.report.add(Check("stdout", OK, 0.0, "nothing but MCP"))
         self.report.stderr_tail = self.session.stderr_tail()
 
-    def _is_silent(self) -> bool:
-        """Whether the server has left a request without a response, so that it is not waited for again."""
-        return any(isinstance(check.error, (DeadlineError, ConnectError)) for check in self.report.checks)
+    def _is_in_trouble(self, *kinds: type[MCPError]) -> bool:
+        """Whether the server has left a request without a response; with DeadlineError it is not waited for again."""
+        return any(isinstance(check.error, kinds or (DeadlineError, ConnectError)) for check in self.report.checks)
 
     def _try(self, name: str, work: Callable[[], tuple[str, str]]) -> bool:
+        if self._is_in_trouble(DeadlineError):
+            self.report.skipped.append(name)
+            return False
         began = time.monotonic()
         try:
             outcome, detail = work()

@@ -293,6 +293,17 @@ def test_a_report_that_cannot_be_written_is_an_error(demo: Gaia) -> None:
     assert (ran.code, len(ran.errors)) == (4, 4)
 
 
+def test_a_server_that_was_waited_for_in_vain_is_not_asked_again(gaia: Gaia) -> None:
+    """Ours: what was never asked has not been left without a response."""
+    gaia.use("declares-and-hangs")
+
+    ran = gaia("test-client", "declares-and-hangs", "--timeout", "1.5")
+
+    assert ran.code == 5
+    assert "FAIL  prompts" in ran.stdout
+    assert "  skip  resources, templates\n" in ran.stdout
+
+
 def test_checks_that_a_failure_makes_pointless_are_reported_as_skipped(gaia: Gaia) -> None:
     """Ours: a build must see that they were not done, rather than believe that they do not exist."""
     gaia.use("exits-at-once")
