@@ -93,6 +93,7 @@ EARLIER = {
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
     ("importing.files", "os._exit"): "the child of a file that forks while it is imported must not run this program",
+    ("server.failures", "print"): "one line for the server's log, about an exception of an agent's code",
     ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
 }

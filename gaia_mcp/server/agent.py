@@ -21,6 +21,7 @@ from gaia_mcp.server.definitions import (
     tool_definition,
 )
 from gaia_mcp.server.event_loop import EventLoop
+from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, method_not_found
 from gaia_mcp.server.results import (
     Misfits,
@@ -42,16 +43,23 @@ class AgentProvider:
     """Serves `agent`, which another one may replace.
 
     `report` is called with every problem of the agent's definitions, once: when the definition is read, or, for a
-    schema, when it is first used. `list_changes` declares that the lists may change, as they do with another agent.
+    schema, when it is first used; `on_failure` with every exception of a tool. `list_changes` declares that the lists
+    may change, as they do with another agent.
     """
 
     def __init__(
-        self, agent: Any, *, list_changes: bool = False, report: Callable[[str], None] = lambda _: None
+        self,
+        agent: Any,
+        *,
+        list_changes: bool = False,
+        report: Callable[[str], None] = lambda _: None,
+        on_failure: OnFailure = note_failure,
     ) -> None:
         self._list_changes = list_changes
         self._report = report
+        self._on_failure = on_failure
         self._listeners = Listeners()
-        self._served = _ServedAgent(agent, report)
+        self._served = _ServedAgent(agent, report, on_failure)
 
     @property
     def problems(self) -> list[str]:
@@ -85,7 +93,7 @@ class AgentProvider:
 
         Raises whatever the agent raises while it is described; the earlier agent then stays.
         """
-        served = _ServedAgent(agent, self._report)
+        served = _ServedAgent(agent, self._report, self._on_failure)
         served.describe({})
         earlier, self._served = self._served, served
         self._listeners.announce(*LISTS)
@@ -105,9 +113,10 @@ class _Tool(NamedTuple):
 class _ServedAgent:
     """One agent, with its tools as they were last read."""
 
-    def __init__(self, agent: Any, report: Callable[[str], None]) -> None:
+    def __init__(self, agent: Any, report: Callable[[str], None], on_failure: OnFailure) -> None:
         self._agent = agent
         self._report = report
+        self._on_failure = on_failure
         self._tools: dict[str, _Tool] = {}
         self.loop = EventLoop()
         self.problems: list[str] = []
@@ -154,9 +163,7 @@ class _ServedAgent:
         except InvalidArgumentsError as error:
             return self._refusal(name, tool, arguments, error.problems)
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
-            import traceback
-
-            traceback.print_exc()
+            self._on_failure(f"tool {name!r} raised {raised(error)}", error)
             return failure_of(error)
 
     def _read_tools(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.protocol.events import Cancelled, RequestReceived
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId
 from gaia_mcp.server.encoding import as_json
+from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import Provider, RequestError, ResultError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 
@@ -33,13 +34,20 @@ class Calls:
     """The calls of one client. Safe to use from several threads.
 
     `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `provider` is the one
-    that `connection` describes.
+    that `connection` describes. `on_failure` is called for what becomes an internal error.
     """
 
-    def __init__(self, connection: ServerConnection, provider: Provider, send: Callable[[Outgoing], None]) -> None:
+    def __init__(
+        self,
+        connection: ServerConnection,
+        provider: Provider,
+        send: Callable[[Outgoing], None],
+        on_failure: OnFailure = note_failure,
+    ) -> None:
         self._connection = connection
         self._provider = provider
         self._send = send
+        self._on_failure = on_failure
         # Held to touch the connection, the running calls, and to add to the outbox.
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
@@ -70,6 +78,7 @@ class Calls:
         request, call = job
         result: dict[str, Any] | None = None
         error: tuple[int, str, Any] = (INTERNAL_ERROR, "cancelled", None)
+        failure: BaseException | None = None
         try:
             call.raise_if_cancelled()
             result = self._provider.answer(request.method, request.params, call)
@@ -78,20 +87,23 @@ class Calls:
         except RequestError as problem:
             error = (problem.code, str(problem), problem.data)
         except ResultError as problem:
-            error = (INTERNAL_ERROR, f"{request.method} returned {problem}", None)
+            failure, error = problem, (INTERNAL_ERROR, f"{request.method} returned {problem}", None)
         except BaseException as problem:  # noqa: BLE001 (an agent's own code, which may even try to exit)
-            import traceback
-
-            traceback.print_exc()
-            error = (INTERNAL_ERROR, f"{type(problem).__name__}: {problem}", None)
+            failure, error = problem, (INTERNAL_ERROR, f"{request.method} raised {raised(problem)}", None)
         with self._lock:
             # Not by its id: after a cancellation the client may have used that again.
             if not call.is_cancelled:
-                self._respond(request.id, result, error)
+                if result is not None and (failure := self._respond(request.id, result)) is not None:
+                    result, error = None, (INTERNAL_ERROR, f"{request.method} returned {failure}", None)
+                if result is None:
+                    self._connection.respond_error(request.id, *error)
                 self._collect()
                 del self._running[request.id]
                 if not self._running:
                     self._idle.notify_all()
+        if failure is not None:
+            # Before the client reads of it: it may end this process.
+            self._on_failure(error[1], failure)
         self._flush()
 
     def cancel(self, request_id: RequestId) -> None:
@@ -149,16 +161,15 @@ class Calls:
                 self._collect()
         self._flush()
 
-    def _respond(self, request_id: RequestId, result: dict[str, Any] | None, error: tuple[int, str, Any]) -> None:
-        if result is not None:
-            try:
-                self._connection.respond(request_id, result)
-            except (AttributeError, KeyError, TypeError, ValueError) as problem:
-                kind = "" if type(problem) is ValueError else f"{type(problem).__name__}: "
-                error = (INTERNAL_ERROR, f"invalid result: {kind}{problem}", None)
-            else:
-                return
-        self._connection.respond_error(request_id, *error)
+    def _respond(self, request_id: RequestId, result: dict[str, Any]) -> ResultError | None:
+        """What is wrong with the result, if it was not sent."""
+        try:
+            self._connection.respond(request_id, result)
+        except ValueError as problem:
+            return ResultError(f"an invalid result: {problem}")
+        except (AttributeError, KeyError, TypeError) as problem:
+            return ResultError(f"an invalid result: {raised(problem)}")
+        return None
 
     def _change(self, lists: tuple[str, ...]) -> None:
         description = self._provider.describe()

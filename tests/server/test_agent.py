@@ -448,7 +448,7 @@ def test_every_problem_is_reported_once_when_it_is_met() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit("broken"), KeyboardInterrupt("broken")])
-def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
+def test_a_tool_that_raises_is_a_result_and_one_line_on_stderr(
     error: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Spec, tool errors: inside the result. Ours: an exit is one too, it must not end the server."""
@@ -460,7 +460,24 @@ def test_a_tool_that_raises_is_a_result_and_its_traceback_is_logged(
 
     assert result["isError"] is True
     assert "broken" in result["content"][0]["text"]
-    assert "Traceback" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"error: tool 'a' raised {type(error).__name__}: broken\n"
+
+
+def test_what_a_tool_raises_is_given_to_the_front() -> None:
+    """Ours: it has the traceback; also of the agent that replaces the first."""
+    failures: list[tuple[str, BaseException]] = []
+
+    def run(_: Any) -> None:
+        raise KeyError
+
+    agent = Plain({"name": "a"}, run=run)
+    provider = AgentProvider(agent, on_failure=lambda *failure: failures.append(failure))
+    answer(provider, "tools/call", {"name": "a"})
+    provider.replace_agent(agent)
+    answer(provider, "tools/call", {"name": "a"})
+
+    assert [what for what, _ in failures] == ["tool 'a' raised KeyError"] * 2
+    assert all(error.__traceback__ is not None for _, error in failures)
 
 
 def test_an_output_schema_that_cannot_be_used_checks_nothing_and_is_reported() -> None:

@@ -59,9 +59,9 @@ class Functions:
 class Client:
     """The other end: hands in messages and keeps what comes back."""
 
-    def __init__(self, provider: Functions) -> None:
+    def __init__(self, provider: Functions, **options: Any) -> None:
         self.sent: list[Outgoing] = []
-        self.calls = Calls(ServerConnection(provider.describe()), provider, self.sent.append)
+        self.calls = Calls(ServerConnection(provider.describe()), provider, self.sent.append, **options)
 
     def ask(self, message: Any, about: int | str | None = None) -> list[Job]:
         """Hand in a message; the jobs that it makes."""
@@ -274,15 +274,43 @@ def test_a_late_call_does_not_answer_under_an_id_that_is_used_again() -> None:
 def test_a_provider_that_raises_is_an_internal_error(
     problem: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Spec, MS-15: -32603. The traceback goes to stderr, and the thread lives on."""
+    """Spec, MS-15: -32603. One line goes to stderr, and the thread lives on."""
 
     def work(_: ToolCall) -> Wire:
         raise problem
 
     error = Client(Functions(work=work)).run(call(1, "work"))["error"]
 
-    assert error == {"code": -32603, "message": f"{type(problem).__name__}: no luck"}
-    assert "Traceback" in capsys.readouterr().err
+    assert error == {"code": -32603, "message": f"tools/call raised {type(problem).__name__}: no luck"}
+    assert capsys.readouterr().err == f"error: {error['message']}\n"
+
+
+def test_the_front_learns_of_every_internal_error() -> None:
+    """Ours: with the exception, outside of the lock; not of what a client did wrong."""
+    failures: list[str] = []
+
+    def fail(problem: BaseException) -> Callable[[ToolCall], Wire]:
+        def work(_: ToolCall) -> Wire:
+            raise problem
+
+        return work
+
+    provider = Functions(
+        bug=fail(KeyError("x")),
+        wrong=fail(ResultError("an invalid result: 5")),
+        odd=lambda _: {"resultType": "odd"},
+        refused=fail(RequestError("no")),
+        cancelled=fail(CallCancelledError()),
+    )
+    client = Client(provider, on_failure=lambda what, _: failures.append(f"{what} {len(client.calls)}"))
+    for number, name in enumerate(provider.tools):
+        client.run(call(number, name))
+
+    assert failures == [
+        "tools/call raised KeyError: 'x' 0",
+        "tools/call returned an invalid result: 5 0",
+        "tools/call returned an invalid result: answered with a result of the unknown type 'odd' 0",
+    ]
 
 
 def test_a_request_that_the_provider_refuses_is_answered_with_its_error() -> None:
@@ -322,7 +350,7 @@ def test_a_result_that_the_specification_does_not_allow_is_answered_with_what_is
     }
     assert client.run(call(2, "odd"))["error"] == {
         "code": -32603,
-        "message": "invalid result: answered with a result of the unknown type 'odd'",
+        "message": "tools/call returned an invalid result: answered with a result of the unknown type 'odd'",
     }
 
 
@@ -334,7 +362,7 @@ def test_an_invalid_result_is_answered_with_an_error(result: Any) -> None:
     response = client.run(call(1, "work"))
 
     assert response["error"]["code"] == -32603
-    assert response["error"]["message"].startswith("invalid result: ")
+    assert response["error"]["message"].startswith("tools/call returned an invalid result: ")
     assert client.about(1) == [1]
     assert "result" in client.run(call(2, "good"))
 

@@ -70,8 +70,11 @@ class AgentsHub(MCPAgent):
             import logging
             import traceback
 
-            text = own_masker(os.environ).text(traceback.format_exc())
-            logging.getLogger("gaia_mcp").error("%s failed: %s", tool_name, text)
+            logger = logging.getLogger("gaia_mcp")
+            text = (
+                traceback.format_exc() if logger.isEnabledFor(logging.DEBUG) else f"{type(problem).__name__}: {problem}"
+            )
+            logger.error("%s failed: %s", tool_name, own_masker(os.environ).text(text))
             return _failed(tool_name, f"{tool_name} failed: {type(problem).__name__}: {problem}")
 
     def get_mcp_refusal(self, tool_name: str, problem: str) -> dict[str, Any]:

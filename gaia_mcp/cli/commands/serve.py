@@ -11,7 +11,7 @@ import typer
 
 from gaia_mcp.cli.completion.completers import agent_names, host_names
 from gaia_mcp.cli.options import JSON
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.output import Form, remark, report_failure
 from gaia_mcp.cli.screen.terminal import on_terminal
 from gaia_mcp.cli.serving.agents import MAX_CALLS
 from gaia_mcp.cli.status import UsageError
@@ -110,11 +110,17 @@ def serve(
     server = StdioServer(
         target,
         on_full=lambda limit: remark(f"{limit} calls of {target} are running, and the next ones wait: see --max-calls"),
+        on_failure=report_failure,
     )
 
     def load() -> Provider:
         from gaia_mcp.cli.serving.kinds import is_handler
 
+        if Form.debug:
+            import logging
+
+            # The built-in agents log their tracebacks at this level only.
+            logging.getLogger("gaia_mcp").setLevel(logging.DEBUG)
         provider: Provider
         if is_handler(target, order):
             from gaia_mcp.cli.serving.handlers import handlers_provider

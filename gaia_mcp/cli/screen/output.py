@@ -199,12 +199,22 @@ def _to_person(label: str, text: str) -> None:
     to_stderr("\n".join(broken_message(f"{label}: {one_line(text, ERROR_CHARS)}", sys.stderr)))
 
 
-def report(error: MCPError) -> ExitStatus:
-    """Report an error in two lines on stderr. Returns its exit code."""
+def report_failure(what: str, error: BaseException) -> None:
+    """Report in one line what somebody's code raised while it was served, with `--debug` also the traceback."""
+    _trace(error)
+    _to_person("error", what)
+
+
+def _trace(error: BaseException) -> None:
     if Form.debug:
         import traceback
 
         to_stderr("".join(traceback.format_exception(error)).rstrip())
+
+
+def report(error: MCPError) -> ExitStatus:
+    """Report an error in two lines on stderr. Returns its exit code."""
+    _trace(error)
     _to_person("error", error.message)
     _to_person("hint", _hint_for(error) or "more with --debug")
     return status_of(error)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.cli.screen.output import remark
+from gaia_mcp.cli.screen.output import remark, report_failure
 from gaia_mcp.errors import AgentError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def agent_provider(
     from gaia_mcp.server.agent import AgentProvider
 
     with _describing(target):
-        provider = AgentProvider(agent, list_changes=list_changes, report=tell)
+        provider = AgentProvider(agent, list_changes=list_changes, report=tell, on_failure=report_failure)
         provider.describe()
     return provider
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gaia_mcp.internals import run_exit_functions
+from gaia_mcp.server.failures import OnFailure, note_failure
 from gaia_mcp.server.stdio.descriptors import GuardedPipes
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import MAX_CALLS, StdioSession, note_full
@@ -30,14 +31,25 @@ class StdioServer:
 
     Reads in threads of its own from the first moment on, so that the main thread is free to import a slow agent.
     `name` is shown until the provider has loaded. While `max_calls` are running, others wait; `on_full` is called when
-    the first one has to.
+    the first one has to, and `on_failure` for each request that ends in an internal error.
     """
 
-    def __init__(self, name: str, max_calls: int = MAX_CALLS, on_full: Callable[[int], None] = note_full) -> None:
+    def __init__(
+        self,
+        name: str,
+        max_calls: int = MAX_CALLS,
+        on_full: Callable[[int], None] = note_full,
+        on_failure: OnFailure = note_failure,
+    ) -> None:
         self._pipes = GuardedPipes()
         self._provider = LoadingProvider(name)
         self._session = StdioSession(
-            self._pipes.read, self._pipes.write, self._provider, max_calls=max_calls, on_full=on_full
+            self._pipes.read,
+            self._pipes.write,
+            self._provider,
+            max_calls=max_calls,
+            on_full=on_full,
+            on_failure=on_failure,
         )
         self._closer = threading.Thread(target=self._close, name="close", daemon=True)
 

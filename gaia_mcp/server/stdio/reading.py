@@ -16,6 +16,7 @@ from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLon
 from gaia_mcp.protocol.server import ServerConnection
 from gaia_mcp.server.calls import Calls, Job
 from gaia_mcp.server.encoding import encode_outgoing
+from gaia_mcp.server.failures import OnFailure, note_failure
 from gaia_mcp.server.stdio.leader_follower import Leadership
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class StdioSession:
     elsewhere. A line of more than `max_line_bytes` ends the session.
 
     While `max_calls` are running, others wait; it may be changed at any time. `on_full` is called with it when the
-    first one has to wait, and again only after there was a time without calls.
+    first one has to wait, and again only after there was a time without calls; `on_failure` for each request that ends
+    in an internal error.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class StdioSession:
         max_line_bytes: int = MAX_RECORD_BYTES,
         max_calls: int = MAX_CALLS,
         on_full: Callable[[int], None] = note_full,
+        on_failure: OnFailure = note_failure,
     ) -> None:
         self.max_calls = max_calls
         self._on_full = on_full
@@ -56,7 +59,7 @@ class StdioSession:
         self._read = read
         self._write = write
         self._provider = provider
-        self._calls = Calls(ServerConnection(provider.describe()), provider, self._send)
+        self._calls = Calls(ServerConnection(provider.describe()), provider, self._send, on_failure)
         self._ended = threading.Event()
         self._closed = threading.Event()
         self._client_has_gone = False

@@ -132,7 +132,9 @@ def test_every_tool_refuses_arguments_with_a_result_of_its_own(
 def test_an_unexpected_failure_is_a_result_too(
     agents: Agents, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B1, B6: a context that is nested too deeply for Python. The log has the traceback, without secrets."""
+    """B1, B6: a context that is nested too deeply for Python. The log has a line, at its level of detail the traceback;
+    both without secrets.
+    """
     monkeypatch.setenv("SOME_TOKEN", "RecursionError")
     agents.write("answer('ok')\n")
     deep: dict[str, Any] = {}
@@ -142,6 +144,10 @@ def test_an_unexpected_failure_is_a_result_too(
     found = execute(agents.hub(), context=deep)
 
     assert found["error"].startswith("execute_agent_request failed: ****: ")
+    assert "execute_agent_request failed: ****: " in caplog.text
+    assert "Traceback" not in caplog.text
+    caplog.set_level("DEBUG", "gaia_mcp")
+    execute(agents.hub(), context=deep)
     assert "Traceback" in caplog.text
     assert "RecursionError" not in caplog.text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.server.talk import META
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -118,6 +119,21 @@ def test_an_agent_that_cannot_be_loaded_ends_in_three(gaia: Gaia) -> None:
         assert len(ran.errors) == 2, (target, ran)
     assert gaia("serve", "demo", "--kwarg", "no-equals").code == 2
     assert "Traceback" in gaia("serve", "broken.py:Agent", "--debug").stderr
+
+
+def test_a_traceback_of_a_tool_is_for_debug_only(gaia: Gaia) -> None:
+    """Ours: a log of a server that works is not full of them; one line names the tool and what it raised."""
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fail", "_meta": META}}
+    line = "error: tool 'fail' raised RuntimeError: this tool always fails\n"
+
+    quiet = gaia("serve", "demo", stdin=json.dumps(message) + "\n")
+    loud = gaia("serve", "demo", "--debug", stdin=json.dumps(message) + "\n")
+
+    for ran in (quiet, loud):
+        assert json.loads(ran.stdout)["result"]["isError"] is True
+        assert ran.stderr.endswith(line)
+    assert quiet.stderr == line
+    assert loud.stderr.startswith("Traceback")
 
 
 def test_an_agent_that_exits_instead_of_saying_what_it_offers_is_told_in_its_words(gaia: Gaia) -> None:
