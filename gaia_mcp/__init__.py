@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.handler_manager import MCPManager
     from gaia_mcp.manager.provider import ManagerProvider
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
-    from gaia_mcp.mixin.client_mixin import MCPClientMixin
+    from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.toolcall import current_call
 
 __all__ = [
@@ -106,7 +106,7 @@ _HOMES = {
     "MCPClient": "gaia_mcp.client.mcp_client",
     "MCPClientInfo": "gaia_mcp.handlers.base",
     "MCPClientManager": "gaia_mcp.manager.client_manager",
-    "MCPClientMixin": "gaia_mcp.mixin.client_mixin",
+    "MCPClientMixin": "gaia_mcp.mixin",
     "MCPConfig": "gaia_mcp.client.config",
     "MCPError": "gaia_mcp.errors",
     "MCPHandler": "gaia_mcp.handlers.base",

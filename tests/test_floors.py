@@ -143,7 +143,9 @@ BESIDE_SESSIONS = {
 # What runs coroutines. It imports asyncio when there is one.
 ASYNCHRONOUS = {"server.event_loop"}
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
-LAZY = ("", "client", "client.transports.stdio", "handlers", "manager")
+LAZY = (
+    "", "client", "client.mcp_client_manager", "client.transports", "client.transports.stdio", "handlers", "manager",
+)  # fmt: skip
 IMPURE = {"asyncio", "os", "pathlib", "socket", "subprocess", "threading", "time"}
 MAX_LINES = 400
 VERBS = "cli.commands"

@@ -30,6 +30,7 @@ DOCUMENTED = [
     ("gaia_mcp.agents.base.api_agent", "ApiAgent"),
     ("gaia_mcp.agents.base.console", "AgentConsole"),
     ("gaia_mcp.agents.base.console", "SilentConsole"),
+    ("gaia_mcp.agents.base.tools", "get_tool_display_name"),
     ("gaia_mcp.agents.base.tools", "tool"),
     ("gaia_mcp.agents.base.mcp_agent", "MCPAgent"),
     ("gaia_mcp.client", "MCPClient"),
@@ -41,8 +42,16 @@ DOCUMENTED = [
     ("gaia_mcp.client.config", "MCPConfig"),
     ("gaia_mcp.client.mcp_client", "MCPClient"),
     ("gaia_mcp.client.mcp_client", "MCPTool"),
+    ("gaia_mcp.client.mcp_client", "mcp_tool_requires_confirmation"),
+    ("gaia_mcp.client.mcp_client", "sanitise_server_name"),
+    ("gaia_mcp.client.mcp_client_manager", "MCPClientManager"),
+    ("gaia_mcp.client.transports", "MCPTransport"),
+    ("gaia_mcp.client.transports", "StdioTransport"),
     ("gaia_mcp.client.transports.base", "MCPTransport"),
     ("gaia_mcp.client.transports.stdio", "StdioTransport"),
+    ("gaia_mcp.mixin", "MCPClientManager"),
+    ("gaia_mcp.mixin", "MCPClientMixin"),
+    ("gaia_mcp.mixin", "MCPConfig"),
 ]
 # The packages whose names are imported when they are first used.
 LAZY = [gaia_mcp, gaia_mcp.client, gaia_mcp.handlers]

@@ -10,20 +10,24 @@ from typing import Any
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import ConfigStore
 from gaia_mcp.errors import ConfigFileError, EntryError, ServerUnknownError
-from gaia_mcp.paths import servers_file
 
 
 class MCPConfig:
-    """The servers in `config_file` (`~/.gaia/mcp_servers.json` by default, `~` is expanded). Every change is saved.
+    """The servers in `config_file` (`~` is expanded). Every change is saved in it.
 
-    As in GAIA's documents (MCPConfig). The file is read anew each time, so that what others have changed in it is seen
-    and stays. Only that one file: a project's own is the commands' business. What is handed out is the caller's.
+    Without a file those that the commands use: `~/.gaia/mcp_servers.json`, and over it the project's own file in the
+    working folder, if the user has approved it (`gaia mcp trust`). Changes are saved in the former.
+
+    As in GAIA's documents (MCPConfig). The files are read anew each time, so that what others have changed in them is
+    seen and stays. What is handed out is the caller's.
 
     Every method raises `ConfigFileError` for a file that cannot be read, or written. Its folder is made at once.
     """
 
     def __init__(self, config_file: str | Path | None = None) -> None:
-        self._store = ConfigStore.locate(Path(config_file) if config_file is not None else servers_file())
+        self._given: dict[str, dict[str, Any]] | None = None
+        self._is_explicit = config_file is not None
+        self._store = ConfigStore.locate(Path(config_file) if config_file is not None else None)
         self.config_file = self._store.path
         try:
             self.config_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,8 +39,36 @@ class MCPConfig:
         return f"<MCPConfig {self.config_file}>"
 
     @property
+    def load_report(self) -> dict[str, Any]:
+        """Which files count, as in newer releases of GAIA: `mode` is "explicit" for a file that was named, with its
+        `servers`; else "auto", with `path`, `exists` and `servers` of the user's file ("global") and of the project's
+        ("local"), which counts as missing until it is approved, and in `overrides` the servers that are in both.
+        """
+        if self._is_explicit:
+            return {"mode": "explicit", "config_file": self.config_file, "servers": list(self._servers)}
+        own, project = self._store.names_by_file()
+        found = self._store.project
+        place = found.path if found is not None else Path.cwd() / self.config_file.name
+        return {
+            "mode": "auto",
+            "config_file": self.config_file,
+            "global": {"path": self.config_file, "exists": self.config_file.exists(), "servers": own},
+            "local": {"path": place, "exists": found is not None and found.approved, "servers": project},
+            "overrides": [name for name in project if name in own],
+        }
+
+    def source_of(self, name: str) -> Path:
+        """The file that the entry of a server is taken from; for a new server the one that it would be saved in."""
+        return self._store.source_of(name)
+
+    # As in GAIA's documents: programs look into it, and their tests put entries in place of those of the files.
+    @property
     def _servers(self) -> dict[str, dict[str, Any]]:
-        return self._store.servers()
+        return self._store.servers() if self._given is None else self._given
+
+    @_servers.setter
+    def _servers(self, given: dict[str, dict[str, Any]]) -> None:
+        self._given = given
 
     def add_server(self, name: str, config: dict[str, Any]) -> None:
         """Add or replace a server.
@@ -61,7 +93,7 @@ class MCPConfig:
 
     def get_servers(self) -> dict[str, dict[str, Any]]:
         """All entries, by name."""
-        return self._servers
+        return dict(self._servers)
 
     def server_exists(self, name: str) -> bool:
         """Whether there is a server of that name."""

@@ -10,22 +10,45 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.features import FeaturesClient
-from gaia_mcp.client.tool import MCPTool  # noqa: TC001 (the documents import it from here)
+from gaia_mcp.client.tool import MCPTool, mcp_tool_requires_confirmation
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, NotConnectedError, PeerError
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.transports.base import OnProgress
     from gaia_mcp.client.transports.stdio.child import Child
     from gaia_mcp.config.entries import ServerEntry
     from gaia_mcp.storage.server_cache import ServerCache
 
+# What programs for GAIA import from here.
+__all__ = ["MCPClient", "MCPTool", "mcp_tool_requires_confirmation", "sanitise_server_name"]
+
 logger = logging.getLogger("gaia_mcp")
+
+# The names that a warning was logged about: one is enough.
+_logged_sanitisations: set[str] = set()
 
 # What is returned instead of raised. Anything else is a mistake in a program, for its author to see.
 _TOLD = (MCPError, OSError, RuntimeError, ValueError)
+
+
+def sanitise_server_name(raw: str) -> str:
+    """A server's name as it stands in the names of its tools, as in GAIA from 0.18 on: in lower case, with "_" for "-"
+    and spaces, and without the word "mcp". "server" if nothing is left.
+    """
+    spelled = raw.strip().lower().replace("-", "_").replace(" ", "_")
+    words = spelled.split("_")
+    if "mcp" not in words:
+        return spelled or "server"
+    found = "_".join(word for word in words if word != "mcp").strip("_") or "server"
+    if raw not in _logged_sanitisations:
+        _logged_sanitisations.add(raw)
+        logger.warning("the tools of MCP server %r are named with the normalised prefix %r", raw, found)
+    return found
 
 
 class MCPClient(FeaturesClient):
@@ -34,6 +57,11 @@ class MCPClient(FeaturesClient):
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
     rest raise what is in `gaia_mcp.errors`.
     """
+
+    @property
+    def prefix(self) -> str:
+        """The server's name as it stands in the names of its tools."""
+        return sanitise_server_name(self.name)
 
     def __repr__(self) -> str:
         return f"<MCPClient {self.name!r} over {self.transport!r}>"
@@ -49,16 +77,20 @@ class MCPClient(FeaturesClient):
         host: Host | None = None,
         environ: Mapping[str, str] | None = None,
         on_stderr: Callable[[bytes], None] | None = None,
+        source: Path | None = None,
     ) -> MCPClient:
         """A client, not yet connected, for an entry in Claude Desktop's format: `command`, `args`, `env`, `cwd`.
 
         An entry's own `timeout` wins over the argument; `${VAR}` is looked up in `environ`, and stays as it is in
         `args` if it is not set. Without `args`, `command` is a command line, as for `from_command`.
+        Paths of code in it are relative to the folder of `source`, the file that it is from.
         Raises `EntryError` (a `ValueError`) for an invalid entry, `VariableUnsetError`.
         """
         from gaia_mcp.config.entries import read_entry
 
-        entry = read_entry(name, config, keeps_unset=True)
+        entry = read_entry(name, config, source, keeps_unset=True)
+        if source is not None:
+            entry = entry.in_file(source)
         return cls.from_entry(entry, timeout, debug, host=host, environ=environ, on_stderr=on_stderr)
 
     @classmethod
@@ -149,7 +181,7 @@ class MCPClient(FeaturesClient):
         except PeerError as error:
             text = error.text
             if error.code == INVALID_PARAMS:
-                text = self._explained(tool_name, text, arguments)
+                text = self._format_validation_error(tool_name, text, arguments)
             return {"error": text}
         except _TOLD as error:
             return {"error": str(error)}
@@ -162,7 +194,7 @@ class MCPClient(FeaturesClient):
 
         return wrapper
 
-    def _explained(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
+    def _format_validation_error(self, tool_name: str, text: str, arguments: dict[str, Any]) -> str:
         # What is not known yet is not asked for: the call has had its time.
         tool = next((tool for tool in self.known_tools() if tool.name == tool_name), None)
         if tool is None:

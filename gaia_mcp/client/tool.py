@@ -57,8 +57,9 @@ class MCPTool:
         """Whether the server says so and the name does not deny it. A server that says nothing may do anything."""
         return only_reads(self.name, self.annotations)
 
-    def to_gaia_format(self, server_name: str) -> dict[str, Any]:
+    def to_gaia_format(self, prefix: str, raw_server_name: str | None = None) -> dict[str, Any]:
         """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`: GAIA's documents, "Tool Registration Pattern".
+        Its name is made with `prefix`; `raw_server_name` is the server's own, the same if it is not given.
 
         A parameter's `type` is one word, or a list of several; `enum` and `items` are there where the schema has them.
         Tolerates every schema.
@@ -72,15 +73,22 @@ class MCPTool:
             for name, schema in described.items()
         }
         return {
-            "name": f"mcp_{server_name}_{self.name}",
-            "display_name": self.title,
-            "description": f"[MCP:{server_name}] {self.description}",
+            "name": f"mcp_{prefix}_{self.name}",
+            "display_name": f"{self.title} ({prefix})",
+            "description": f"[MCP:{prefix}] {self.description}",
             "parameters": parameters,
             "atomic": True,
-            "requires_confirmation": not self.only_reads,
-            "_mcp_server": server_name,
+            "requires_confirmation": mcp_tool_requires_confirmation(self.name, self.annotations),
+            "_mcp_server": prefix if raw_server_name is None else raw_server_name,
             "_mcp_tool_name": self.name,
         }
+
+
+def mcp_tool_requires_confirmation(name: str, annotations: dict[str, Any] | None) -> bool:
+    """Whether a person should be asked before the tool `name` is called: unless its server says that it only reads, and
+    its name does not deny it.
+    """
+    return not only_reads(name, annotations or {})
 
 
 def _parameter(schema: Any, root: dict[str, Any], *, is_required: bool) -> dict[str, Any]:

@@ -145,6 +145,10 @@ class ConfigStore:
         """The file that an entry of this name is taken from."""
         return self.project.path if self.project is not None and name in self._project_servers() else self.path
 
+    def names_by_file(self) -> tuple[list[str], list[str]]:
+        """The names of the servers in the file itself, and in an approved project's. Raises `ConfigFileError`."""
+        return list(self._own_servers()), list(self._project_servers())
+
     def add(self, *entries: ServerEntry, replace: Collection[str] = ()) -> None:
         """Save entries as they are in `raw`, all or none, in one step. Those named in `replace` may exist already.
 

@@ -9,17 +9,19 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.client.config import MCPConfig
 from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.transports.factory import check_type
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.config.store import check_server_name
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConfigFileError, ConnectError, PeerError, ServerExistsError
+from gaia_mcp.errors import ConfigFileError, PeerError, ServerExistsError
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.router import Refusal
-from gaia_mcp.manager.server_connections import RemovedError, ServerConnections
+from gaia_mcp.manager.server_connections import FailedToConnectError, RemovedError, ServerConnections
 from gaia_mcp.manager.server_handlers import ServerHandler, ServerHandlers
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class MCPClientManager:
         self._handlers = ServerHandlers()
         self._connections = ServerConnections(self._handlers)
         # As in GAIA, whose programs and tests look at it.
-        self._clients = self._connections.clients
+        self._clients, self._failed = self._connections.clients, self._connections.failures
         self._tools = MCPManager(self._handlers, qualified_names=True)
         # Held to change the file.
         self._saving = threading.Lock()
@@ -76,14 +78,14 @@ class MCPClientManager:
         saved. Then nothing was saved, and nothing is left running.
         """
         check_server_name(name)
+        check_type(read_entry(name, config))
         handler = self._handler(name, config)
-        client = handler.client
-        with self._connections.attempt(client):
-            self._connect(client)
+        with self._connections.attempt(handler):
+            self._connect(handler)
             with self._saving:
                 self._connections.keep(handler)
                 self.config.add_server(name, config)
-        return client
+        return handler.client
 
     def remove_server(self, name: str) -> None:
         """Disconnect from a server and remove its entry, also while it is being connected or after that has failed.
@@ -125,7 +127,7 @@ class MCPClientManager:
             logger.error("%s", str(error))
             return
         connected = self.list_servers()
-        begun: list[MCPClient] = []
+        begun: list[ServerHandler] = []
         is_over = threading.Event()
         threads = [
             threading.Thread(target=self._load, args=(name, entry, begun, is_over), name=f"{name} connect", daemon=True)
@@ -149,6 +151,14 @@ class MCPClientManager:
         """
         self._connections.disconnect_all()
         self._tools.shutdown_all()
+
+    def reload(self) -> None:
+        """Disconnect from all servers, and connect to those that are in the file now, as `load_from_config` does.
+
+        As in newer releases of GAIA.
+        """
+        self.disconnect_all()
+        self.load_from_config()
 
     def get_tools_for_scope(self, stage: str | None = None, agent: str | None = None) -> list[MCPToolDefinition]:
         """The tools, named `SERVER.TOOL`, of all servers that `agent` may use at `stage`; None for what the caller does
@@ -195,18 +205,17 @@ class MCPClientManager:
         """
         return self._connections.report()
 
-    def _load(self, name: str, entry: Any, begun: list[MCPClient], is_over: threading.Event) -> None:
+    def _load(self, name: str, entry: Any, begun: list[ServerHandler], is_over: threading.Event) -> None:
         try:
             handler = self._handler(name, entry)
-            client = handler.client
-            deadline = Deadline(client.timeout)
-            with self._connections.attempt(client):
-                begun.append(client)
+            deadline = Deadline(handler.config.timeout)
+            with self._connections.attempt(handler):
+                begun.append(handler)
                 if is_over.is_set():
                     raise RemovedError(name)
-                self._connect(client)
+                self._connect(handler)
                 try:
-                    client.fetch_tools(deadline)
+                    handler.client.fetch_tools(deadline)
                 except PeerError as error:
                     # A server that has prompts alone may respond with an error, and is useful all the same.
                     logger.warning("%s", str(error))
@@ -242,10 +251,13 @@ class MCPClientManager:
 
     def _handler(self, name: str, entry: Any) -> ServerHandler:
         """A server that is not connected yet. Raises as `MCPClient.from_config` does, and what `host` does."""
-        host = self._host(name) if self._host is not None else None
-        source = getattr(self.config, "config_file", None)
-        read = read_entry(name, entry, source, keeps_unset=True)
-        client = MCPClient.from_entry(read.in_file(source) if source else read, debug=self.debug, host=host)
+        source = _source_of(self.config, name)
+        read = read_entry(name, entry, source)
+        # As the documents have it, whose tests look at this call: what need not be said is left out.
+        options: dict[str, Any] = {} if self._host is None else {"host": self._host(name)}
+        if source is not None and read.transport != "stdio":
+            options["source"] = source
+        client = MCPClient.from_config(name, entry, debug=self.debug, **options)
         # Weakly: the clients, which are kept until the program ends, know their handlers.
         obtain = weakref.WeakMethod(self._obtain)
 
@@ -253,24 +265,30 @@ class MCPClientManager:
             if (method := obtain()) is not None:
                 method(handler)
 
-        return ServerHandler(client, entry, connect)
+        return ServerHandler(client, read, connect)
 
     def _obtain(self, handler: ServerHandler) -> None:
         """Connect to a server because one of its tools is needed, unless it has been connected before."""
-        client = handler.client
-        if self.get_client(client.name) is client:
+        if self.get_client(handler.name) is handler.client:
             return
         try:
-            with self._connections.attempt(client):
-                self._connect(client)
+            with self._connections.attempt(handler):
+                self._connect(handler)
                 self._connections.keep(handler)
         except (ServerExistsError, RemovedError):
             raise
         except Exception as error:
-            self._connections.fail(client.name, error)
+            self._connections.fail(handler.name, error)
             raise
 
-    def _connect(self, client: MCPClient) -> None:
-        if not client.connect():
-            problem = f"Failed to connect to MCP server {client.name!r}: {client.last_error}"
-            raise ConnectError(problem, server=client.name)
+    def _connect(self, handler: ServerHandler) -> None:
+        if not handler.client.connect():
+            raise FailedToConnectError(handler.name, handler.client.last_error)
+
+
+def _source_of(config: MCPConfig, name: str) -> Path | None:
+    """The file that an entry is taken from; None where a program has put something of its own in the configuration's
+    place.
+    """
+    source = config.source_of(name) if isinstance(config, MCPConfig) else getattr(config, "config_file", None)
+    return source if isinstance(source, Path) else None

@@ -34,6 +34,14 @@ class RemovedError(ConnectError):
         )
 
 
+class FailedToConnectError(ConnectError):
+    """A client has failed to connect, for a `reason` in words."""
+
+    def __init__(self, name: str, reason: str | None) -> None:
+        super().__init__(f"Failed to connect to MCP server {name!r}: {reason}", server=name)
+        self.reason = str(reason)
+
+
 class ServerConnections:
     """The clients of a manager, by the names of their servers. May be used from several threads.
 
@@ -44,7 +52,7 @@ class ServerConnections:
     def __init__(self, handlers: ServerHandlers) -> None:
         self.clients: dict[str, MCPClient] = {}
         self._handlers = handlers
-        self._failures: dict[str, str] = {}
+        self.failures: dict[str, str] = {}
         # Removing one from here gives the attempt up.
         self._connecting: dict[str, MCPClient] = {}
         # Held for moments. A signal handler may enter again in the same thread.
@@ -63,51 +71,55 @@ class ServerConnections:
             return list(self.clients)
 
     @contextmanager
-    def attempt(self, client: MCPClient) -> Iterator[None]:
+    def attempt(self, handler: ServerHandler) -> Iterator[None]:
         """Reserve the name before the server is started. If the attempt fails, end the server.
 
         Raises `ServerExistsError` for a name that is taken, and `RemovedError` for an attempt that was given up.
         """
+        name, client = handler.name, handler.client
         with self._lock:
-            if client.name in self.clients or client.name in self._connecting:
-                raise ServerExistsError(client.name)
-            self._connecting[client.name] = client
+            if name in self.clients or name in self._connecting:
+                raise ServerExistsError(name)
+            self._connecting[name] = client
         try:
             yield
         except BaseException as error:
-            was_wanted = self._withdraw(client)
+            was_wanted = self._withdraw(handler)
             client.disconnect()
             if isinstance(error, MCPError) and not was_wanted:
-                raise RemovedError(client.name) from error
+                raise RemovedError(name) from error
             raise
 
     def keep(self, handler: ServerHandler) -> None:
         """Add the server of an attempt that has succeeded. Raises `RemovedError` if the attempt was given up."""
-        client = handler.client
+        name = handler.name
         with self._lock:
-            if self._connecting.get(client.name) is not client:
-                raise RemovedError(client.name)
-            self.clients[client.name] = self._connecting.pop(client.name)
-            self._failures.pop(client.name, None)
+            if self._connecting.get(name) is not handler.client:
+                raise RemovedError(name)
+            self.clients[name] = self._connecting.pop(name)
+            self.failures.pop(name, None)
             self._handlers.put(handler)
 
     def fail(self, name: str, error: Exception) -> str:
         """Keep why a server failed. The text alone: the exception would keep the frames of all callers alive."""
-        reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, FailedToConnectError):
+            reason = error.reason
+        else:
+            reason = str(error) if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
         with self._lock:
-            self._failures[name] = reason
+            self.failures[name] = reason
         return reason
 
     def take(self, name: str) -> tuple[MCPClient | None, bool]:
         """Forget a server: its client, which is to be disconnected, and whether connecting to it had failed."""
         with self._lock:
             client = self._connecting.pop(name, None) or self.clients.pop(name, None)
-            return client, self._failures.pop(name, None) is not None
+            return client, self.failures.pop(name, None) is not None
 
-    def give_up(self, clients: Iterable[MCPClient]) -> None:
-        """End the attempts with these clients that are not over."""
+    def give_up(self, handlers: Iterable[ServerHandler]) -> None:
+        """End the attempts with these servers that are not over."""
         with self._lock:
-            given_up = {client.name: client for client in clients if self._connecting.get(client.name) is client}
+            given_up = {one.name: one.client for one in handlers if self._connecting.get(one.name) is one.client}
             for name in given_up:
                 del self._connecting[name]
         _disconnect(self._process, given_up)
@@ -118,34 +130,35 @@ class ServerConnections:
             clients, connecting = dict(self.clients), dict(self._connecting)
             self.clients.clear()
             self._connecting.clear()
-            self._failures.clear()
+            self.failures.clear()
             self._handlers.clear()
         _disconnect(self._process, clients, connecting)
 
     def report(self) -> list[dict[str, Any]]:
         """What `MCPClientManager.get_status_report` returns."""
         with self._lock:
-            clients, failures = dict(self.clients), dict(self._failures)
+            clients, failures = dict(self.clients), dict(self.failures)
         report: list[dict[str, Any]] = []
         for name, client in clients.items():
-            connected = client.is_connected()
+            connected = bool(client.is_connected())
             error = None if connected else client.last_error or "the server has exited"
-            report.append(
-                {"name": name, "connected": connected, "tool_count": len(client.known_tools()), "error": error}
-            )
+            tools = client.known_tools()
+            # In the tests of programs for GAIA a client is any object with the methods that GAIA calls.
+            count = len(tools if isinstance(tools, list) else client.list_tools())
+            report.append({"name": name, "connected": connected, "tool_count": count, "error": error})
         report += [
             {"name": name, "connected": False, "tool_count": 0, "error": reason} for name, reason in failures.items()
         ]
         return report
 
-    def _withdraw(self, client: MCPClient) -> bool:
-        """Forget a client; returns whether it was known until now."""
+    def _withdraw(self, handler: ServerHandler) -> bool:
+        """Forget a server; returns whether it was known until now."""
         with self._lock:
             for known in (self._connecting, self.clients):
-                if known.get(client.name) is client:
-                    del known[client.name]
+                if known.get(handler.name) is handler.client:
+                    del known[handler.name]
                     if known is self.clients:
-                        self._handlers.drop(client.name)
+                        self._handlers.drop(handler.name)
                     return True
         return False
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gaia_mcp.config.entries import read_entry
+from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig
 from gaia_mcp.manager.adapters import ClientHandler
 
 if TYPE_CHECKING:
     from gaia_mcp.client.mcp_client import MCPClient
+    from gaia_mcp.config.entries import ServerEntry
 
 
 class ServerHandler(ClientHandler):
-    """A server with its `entry`, connected by `connect`, which also makes it one of the manager's own."""
+    """The server that `read` describes, connected by `connect`, which also makes it one of the manager's own. `entry`
+    is as it was given.
+    """
 
-    def __init__(self, client: MCPClient, entry: dict[str, Any], connect: Callable[[ServerHandler], None]) -> None:
-        super().__init__(client, config_of(client, entry))
-        self.entry = entry
+    def __init__(self, client: MCPClient, read: ServerEntry, connect: Callable[[ServerHandler], None]) -> None:
+        super().__init__(client, config_of(read))
+        self.entry = read.raw
         self._connect_server = connect
 
     def connect(self) -> None:
@@ -74,16 +77,15 @@ class ServerHandlers:
             self._handlers = {}
 
 
-def config_of(client: MCPClient, entry: dict[str, Any]) -> MCPHandlerConfig:
-    """The configuration of the handler of a server, from its entry. Raises `EntryError`."""
-    read = read_entry(client.name, entry)
+def config_of(read: ServerEntry) -> MCPHandlerConfig:
+    """The configuration of the handler of a server, from its entry."""
     config = MCPHandlerConfig(
-        client.name,
+        read.name,
         None if read.stages is None else list(read.stages),
         None if read.agents is None else list(read.agents),
-        timeout=client.timeout,
+        timeout=read.request_seconds(DEFAULT_TIMEOUT_SECONDS),
     )
-    limit = entry.get("max_result_bytes")
+    limit = read.raw.get("max_result_bytes")
     if isinstance(limit, int) and not isinstance(limit, bool):
         config.max_result_bytes = limit
     return config

@@ -22,7 +22,11 @@ Registry: TypeAlias = dict[str, dict[str, Any]]
 
 # Characters that the APIs of models do not allow in the name of a function.
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
-INSTRUCTION = "Tell the person in plain words what this JSON says; do not answer with JSON."
+# The words of GAIA's documents, "GAIA Response Wrapping", that the prompts of agents are written for.
+INSTRUCTION = (
+    "Parse this JSON data and provide a human-readable summary. "
+    "Your answer must be a plain text string, not a JSON object."
+)
 
 # Registries are changed by whole servers at a time, from any thread.
 _changing = threading.RLock()
@@ -91,9 +95,9 @@ def register(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> Non
     """
     with _changing:
         unregister(registry, client)
-        for name, tool in _named(registry, client.name, tools):
+        for name, tool in _named(registry, client, tools) if tools else []:
             function = RegisteredTool(client, tool)
-            entry = {**tool.to_gaia_format(client.name), "name": name, "function": function}
+            entry = {**tool.to_gaia_format(prefix_of(client), client.name), "name": name, "function": function}
             if registry is not _TOOL_REGISTRY:
                 entry["parameters"] = _of_one_type(entry["parameters"])
             function.covered = registry.get(name)
@@ -117,14 +121,21 @@ def unregister(registry: Registry, client: MCPClient) -> int:
         return taken
 
 
-def _named(registry: Registry, server: str, tools: list[MCPTool]) -> list[tuple[str, MCPTool]]:
+def prefix_of(client: MCPClient) -> str:
+    """What stands for the server in the names of its tools."""
+    # In the tests of programs for GAIA a client is any object with the members that GAIA used at the time.
+    prefix = getattr(client, "prefix", None)
+    return prefix if isinstance(prefix, str) else client.name
+
+
+def _named(registry: Registry, client: MCPClient, tools: list[MCPTool]) -> list[tuple[str, MCPTool]]:
     """`tools` with unique names: where one is taken, a number is added to the server's name."""
-    prefix = _NOT_IN_A_NAME.sub("_", server)
+    prefix = _NOT_IN_A_NAME.sub("_", prefix_of(client))
     number = 1
     while True:
         lead = f"mcp_{prefix}" if number == 1 else f"mcp_{prefix}_{number}"
         named = _unique([(f"{lead}_{_NOT_IN_A_NAME.sub('_', tool.name)}", tool) for tool in tools])
-        if all(_may_be_covered(registry.get(name), server) for name, _ in named):
+        if all(_may_be_covered(registry.get(name), client.name) for name, _ in named):
             return named
         number += 1
 

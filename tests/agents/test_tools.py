@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from gaia_mcp.agents.base import _TOOL_REGISTRY, tool
+from gaia_mcp.agents.base.tools import get_tool_display_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,3 +111,15 @@ def test_annotations_that_cannot_even_be_evaluated_are_unknown() -> None:
     odd.__annotations__ = {"a": "Literal.nope", "b": "a file"}
 
     assert [found["type"] for found in parameters_of(odd).values()] == ["unknown", "unknown"]
+
+
+def test_a_tool_has_a_name_for_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GAIA, from 0.17 on."""
+    monkeypatch.setitem(_TOOL_REGISTRY, "mcp_fs_read", {"display_name": "read (fs)"})
+    monkeypatch.setitem(_TOOL_REGISTRY, "own", {"name": "own"})
+
+    assert [get_tool_display_name(name) for name in ("mcp_fs_read", "own", "unknown")] == [
+        "read (fs)",
+        "own",
+        "unknown",
+    ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.config import MCPConfig
+from gaia_mcp.config.trust import approve, find_project_file
 from gaia_mcp.errors import ConfigFileError, EntryError
 
 if TYPE_CHECKING:
@@ -156,3 +157,44 @@ def test_what_json_cannot_say_is_refused_before_it_spoils_the_file(path: Path, n
     with pytest.raises(EntryError):
         config.add_server("odd", {**ENTRY, "note": note})
     assert config.get_servers() == {"fs": ENTRY}
+
+
+def test_without_a_file_the_servers_are_those_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: the user's, and over them those of a project once it is approved. GAIA lays the project's file over them
+    unasked.
+    """
+    own, project = tmp_path / "own" / "mcp_servers.json", tmp_path / "project" / "mcp_servers.json"
+    for file, servers in ((own, {"a": {"command": "a"}, "b": {"command": "b"}}), (project, {"b": {"command": "p"}})):
+        file.parent.mkdir()
+        file.write_text(json.dumps({"mcpServers": servers}))
+    monkeypatch.setenv("GAIA_HOME", str(own.parent))
+    monkeypatch.chdir(project.parent)
+
+    config = MCPConfig()
+    assert config.get_server("b") == {"command": "b"}
+    assert config.load_report["local"] == {"path": project, "exists": False, "servers": []}
+    found = find_project_file(project.parent)
+    assert found is not None
+    approve(found)
+
+    config = MCPConfig()
+    assert config.get_servers() == {"a": {"command": "a"}, "b": {"command": "p"}}
+    assert (config.config_file, config.source_of("a"), config.source_of("b")) == (own, own, project)
+    assert config.load_report == {
+        "mode": "auto",
+        "config_file": own,
+        "global": {"path": own, "exists": True, "servers": ["a", "b"]},
+        "local": {"path": project, "exists": True, "servers": ["b"]},
+        "overrides": ["b"],
+    }
+    config.add_server("c", {"command": "c"})
+    assert MCPConfig(own).load_report == {"mode": "explicit", "config_file": own, "servers": ["a", "b", "c"]}
+
+
+def test_entries_may_be_put_in_place_of_those_of_a_file(tmp_path: Path) -> None:
+    """GAIA's documents name the attribute, and tests of programs use it."""
+    config = MCPConfig(tmp_path / "servers.json")
+
+    config._servers = {"mine": {"command": "run"}}
+
+    assert config.get_servers() == {"mine": {"command": "run"}}

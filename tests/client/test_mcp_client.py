@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.mcp_client import MCPClient, mcp_tool_requires_confirmation, sanitise_server_name
 from gaia_mcp.errors import (
     ArgumentsError,
     EntryError,
@@ -247,3 +247,33 @@ def test_half_of_a_surrogate_pair_is_sent_as_the_replacement_character(start_ser
     answer = client.call("echo", {"a\udcff": "b\ud800"})
 
     assert answer["content"][0]["text"].endswith(r'{"a\ufffd": "b\ufffd"}')
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("time", "time"), ("mcp-server-time", "server_time"), ("Foo MCP", "foo"), ("a_mcp_b-mcp", "a_b"),
+        ("mcp", "server"), ("", "server"), ("My-Files", "my_files"), ("mcpx", "mcpx"),
+    ],
+)  # fmt: skip
+def test_the_names_of_tools_have_a_tidy_prefix(name: str, prefix: str) -> None:
+    """GAIA, from 0.18 on: in lower case, with one separator, and without the word that says nothing."""
+    assert sanitise_server_name(name) == prefix
+    assert sanitise_server_name(prefix) == prefix
+    assert MCPClient.from_command(name, "server").prefix == prefix
+
+
+def test_one_warning_is_logged_about_a_name_that_loses_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA, from 0.18 on."""
+    for name in ("mcp-once", "mcp-once", "never"):
+        sanitise_server_name(name)
+
+    assert [record.args for record in caplog.records] == [("mcp-once", "once")]
+
+
+def test_a_tool_needs_no_confirmation_only_if_it_says_that_it_reads() -> None:
+    """GAIA, from 0.23 on: neither a missing hint nor one that the name denies is believed."""
+    assert mcp_tool_requires_confirmation("read_file", {"readOnlyHint": True}) is False
+    assert mcp_tool_requires_confirmation("delete_file", {"readOnlyHint": True}) is True
+    assert mcp_tool_requires_confirmation("read_file", {}) is True
+    assert mcp_tool_requires_confirmation("read_file", None) is True

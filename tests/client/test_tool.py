@@ -19,7 +19,7 @@ def test_a_tool_becomes_an_entry_of_gaias_registry() -> None:
 
     assert entry == {
         "name": "mcp_filesystem_read_file",
-        "display_name": "read_file",
+        "display_name": "read_file (filesystem)",
         "description": "[MCP:filesystem] Read file contents",
         "parameters": {
             "path": {"type": "string", "required": True, "description": "File path"},

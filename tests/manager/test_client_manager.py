@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
@@ -524,3 +525,47 @@ def test_one_that_cannot_be_disconnected_is_logged_and_the_others_are(
 
     assert "'stuck' could not be disconnected: stuck" in caplog.text
     assert not client.is_connected()
+
+
+def test_a_program_may_test_its_manager_with_clients_of_its_own(tmp_path: Path) -> None:
+    """GAIA: its documents replace the class of the client under the path that the manager has there, by an object that
+    has every member and no values.
+    """
+    entry = {"command": "npx", "args": ["-y", "server"]}
+    with patch("gaia_mcp.client.mcp_client_manager.MCPClient") as client_class:
+        good, bad = Mock(), Mock(last_error="refused")
+        good.list_tools.return_value = [Mock(), Mock()]
+        bad.connect.return_value = False
+        client_class.from_config.side_effect = [good, bad, bad]
+        manager = MCPClientManager(MCPConfig(tmp_path / "servers.json"))
+
+        assert manager.add_server("good", entry) is good
+        client_class.from_config.assert_called_once_with("good", entry, debug=False)
+        with pytest.raises(ConnectError, match="Failed to connect"):
+            manager.add_server("bad", entry)
+        manager.config._servers = {"bad": entry}
+        manager.load_from_config()
+
+        assert manager.list_servers() == ["good"]
+        assert manager.get_status_report() == [
+            {"name": "good", "connected": True, "tool_count": 2, "error": None},
+            {"name": "bad", "connected": False, "tool_count": 0, "error": "refused"},
+        ]
+        manager.disconnect_all()
+    good.disconnect.assert_called_once_with()
+
+
+@pytest.mark.story
+def test_a_manager_reads_its_file_again_when_it_is_reloaded(tmp_path: Path) -> None:
+    """GAIA, from 0.18 on: what has been removed from the file is disconnected, and what is new is connected."""
+    file = tmp_path / "servers.json"
+    old, new = ({"command": sys.executable, "args": [str(SERVERS / "good_stateless.py")]} for _ in range(2))
+    file.write_text(json.dumps({"mcpServers": {"old": old}}))
+    with MCPClientManager(MCPConfig(file)) as manager:
+        manager.load_from_config()
+        assert manager.list_servers() == ["old"]
+        file.write_text(json.dumps({"mcpServers": {"new": new}}))
+
+        manager.reload()
+
+        assert manager.list_servers() == ["new"]

@@ -61,7 +61,8 @@ def test_a_tool_is_entered_under_its_server_and_can_be_called() -> None:
         "status": "success",
         "message": "Tool 'read_file' returned data",
         "data": {"server": "files", "name": "read_file", "arguments": {"path": "x"}},
-        "instruction": "Tell the person in plain words what this JSON says; do not answer with JSON.",
+        "instruction": "Parse this JSON data and provide a human-readable summary. "
+        "Your answer must be a plain text string, not a JSON object.",
     }
 
 

@@ -122,6 +122,14 @@ def tool(
     return register if function is None else register(function)
 
 
+def get_tool_display_name(tool_name: str) -> str:
+    """The name of a registered tool for a person: that of a server's tool is its own with the server's name, any other
+    stays as it is. As in newer releases of GAIA.
+    """
+    entry = _TOOL_REGISTRY.get(tool_name, {})
+    return str(entry.get("display_name", tool_name))
+
+
 def mark_of(function: Any) -> Mark | None:
     """What `@tool` says about a member of a class, None for one that is not marked."""
     mark = getattr(getattr(function, "__func__", function), _MARK, None)

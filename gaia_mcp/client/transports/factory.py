@@ -53,9 +53,26 @@ def command_of(entry: ServerEntry, environ: Mapping[str, str] | None = None) -> 
         from gaia_mcp.config.served import Served
 
         if not isinstance(entry.target, Served):
-            raise EntryError(
-                entry.name,
-                f"servers of type {entry.transport!r} cannot be reached by this version, only those that it starts",
-                case="transport-unknown",
-            )
+            raise _unreachable(entry, entry.transport)
     return entry.target.resolved(entry.name, os.environ if environ is None else environ)
+
+
+def check_type(entry: ServerEntry) -> None:
+    """Raise `EntryError` for an entry of a program whose `type` is not that of a server which is started.
+
+    In a file other words are read too, for the programs that share it have words of their own.
+    """
+    kind = entry.raw.get("type", "stdio")
+    if entry.transport in ("http", "sse", "rpc"):
+        kind = entry.transport
+    if kind != "stdio":
+        raise _unreachable(entry, kind)
+
+
+def _unreachable(entry: ServerEntry, kind: object) -> EntryError:
+    # The words after the comma are GAIA's, whose programs look for them.
+    return EntryError(
+        entry.name,
+        f"servers of type {kind!r} cannot be reached by this version, which only supports stdio",
+        case="transport-unknown",
+    )

@@ -10,12 +10,13 @@ import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock, patch
 
 import pytest
 
 from gaia_mcp import MCPClientManager, MCPClientMixin
 from gaia_mcp.agents.base import _TOOL_REGISTRY, Agent, MCPAgent, SilentConsole
-from gaia_mcp.client import MCPClient, MCPConfig
+from gaia_mcp.client import MCPClient, MCPConfig, MCPTool
 from gaia_mcp.errors import EntryError
 from tests.processes import living_with
 from tests.waiting import wait_until
@@ -628,3 +629,78 @@ def test_tools_that_cannot_be_listed_anew_stay_as_they_were(home: Path, caplog: 
     wait_until(lambda: "were not updated" in caplog.text)
     assert mcp_tools() == {"mcp_s_echo"}
     agent.disconnect_mcp_server("s")
+
+
+def test_a_file_that_is_named_is_loaded(home: Path) -> None:
+    """GAIA, from 0.17 on: also without `auto_load_config`."""
+    file = home / "mine.json"
+    file.write_text(json.dumps({"mcpServers": {"mine": entry(home)}}))
+
+    agent = MCPClientMixin(config_file=file)
+
+    assert agent.list_mcp_servers() == ["mine"]
+    agent.disconnect_mcp_server("mine")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"type": "http", "url": "http://127.0.0.1:1/mcp"},
+        {"url": "http://127.0.0.1:1/mcp"},
+        {"type": "sse", "command": "server"},
+        {"type": "carrier pigeon", "command": "server"},
+    ],
+)
+def test_a_server_that_cannot_be_reached_at_all_is_a_mistake_in_the_program(home: Path, config: dict[str, Any]) -> None:
+    """GAIA: a `ValueError` at once. Ours: of a manager too."""
+    agent = MCPClientMixin()
+
+    with pytest.raises(ValueError, match="only supports stdio"):
+        agent.connect_mcp_server("far", config)
+    with pytest.raises(ValueError, match="only supports stdio"):
+        MCPClientManager().add_server("far", config)
+
+
+def test_whatever_else_fails_is_false(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA's documents: a bool. Here the program's own host, and a variable that is not set."""
+
+    def host(_: str) -> Any:
+        raise RuntimeError("no host today")
+
+    agent = MCPClientMixin()
+    assert agent.connect_mcp_server("unset", {"command": "${SURELY_NOT_SET}"}) is False
+    agent._mcp_manager = MCPClientManager(host=host)
+    assert agent.connect_mcp_server("hostless", entry(home)) is False
+
+    assert "SURELY_NOT_SET" in caplog.text
+    assert "no host today" in caplog.text
+
+
+def test_a_program_may_test_its_agent_with_a_manager_of_its_own() -> None:
+    """GAIA: its documents replace the class of the manager where the mixin takes it from, by an object that has every
+    member and no values.
+    """
+    registered = {"mcp_test_greet"}
+    client = Mock(server_info={"name": "Test"}, prefix="test")
+    client.name = "test"
+    client.list_tools.return_value = [MCPTool("greet", "Greets", {"type": "object"})]
+    client.create_tool_wrapper.return_value = Mock(return_value={"content": []})
+    with patch("gaia_mcp.mixin.MCPClientManager") as manager_class:
+        manager = manager_class.return_value
+        manager.add_server.return_value = client
+        manager.get_client.return_value = client
+        manager.list_servers.return_value = ["test"]
+
+        agent = MCPClientMixin()
+        assert agent.connect_mcp_server("test", {"command": "npx"}) is True
+        manager.add_server.assert_called_once_with("test", {"command": "npx"})
+        assert registered <= set(_TOOL_REGISTRY)
+        assert _TOOL_REGISTRY["mcp_test_greet"]["function"]()["status"] == "success"
+        assert agent.load_mcp_servers_from_config() == 1
+        agent.disconnect_mcp_server("test")
+        assert not registered & set(_TOOL_REGISTRY)
+        manager.remove_server.assert_called_once_with("test")
+        manager.get_client.return_value = None
+        agent.disconnect_mcp_server("unknown")
+        manager.add_server.side_effect = Exception("Connection failed")
+        assert agent.connect_mcp_server("test", {"command": "npx"}) is False
