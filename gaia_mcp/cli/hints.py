@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.lines import Typed, again, command_after, how_to_begin, to_type
+from gaia_mcp.cli.refusals import after_error, how_to_set, missing_variables
 from gaia_mcp.cli.shortage import shortage_told
 from gaia_mcp.errors import (
     AgentError,
@@ -100,6 +101,8 @@ def _install(error: SpawnError) -> str:
 
 
 def _exited(error: ServerExitedError) -> str:
+    if error.stage == "at its start" and (names := missing_variables(error.last_words)):
+        return how_to_set(names, error.server)
     # The commands keep a server's stderr, of which the message quotes the last line.
     lines = len(error.stderr_tail.strip().splitlines())
     if lines > 1 or (lines and not _unsaved()):
@@ -158,18 +161,6 @@ def _not_offered(error: ScopeError) -> str:
     given = (("--stage", error.stage), ("--as", error.agent))
     options = " ".join(f"{option} {shlex.quote(value)}" for option, value in given if value is not None)
     return f"see what is offered with: {to_type('tools', more=options)}"
-
-
-def _refused(error: PeerError) -> str:
-    from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR
-
-    if error.asked == "initialize" or error.asked.endswith("/list"):
-        return _steps(error, "see each step with")
-    if error.code == INTERNAL_ERROR:
-        return f"its log may show why: {to_type('logs', error.server)}"
-    kind = error.asked.partition("/")[0]
-    listed = kind if kind in ("prompts", "resources") else "tools"
-    return f"see what it has with: {to_type(listed, error.server)}"
 
 
 def _steps(error: MCPError, reason: str) -> str:
@@ -250,7 +241,7 @@ HINTS: dict[type, Callable[[Any], str]] = {
     RemoteProtocolError: lambda e: _steps(e, "report it to its author; see each step with"),
     VersionError: _no_revision,
     NotOfferedError: lambda e: f"see what it has with: {to_type('show', e.server, more='--check')}",
-    PeerError: _refused,
+    PeerError: after_error,
     ToolUnknownError: lambda e: f"see its tools with: {to_type('tools', e.server)}",
     OfferUnknownError: lambda e: f"see its {e.offer}s with: {to_type(f'{e.offer}s', e.server)}",
     ArgumentsError: lambda e: f"see its parameters with: {to_type('tools', e.server)}",

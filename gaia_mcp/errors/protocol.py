@@ -46,7 +46,12 @@ class NotOfferedError(ProtocolError, kind="not-offered"):
 
 
 class PeerError(ProtocolError, kind="peer"):
-    """The peer answered the request `asked` with a JSON-RPC error: its `code`, its message in `text`, its `data`."""
+    """The peer answered the request `asked` with a JSON-RPC error: its `code`, its message in `text`, its `data`.
+
+    `is_logged` tells whether the server has written anything to its log meanwhile, where a log is kept.
+    """
+
+    is_logged = False
 
     def __init__(self, server: str, asked: str, code: int, text: str, data: Any = None) -> None:
         super().__init__(f"server {server!r} answered {asked} with error {code}: {text}", server=server)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
 from gaia_mcp.session.served_agent import explained
-from gaia_mcp.session.session import Session, mask_error
+from gaia_mcp.session.session import Session
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -86,9 +86,7 @@ def use_all(
             result.value = work(session)
             result.peer = session.peer
         except MCPError as error:
-            result.error = explained(error, result.entry)
-            if session is not None:
-                mask_error(result.error, session.masker())
+            result.error = session.explained(error) if session is not None else explained(error, result.entry)
         finally:
             result.seconds = time.monotonic() - began
             if session is not None:

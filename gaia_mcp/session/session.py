@@ -12,6 +12,7 @@ from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, 
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
 from gaia_mcp.session.remembered import Remembered
 from gaia_mcp.session.stderr_log import StderrLog
@@ -77,6 +78,8 @@ class Session:
             child=ahead.child if ahead is not None else None,
         )
         self._on_change: Callable[[Change], None] | None = None
+        # What the use of the server has failed with.
+        self._failures: list[PeerError] = []
         self._remembered = Remembered(cache, lambda item: self.masker().definition(item))
 
     def __repr__(self) -> str:
@@ -126,7 +129,24 @@ class Session:
         self._client.on_list_changed = None
         stopped = self._client.close(grace_seconds)
         self._stderr_log.end(self._client.exit_status)
+        # Not before: what it wrote with its answer may have been read later.
+        for failure in self._failures:
+            failure.is_logged = self._stderr_log.has_begun
         return stopped
+
+    def explained(self, error: MCPError) -> MCPError:
+        """What to report of an error that the use of the server has ended with, without what the server was given."""
+        from gaia_mcp.session.served_agent import explained
+
+        told = explained(error, self.entry)
+        masker = self.masker()
+        told.message, told.hint = masker.text(told.message), masker.text(told.hint)
+        told.args = (told.message,)
+        # A part of a definition may stand in it.
+        told.facts = masker.value(told.facts)
+        if isinstance(told, PeerError):
+            self._failures.append(told)
+        return told
 
     # What the server offers.
 
@@ -160,8 +180,7 @@ class Session:
     def prompts(self) -> list[dict[str, Any]]:
         """All prompts, masked. They are remembered as tools are."""
         self._remembered.asking("prompts")
-        found = self._masked(self._client.list_prompts(self._time()))
-        self.problems = list(self._client.tool_problems)
+        found = self._declared("prompts", self._client.list_prompts)
         self._remembered.keep("prompts", found)
         return found
 
@@ -171,9 +190,7 @@ class Session:
 
     def resources(self) -> list[dict[str, Any]]:
         """All resources, masked, without templates."""
-        found = self._masked(self._client.list_resources(self._time()))
-        self.problems = list(self._client.tool_problems)
-        return found
+        return self._declared("resources", self._client.list_resources)
 
     def resources_and_templates(self) -> list[dict[str, Any]]:
         """All resources, then all templates of resources. They are remembered as tools are."""
@@ -259,17 +276,28 @@ class Session:
         found: list[MCPTool] = []
         listed: list[MCPTool] = []
         self._remembered.asking("tools")
+        problems: list[str] = []
         try:
             found = self._client.fetch_tools(deadline)
             # Another thread may have ended the session meanwhile.
             listed = self._client.listed_tools() or found
-        except PeerError:
+        except PeerError as error:
             # Some forget to declare their tools, so all are asked; those that have none may answer with an error.
             if self.peer is None or "tools" in self.capabilities:
-                raise
-        self.problems = list(self._client.tool_problems)
+                problems = [_unsupported("tools", error)]
+        self.problems = [*self._client.tool_problems, *problems]
         # Also what the entry excludes: it may be changed, and the cache is read through its filter.
         self._remembered.keep("tools", [tool.definition for tool in listed])
+        return found
+
+    def _declared(self, kind: str, ask: Callable[[Deadline], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The items of a list, masked; none from a server that declares it and does not support it."""
+        try:
+            found = self._masked(ask(self._time()))
+        except PeerError as error:
+            found, self.problems = [], [_unsupported(kind, error)]
+        else:
+            self.problems = list(self._client.tool_problems)
         return found
 
     def _masked(self, definitions: Sequence[Any]) -> list[Any]:
@@ -291,11 +319,19 @@ class Session:
         return StderrLog(self.entry, observer.command, self.masker, show)
 
 
-def mask_error(error: MCPError, masker: Masker) -> None:
-    """Take what the server was given out of an error about it: a part of a definition may stand in its message."""
-    error.message, error.hint = masker.text(error.message), masker.text(error.hint)
-    error.args = (error.message,)
-    error.facts = masker.value(error.facts)
+def unsupported(kind: str) -> str:
+    """The problem of a server that declares a capability, and answers that it does not know the request for its list.
+
+    It works without; what it has of the others can be used.
+    """
+    return f"it declares {kind}, and does not support {kind}/list"
+
+
+def _unsupported(kind: str, error: PeerError) -> str:
+    """Raises `error` if it is another one."""
+    if error.code != METHOD_NOT_FOUND:
+        raise error
+    return unsupported(kind)
 
 
 @contextmanager
@@ -329,10 +365,7 @@ def connected(
         session.settle()
         grace = GRACE_SECONDS
     except MCPError as error:
-        from gaia_mcp.session.served_agent import explained
-
-        told = explained(error, entry)
-        mask_error(told, session.masker())
+        told = session.explained(error)
         if told is error:
             raise
         raise told from error.__cause__

@@ -38,6 +38,11 @@ class StderrLog:
         self._lines: MaskedLines | None = None
         self._lock = threading.Lock()
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has written anything."""
+        return self._log is not None
+
     def hear(self, data: bytes) -> None:
         """The server has written this."""
         with self._lock:

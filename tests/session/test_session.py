@@ -117,7 +117,7 @@ def test_a_server_that_forgot_to_declare_its_tools_is_asked_for_them(entries: En
         assert [tool.name for tool in session.tools()] == ["echo"]
     with connected(entries("declares_no_tools"), QUIET) as session:
         assert session.tools() == []
-    with connected(entries("offers", "2025-11-25"), QUIET) as session, pytest.raises(PeerError):
+    with connected(entries("list_errors", "-32603", "no"), QUIET) as session, pytest.raises(PeerError):
         session.tools()
 
 

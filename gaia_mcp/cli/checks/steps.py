@@ -28,7 +28,7 @@ from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
 from gaia_mcp.session.parallel import use_all
-from gaia_mcp.session.served_agent import explained
+from gaia_mcp.session.session import unsupported
 from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
@@ -104,9 +104,9 @@ class _Checker:
             if (locked_tools := wanted.locked_tools) is not None:
                 is_as_locked = self._try("contract", lambda: self._contract(locked_tools, tools))
         if "prompts" in self.session.capabilities:
-            self._try("prompts", lambda: self._listed("prompts/list", "name"))
+            self._try("prompts", lambda: self._declared("prompts", "name"))
         if "resources" in self.session.capabilities:
-            self._try("resources", lambda: self._listed("resources/list", "uri"))
+            self._try("resources", lambda: self._declared("resources", "uri"))
             self._try("templates", self._templates)
         # A tool that is not as it was approved is not called.
         if (call := wanted.call) is not None and is_as_locked:
@@ -146,7 +146,7 @@ class _Checker:
             outcome, detail = work()
             error = None
         except MCPError as problem:
-            error = explained(problem, self.session.entry)
+            error = self.session.explained(problem)
             outcome, detail = FAIL, error.message
         detail = one_line(self.session.masker().text(detail), 500)
         self.report.add(Check(name, outcome, time.monotonic() - began, detail, error))
@@ -169,7 +169,10 @@ class _Checker:
     def _tools(self, tools: list[MCPTool]) -> tuple[str, str]:
         tools += self.session.tools()
         count = counted(len(tools), "tool")
-        if problems := self.session.problems:
+        problems = self.session.problems
+        if problems == [unsupported("tools")]:
+            return WARN, problems[0]
+        if problems:
             return FAIL, f"{count}; {'; '.join(problems)}"
         if "tools" not in self.session.capabilities:
             return WARN, f"{count}, which it does not declare" if tools else "it has no tools"
@@ -192,6 +195,14 @@ class _Checker:
         locked_tools.check_server(self.session.entry.name, tools)
         return OK, f"matches {locked_tools.path}"
 
+    def _declared(self, kind: str, key: str) -> tuple[str, str]:
+        try:
+            return self._listed(f"{kind}/list", key)
+        except PeerError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            return WARN, unsupported(kind)
+
     def _listed(self, method: str, key: str) -> tuple[str, str]:
         items = self.session.listed(method)
         bad = [number for number, item in enumerate(items, 1) if not (isinstance(item, dict) and item.get(key))]
@@ -205,6 +216,8 @@ class _Checker:
         except PeerError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
+            if any(check.detail == unsupported("resources") for check in self.report.checks):
+                return OK, "they are not supported either"  # One warning is enough.
             return WARN, f"it has resources, but does not support {method}"
 
     def _call(self, wanted: CallWanted, tools: list[MCPTool]) -> tuple[str, str]:

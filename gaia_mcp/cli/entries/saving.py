@@ -23,7 +23,7 @@ from gaia_mcp.names import did_you_mean, typeable
 from gaia_mcp.paths import cache_folder
 from gaia_mcp.redaction import masked_arguments, masked_url
 from gaia_mcp.session.parallel import ask_all
-from gaia_mcp.session.session import connected
+from gaia_mcp.session.session import connected, unsupported
 from gaia_mcp.storage.server_cache import ServerCache
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def _check_complete(entry: ServerEntry) -> None:
 def _tools(session: Session) -> int:
     """How many tools a server has. What else it offers is asked for too, so that a TAB knows it from now on."""
     found = session.tools()
+    if session.problems == [unsupported("tools")]:
+        remark(f"{session.entry.name}: {session.problems[0]}")
     for kind, ask in (("prompts", session.prompts), ("resources", session.resources_and_templates)):
         if kind in session.capabilities:
             # It works without, and says so where it is asked for by name.
