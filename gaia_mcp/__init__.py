@@ -13,12 +13,11 @@ Everything public can be imported from here; it is loaded when it is first used.
 from __future__ import annotations
 
 from gaia_mcp._version import __version__
+from gaia_mcp.lazy import lazily
 
 # Type checkers take it for true. `typing` itself takes longer to load than all that a TAB needs of ours.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from gaia_mcp.agents.base.agent import Agent
     from gaia_mcp.agents.base.api_agent import ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
@@ -91,49 +90,39 @@ __all__ = [
     "tool",
 ]
 
-_HOMES = {
-    "Agent": "gaia_mcp.agents.base.agent",
-    "AgentConsole": "gaia_mcp.agents.base.console",
-    "AgentHandler": "gaia_mcp.manager.adapters",
-    "ApiAgent": "gaia_mcp.agents.base.api_agent",
-    "Audio": "gaia_mcp.content",
-    "ClientHandler": "gaia_mcp.manager.adapters",
-    "Deadline": "gaia_mcp.deadline",
-    "File": "gaia_mcp.content",
-    "Host": "gaia_mcp.client.host",
-    "Image": "gaia_mcp.content",
-    "MCPAgent": "gaia_mcp.agents.base.mcp_agent",
-    "MCPClient": "gaia_mcp.client.mcp_client",
-    "MCPClientInfo": "gaia_mcp.handlers.base",
-    "MCPClientManager": "gaia_mcp.manager.client_manager",
-    "MCPClientMixin": "gaia_mcp.mixin",
-    "MCPConfig": "gaia_mcp.client.config",
-    "MCPError": "gaia_mcp.errors",
-    "MCPHandler": "gaia_mcp.handlers.base",
-    "MCPHandlerConfig": "gaia_mcp.handlers.base",
-    "MCPManager": "gaia_mcp.manager.handler_manager",
-    "MCPRegistry": "gaia_mcp.handlers.registry",
-    "MCPTool": "gaia_mcp.client.tool",
-    "MCPToolCall": "gaia_mcp.handlers.base",
-    "MCPToolDefinition": "gaia_mcp.handlers.base",
-    "MCPToolResult": "gaia_mcp.handlers.base",
-    "MCPTransport": "gaia_mcp.client.transports.base",
-    "ManagerProvider": "gaia_mcp.manager.provider",
-    "SilentConsole": "gaia_mcp.agents.base.console",
-    "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
-    "ToolLoopResult": "gaia_mcp.manager.tool_loop",
-    "current_call": "gaia_mcp.toolcall",
-    "load_handler": "gaia_mcp.handlers.loader",
-    "load_handlers_from_directory": "gaia_mcp.handlers.loader",
-    "load_mcp_handler": "gaia_mcp.handlers.loader",
-    "run_tool_loop": "gaia_mcp.manager.tool_loop",
-    "tool": "gaia_mcp.agents.base.tools",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "gaia_mcp.agents.base.agent": ("Agent",),
+        "gaia_mcp.agents.base.api_agent": ("ApiAgent",),
+        "gaia_mcp.agents.base.console": ("AgentConsole", "SilentConsole"),
+        "gaia_mcp.agents.base.mcp_agent": ("MCPAgent",),
+        "gaia_mcp.agents.base.tools": ("tool",),
+        "gaia_mcp.client.config": ("MCPConfig",),
+        "gaia_mcp.client.host": ("Host",),
+        "gaia_mcp.client.mcp_client": ("MCPClient",),
+        "gaia_mcp.client.tool": ("MCPTool",),
+        "gaia_mcp.client.transports.base": ("MCPTransport",),
+        "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
+        "gaia_mcp.content": ("Audio", "File", "Image"),
+        "gaia_mcp.deadline": ("Deadline",),
+        "gaia_mcp.errors": ("MCPError",),
+        "gaia_mcp.handlers.base": (
+            "MCPClientInfo",
+            "MCPHandler",
+            "MCPHandlerConfig",
+            "MCPToolCall",
+            "MCPToolDefinition",
+            "MCPToolResult",
+        ),
+        "gaia_mcp.handlers.loader": ("load_handler", "load_handlers_from_directory", "load_mcp_handler"),
+        "gaia_mcp.handlers.registry": ("MCPRegistry",),
+        "gaia_mcp.manager.adapters": ("AgentHandler", "ClientHandler"),
+        "gaia_mcp.manager.client_manager": ("MCPClientManager",),
+        "gaia_mcp.manager.handler_manager": ("MCPManager",),
+        "gaia_mcp.manager.provider": ("ManagerProvider",),
+        "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
+        "gaia_mcp.mixin": ("MCPClientMixin",),
+        "gaia_mcp.toolcall": ("current_call",),
+    },
+)

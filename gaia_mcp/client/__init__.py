@@ -49,7 +49,9 @@ Names are imported when they are first used, so that a program pays only for wha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.client.config import MCPConfig
@@ -62,20 +64,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Host", "MCPClient", "MCPClientManager", "MCPConfig", "MCPTool", "MCPTransport", "StdioTransport"]
 
-_HOMES = {
-    "Host": "gaia_mcp.client.host",
-    "MCPClient": "gaia_mcp.client.mcp_client",
-    "MCPClientManager": "gaia_mcp.manager.client_manager",
-    "MCPConfig": "gaia_mcp.client.config",
-    "MCPTool": "gaia_mcp.client.tool",
-    "MCPTransport": "gaia_mcp.client.transports.base",
-    "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "gaia_mcp.client.config": ("MCPConfig",),
+        "gaia_mcp.client.host": ("Host",),
+        "gaia_mcp.client.mcp_client": ("MCPClient",),
+        "gaia_mcp.client.tool": ("MCPTool",),
+        "gaia_mcp.client.transports.base": ("MCPTransport",),
+        "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
+        "gaia_mcp.manager.client_manager": ("MCPClientManager",),
+    },
+)

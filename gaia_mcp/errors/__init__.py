@@ -47,9 +47,10 @@ Each branch is a module, which is loaded with the first use of one of its names:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gaia_mcp.errors.root import MCPError
+from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.errors.configuration import (
@@ -142,52 +143,54 @@ __all__ = [
     "resource_unknown",
 ]
 
-_HOMES = {
-    "ConfigError": "configuration",
-    "ConfigFileError": "configuration",
-    "ServerUnknownError": "configuration",
-    "ServerExistsError": "configuration",
-    "EntryError": "configuration",
-    "VariableUnsetError": "configuration",
-    "AgentError": "configuration",
-    "HandlerError": "configuration",
-    "ConnectError": "connection",
-    "SpawnError": "connection",
-    "ConnectionLostError": "connection",
-    "ServerExitedError": "connection",
-    "NotConnectedError": "connection",
-    "DeadlineError": "connection",
-    "CancelledError": "connection",
-    "ProtocolError": "protocol",
-    "LocalProtocolError": "protocol",
-    "RemoteProtocolError": "protocol",
-    "VersionError": "protocol",
-    "NotOfferedError": "protocol",
-    "PeerError": "protocol",
-    "CompletionError": "protocol",
-    "OutcomeUnknownError": "protocol",
-    "CallLostError": "protocol",
-    "CallLateError": "protocol",
-    "CallCancelledError": "protocol",
-    "CallGarbledError": "protocol",
-    "outcome_unknown": "protocol",
-    "ResourceUnknownError": "resources",
-    "resource_unknown": "resources",
-    "ToolError": "tools",
-    "ToolUnknownError": "tools",
-    "OfferUnknownError": "tools",
-    "ArgumentsError": "tools",
-    "RefusedError": "tools",
-    "ContractError": "tools",
-    "ReadOnlyError": "tools",
-    "ScopeError": "tools",
-    "ToolExcludedError": "tools",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "gaia_mcp.errors.configuration": (
+            "AgentError",
+            "ConfigError",
+            "ConfigFileError",
+            "EntryError",
+            "HandlerError",
+            "ServerExistsError",
+            "ServerUnknownError",
+            "VariableUnsetError",
+        ),
+        "gaia_mcp.errors.connection": (
+            "CancelledError",
+            "ConnectError",
+            "ConnectionLostError",
+            "DeadlineError",
+            "NotConnectedError",
+            "ServerExitedError",
+            "SpawnError",
+        ),
+        "gaia_mcp.errors.protocol": (
+            "CallCancelledError",
+            "CallGarbledError",
+            "CallLateError",
+            "CallLostError",
+            "CompletionError",
+            "LocalProtocolError",
+            "NotOfferedError",
+            "OutcomeUnknownError",
+            "PeerError",
+            "ProtocolError",
+            "RemoteProtocolError",
+            "VersionError",
+            "outcome_unknown",
+        ),
+        "gaia_mcp.errors.resources": ("ResourceUnknownError", "resource_unknown"),
+        "gaia_mcp.errors.tools": (
+            "ArgumentsError",
+            "ContractError",
+            "OfferUnknownError",
+            "ReadOnlyError",
+            "RefusedError",
+            "ScopeError",
+            "ToolError",
+            "ToolExcludedError",
+            "ToolUnknownError",
+        ),
+    },
+)

@@ -51,7 +51,9 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import (
@@ -88,29 +90,22 @@ __all__ = [
     "run_tool_loop",
 ]
 
-_HOMES = {
-    "AgentHandler": "gaia_mcp.manager.adapters",
-    "ClientHandler": "gaia_mcp.manager.adapters",
-    "MCPClientInfo": "gaia_mcp.handlers.base",
-    "MCPHandler": "gaia_mcp.handlers.base",
-    "MCPHandlerConfig": "gaia_mcp.handlers.base",
-    "MCPManager": "gaia_mcp.manager.handler_manager",
-    "MCPRegistry": "gaia_mcp.handlers.registry",
-    "MCPToolCall": "gaia_mcp.handlers.base",
-    "MCPToolDefinition": "gaia_mcp.handlers.base",
-    "MCPToolResult": "gaia_mcp.handlers.base",
-    "ManagerProvider": "gaia_mcp.manager.provider",
-    "ToolLoopResult": "gaia_mcp.manager.tool_loop",
-    "load_handler": "gaia_mcp.handlers.loader",
-    "load_handlers_from_directory": "gaia_mcp.handlers.loader",
-    "load_mcp_handler": "gaia_mcp.handlers.loader",
-    "run_tool_loop": "gaia_mcp.manager.tool_loop",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "gaia_mcp.handlers.base": (
+            "MCPClientInfo",
+            "MCPHandler",
+            "MCPHandlerConfig",
+            "MCPToolCall",
+            "MCPToolDefinition",
+            "MCPToolResult",
+        ),
+        "gaia_mcp.handlers.loader": ("load_handler", "load_handlers_from_directory", "load_mcp_handler"),
+        "gaia_mcp.handlers.registry": ("MCPRegistry",),
+        "gaia_mcp.manager.adapters": ("AgentHandler", "ClientHandler"),
+        "gaia_mcp.manager.handler_manager": ("MCPManager",),
+        "gaia_mcp.manager.provider": ("ManagerProvider",),
+        "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
+    },
+)

@@ -21,17 +21,14 @@ Hello, Ada!
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.manager.client_manager import MCPClientManager
 
 __all__ = ["MCPClientManager"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "MCPClientManager":  # A handler is served without the client.
-        from gaia_mcp.manager.client_manager import MCPClientManager
-
-        return MCPClientManager
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# A handler is served without the client.
+__getattr__ = lazily(__name__, {"gaia_mcp.manager.client_manager": ("MCPClientManager",)})

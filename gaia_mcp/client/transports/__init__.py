@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.base import MCPTransport
@@ -10,15 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MCPTransport", "StdioTransport"]
 
-_HOMES = {
-    "MCPTransport": "gaia_mcp.client.transports.base",
-    "StdioTransport": "gaia_mcp.client.transports.stdio.transport",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "gaia_mcp.client.transports.base": ("MCPTransport",),
+        "gaia_mcp.client.transports.stdio.transport": ("StdioTransport",),
+    },
+)

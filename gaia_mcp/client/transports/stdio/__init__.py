@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gaia_mcp.lazy import lazily
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.transport import StdioTransport
 
 __all__ = ["StdioTransport"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "StdioTransport":
-        from gaia_mcp.client.transports.stdio.transport import StdioTransport
-
-        return StdioTransport
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(__name__, {"gaia_mcp.client.transports.stdio.transport": ("StdioTransport",)})
