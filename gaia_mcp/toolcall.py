@@ -1,15 +1,22 @@
-"""The running call: a tool reports progress and logs through it, and learns that its client has cancelled it.
+"""The running call: a tool reports progress and logs through it, asks its client, and learns that it was cancelled.
 
-A provider enters a call before it runs a tool's code. Outside of a call everything here does nothing, so the same tool
-runs in a test or a script.
+A provider enters a call before it runs a tool's code. Outside of a call nothing is reported, so the same tool runs in a
+test or a script, and there is nothing to ask.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+if TYPE_CHECKING:
+    from gaia_mcp.asking.questions import Accepted, Asked, Cancelled, Declined, Roots, Sampled
+
+T = TypeVar("T")
 
 # (progress, total, text), (level, data)
 OnProgress = Callable[[float, float | None, str], None]
@@ -20,12 +27,32 @@ class CallCancelledError(Exception):
     """The client has cancelled this call. Nothing is sent about it any more."""
 
 
+class CallingClient(NamedTuple):
+    """The client of a call, as it describes itself. Its name is for display, never a basis for behaviour."""
+
+    name: str = ""
+    version: str = ""
+    capabilities: Mapping[str, Any] = MappingProxyType({})
+
+
 # Held to create a call's event, so that all threads that wait on it have the same one.
 _creating = threading.Lock()
 
 
 class ToolCall:
-    """One running call. Safe to use from several threads. `is_cancelled`: the client has cancelled it."""
+    """One running call. Safe to use from several threads. `is_cancelled`: the client has cancelled it.
+
+    What asks (`elicit` and the following) blocks its thread until the client has answered; in `async` code it is
+    awaited. A tool that asks may run several times: see `once`. Each raises `QuestionError` where the client cannot be
+    asked (`MissingCapabilityError` if it lacks a capability), refuses, or does not come to an answer; `ValueError` for
+    a question that the specification does not allow; and `CallCancelledError`.
+    """
+
+    # The verified caller, None where callers are not told apart, as over stdio.
+    principal: str | None = None
+    client = CallingClient()
+    # The `_meta` of the request.
+    meta: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
         self._on_progress = on_progress
@@ -63,6 +90,71 @@ class ToolCall:
             cancelled.wait(seconds)
         self.raise_if_cancelled()
 
+    # Asking.
+
+    @overload
+    def elicit(self, message: str, form: type[T], *, name: str = "") -> Accepted[T] | Declined | Cancelled: ...
+    @overload
+    def elicit(
+        self, message: str, form: dict[str, Any], *, name: str = ""
+    ) -> Accepted[dict[str, Any]] | Declined | Cancelled: ...
+    def elicit(self, message: str, form: Any, *, name: str = "") -> Any:
+        """Ask the person to fill in a form: a dataclass, or a flat JSON Schema."""
+        from gaia_mcp.asking.questions import Elicit
+
+        return self._asked_one(Elicit(message, form, name=name))
+
+    def elicit_url(self, message: str, url: str, *, name: str = "") -> Accepted[None] | Declined | Cancelled:
+        """Ask the person to open a URL, such as a login page. Nothing secret may be asked for in a form."""
+        from gaia_mcp.asking.questions import ElicitURL
+
+        return self._asked_one(ElicitURL(message, url, name=name))
+
+    def sample(
+        self,
+        messages: str | Sequence[dict[str, Any]],
+        *,
+        max_tokens: int = 1000,
+        system_prompt: str = "",
+        name: str = "",
+        **options: Any,
+    ) -> Sampled:
+        """Ask the client's model. `options` are further parameters of `sampling/createMessage` (`tools`, …)."""
+        from gaia_mcp.asking.questions import Sample
+
+        return self._asked_one(Sample(messages, max_tokens, system_prompt, options, name=name))
+
+    def roots(self, *, name: str = "") -> Roots:
+        """The folders that the client works in."""
+        from gaia_mcp.asking.questions import ListRoots
+
+        return self._asked_one(ListRoots(name=name))
+
+    def ask_all(self, *questions: Asked[Any]) -> list[Any]:
+        """Ask several questions at once; their answers in the same order."""
+        answers: list[Any] = self._asked(questions)
+        return answers
+
+    def once(self, name: str, function: Callable[[], T]) -> T:
+        """What `function` returns, which must be JSON. It is called once, however often the tool runs for this call."""
+        del name
+        return function()
+
+    def _asked_one(self, question: Asked[T]) -> T:
+        answer: T = self._asked((question,), pick=lambda answers: answers[0])
+        return answer
+
+    def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any] = lambda answers: answers) -> Any:
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is not None and asyncio._get_running_loop() is not None:
+            return _awaited(asyncio, lambda: pick(self._ask(questions)))
+        return pick(self._ask(questions))
+
+    def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
+        from gaia_mcp.protocol.questions import QuestionError
+
+        raise QuestionError("there is no client to ask: this code runs outside of a call")
+
     def on_cancel(self, function: Callable[[], object]) -> Callable[[], None]:
         """For what runs tools: call `function` once when the call is cancelled, or now if it is. It must not block.
         Returns a function that ends this.
@@ -90,6 +182,11 @@ class ToolCall:
             functions, self._when_cancelled = list(self._when_cancelled.values()), {}
         for function in functions:
             function()
+
+
+async def _awaited(asyncio: Any, ask: Callable[[], Any]) -> Any:
+    """What `ask` returns, in a thread: the loop of `async` code has other calls to run."""
+    return await asyncio.to_thread(ask)
 
 
 _CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default=None)

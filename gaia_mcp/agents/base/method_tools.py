@@ -15,13 +15,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gaia_mcp.agents.base.tools import Mark, marks_of
-from gaia_mcp.agents.hints.definitions import Definitions
-from gaia_mcp.agents.hints.docstrings import read_docstring
-from gaia_mcp.agents.hints.kinds import ConversionError, Kind
-from gaia_mcp.agents.hints.metadata import is_described, is_field, members_of
-from gaia_mcp.agents.hints.reading import HintError, Reader
-from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, Member, member, object_schema
 from gaia_mcp.content import Image
+from gaia_mcp.toolspec.hints.definitions import Definitions
+from gaia_mcp.toolspec.hints.docstrings import read_docstring
+from gaia_mcp.toolspec.hints.kinds import ConversionError, Kind
+from gaia_mcp.toolspec.hints.metadata import is_described, is_field, members_of
+from gaia_mcp.toolspec.hints.reading import HintError, Reader
+from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, Member, member, object_schema
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 Wire = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from gaia_mcp.agents.hints.kinds import ConversionError
-from tests.agents.hints.hinted import Circle, Colour, Pair, Point, Square, converted
+from gaia_mcp.toolspec.hints.kinds import ConversionError
+from tests.toolspec.hints.hinted import Circle, Colour, Pair, Point, Square, converted
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel, Field
 
-from gaia_mcp.agents.hints.kinds import ConversionError
-from tests.agents.hints.hinted import Movie, Point, converted
+from gaia_mcp.toolspec.hints.kinds import ConversionError
+from tests.toolspec.hints.hinted import Movie, Point, converted
 
 
 def even(number: int) -> int:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.agents.hints.kinds import ConversionError, Kind, shown
+from gaia_mcp.toolspec.hints.kinds import ConversionError, Kind, shown
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from gaia_mcp.agents.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.definitions import Definitions
 
 Wire = dict[str, Any]
 

@@ -20,9 +20,9 @@ import typing_extensions
 from mcp.server.mcpserver import MCPServer
 from pydantic import AfterValidator, BaseModel, Field
 
-from gaia_mcp.agents.hints.reading import HintError, Reader
-from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, member
-from tests.agents.hints.hinted import (
+from gaia_mcp.toolspec.hints.reading import HintError, Reader
+from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, member
+from tests.toolspec.hints.hinted import (
     Circle,
     Colour,
     Level,
@@ -452,7 +452,7 @@ def test_a_default_is_shown_as_json_where_that_is_possible() -> None:
 
 
 def schema_of_kind(kind: Any) -> Wire:
-    from gaia_mcp.agents.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.definitions import Definitions
 
     definitions = Definitions()
     return definitions.complete(kind.schema(definitions))

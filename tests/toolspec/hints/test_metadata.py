@@ -12,7 +12,7 @@ import pytest
 import typing_extensions
 from pydantic import Field
 
-from gaia_mcp.agents.hints.metadata import is_described, is_field, members_of
+from gaia_mcp.toolspec.hints.metadata import is_described, is_field, members_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_mcp.agents.hints.definitions import Definitions
+from gaia_mcp.toolspec.hints.definitions import Definitions
 
 
 def test_what_is_used_once_stands_where_it_is_used() -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_mcp.agents.hints.kinds import ConversionError
-from gaia_mcp.agents.hints.texts import duration, text_kind
 from gaia_mcp.jsonvalues import as_json_value
-from tests.agents.hints.hinted import converted
+from gaia_mcp.toolspec.hints.kinds import ConversionError
+from gaia_mcp.toolspec.hints.texts import duration, text_kind
+from tests.toolspec.hints.hinted import converted
 
 UTC = datetime.UTC
 TYPES: list[Any] = [

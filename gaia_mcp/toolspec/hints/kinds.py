@@ -14,7 +14,7 @@ from gaia_mcp.jsonvalues import as_json_value, at
 from gaia_mcp.toolspec.typed_numbers import number_in
 
 if TYPE_CHECKING:
-    from gaia_mcp.agents.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.definitions import Definitions
 
 Wire = dict[str, Any]
 

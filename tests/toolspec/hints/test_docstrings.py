@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.agents.hints.docstrings import read_docstring
+from gaia_mcp.toolspec.hints.docstrings import read_docstring
 
 GOOGLE = """Send a letter.
 

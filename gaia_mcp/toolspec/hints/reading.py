@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
-from gaia_mcp.agents.hints.definitions import Definitions
-from gaia_mcp.agents.hints.docstrings import read_docstring
-from gaia_mcp.agents.hints.kinds import Choice, Described, Items, Kind, Map, Row, Scalar, Union
-from gaia_mcp.agents.hints.metadata import is_described, members_of
-from gaia_mcp.agents.hints.records import ABSENT, REQUIRED, Alias, Member, PydanticKind, Record, member
-from gaia_mcp.agents.hints.texts import text_kind
 from gaia_mcp.jsonvalues import NotJSONError
+from gaia_mcp.toolspec.hints.definitions import Definitions
+from gaia_mcp.toolspec.hints.docstrings import read_docstring
+from gaia_mcp.toolspec.hints.kinds import Choice, Described, Items, Kind, Map, Row, Scalar, Union
+from gaia_mcp.toolspec.hints.metadata import is_described, members_of
+from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, Alias, Member, PydanticKind, Record, member
+from gaia_mcp.toolspec.hints.texts import text_kind
 
 _SCALARS = (str, int, float, bool, type(None))
 _LISTS: dict[Any, Any] = {

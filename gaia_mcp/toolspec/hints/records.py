@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.agents.hints.kinds import ConversionError, Described, Kind, Scalar, Union, an_object
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value, at
+from gaia_mcp.toolspec.hints.kinds import ConversionError, Described, Kind, Scalar, Union, an_object
 
 if TYPE_CHECKING:
-    from gaia_mcp.agents.hints.definitions import Definitions
+    from gaia_mcp.toolspec.hints.definitions import Definitions
 
 Wire = dict[str, Any]
 

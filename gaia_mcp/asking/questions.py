@@ -1,0 +1,173 @@
+"""The questions that an author writes, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+from gaia_mcp.asking.forms import AnswerError, Form, form_of
+from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE, Question, answer_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Self
+
+Wire = dict[str, Any]
+T = TypeVar("T")
+
+# Enough for an answer of a page, and what the examples of the specification ask for is less.
+MAX_TOKENS = 1000
+
+
+class _Answer:
+    """What is returned at once in a thread is awaited in `async` code: both are the same answer."""
+
+    def __await__(self) -> Generator[Any, Any, Self]:
+        return self
+        yield
+
+
+@dataclass(frozen=True)
+class Accepted(_Answer, Generic[T]):
+    """The person has answered: `value` is the dataclass of the form, or a dict; None after a URL."""
+
+    value: T
+    action: ClassVar[Literal["accept"]] = "accept"
+
+
+@dataclass(frozen=True)
+class Declined(_Answer):
+    """The person has said no."""
+
+    action: ClassVar[Literal["decline"]] = "decline"
+
+
+@dataclass(frozen=True)
+class Cancelled(_Answer):
+    """The person has closed the question without an answer."""
+
+    action: ClassVar[Literal["cancel"]] = "cancel"
+
+
+@dataclass(frozen=True)
+class Sampled(_Answer):
+    """What a model has answered: the `text` of its content, the content blocks themselves, the `model`'s name, and why
+    it stopped (`endTurn`, `stopSequence`, `maxTokens`, `toolUse`, …; empty if the client does not tell).
+    """
+
+    text: str
+    content: list[Wire]
+    model: str
+    stop_reason: str
+
+
+@dataclass(frozen=True)
+class Root:
+    """A folder that the client works in: its `uri` (`file:///…`) and a name, which may be empty."""
+
+    uri: str
+    name: str = ""
+
+
+class Roots(list[Root], _Answer):
+    """The folders that the client works in."""
+
+
+@dataclass(frozen=True)
+class Asked(Generic[T]):
+    """A question. `name` is its key among the questions of a call; by default questions are numbered."""
+
+    name: str = field(default="", kw_only=True)
+
+    @property
+    def question(self) -> Question:
+        """As it is sent. Raises `ValueError` for what the specification does not allow."""
+        raise NotImplementedError
+
+    def read(self, answer: Any) -> T:
+        """The typed answer. Raises `AnswerError` for one that does not fit the question."""
+        if (problem := answer_problem(self.question, answer)) is not None:
+            raise AnswerError(problem)
+        return self._read(answer)
+
+    def _read(self, answer: Wire) -> T:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Elicit(Asked["Accepted[Any] | Declined | Cancelled"]):
+    """Ask the person to fill in a form: a dataclass, or a flat schema."""
+
+    message: str
+    form: Any
+
+    @cached_property
+    def _form(self) -> Form:
+        return form_of(self.form)
+
+    @cached_property
+    def question(self) -> Question:
+        return Question(ELICIT, {"mode": "form", "message": self.message, "requestedSchema": self._form.schema})
+
+    def _read(self, answer: Wire) -> Accepted[Any] | Declined | Cancelled:
+        if answer["action"] != "accept":
+            return Declined() if answer["action"] == "decline" else Cancelled()
+        return Accepted(self._form.read(answer.get("content", {})))
+
+
+@dataclass(frozen=True)
+class ElicitURL(Asked["Accepted[None] | Declined | Cancelled"]):
+    """Ask the person to open a URL. Accepted means that they will, not that they have finished there."""
+
+    message: str
+    url: str
+
+    @cached_property
+    def question(self) -> Question:
+        return Question(ELICIT, {"mode": "url", "message": self.message, "url": self.url})
+
+    def _read(self, answer: Wire) -> Accepted[None] | Declined | Cancelled:
+        if answer["action"] != "accept":
+            return Declined() if answer["action"] == "decline" else Cancelled()
+        return Accepted(None)
+
+
+@dataclass(frozen=True)
+class Sample(Asked[Sampled]):
+    """Ask the client's model. `messages` is a text of the user, or messages as the specification has them. `options`
+    are further parameters of `sampling/createMessage`, by their names there.
+    """
+
+    messages: str | Sequence[Wire]
+    max_tokens: int = MAX_TOKENS
+    system_prompt: str = ""
+    options: Wire = field(default_factory=dict)
+
+    @cached_property
+    def question(self) -> Question:
+        messages = self.messages
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
+        params: Wire = {"messages": list(messages), "maxTokens": self.max_tokens}
+        if self.system_prompt:
+            params["systemPrompt"] = self.system_prompt
+        return Question(SAMPLE, {**params, **self.options})
+
+    def _read(self, answer: Wire) -> Sampled:
+        content = answer["content"] if isinstance(answer["content"], list) else [answer["content"]]
+        text = "".join(str(block.get("text", "")) for block in content if block.get("type") == "text")
+        return Sampled(text, content, str(answer.get("model", "")), str(answer.get("stopReason") or ""))
+
+
+@dataclass(frozen=True)
+class ListRoots(Asked[Roots]):
+    """Ask for the folders that the client works in."""
+
+    @property
+    def question(self) -> Question:
+        return Question(LIST_ROOTS, {})
+
+    def _read(self, answer: Wire) -> Roots:
+        return Roots(Root(root["uri"], str(root.get("name") or "")) for root in answer["roots"])

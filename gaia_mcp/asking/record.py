@@ -1,0 +1,84 @@
+"""The record of what one call has asked, over all its runs.
+
+Pure: it holds answers by the question that was shown, and what `once` returned. It travels as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
+from gaia_mcp.protocol.questions import QuestionError
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.questions import Question
+
+Wire = dict[str, Any]
+
+_CHANGES = "it is another question each time that the tool runs"
+_UNANSWERED = "the client sends no answer to it"
+
+
+class Record:
+    """Answers and results by name. `logs` and `progress`: what earlier runs have sent already."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.once: Wire = {}
+        self.logs = 0
+        self.progress: float | None = None
+        # By name: the digest of the question, and the answer to it.
+        self._answers: dict[str, tuple[str, Any]] = {}
+        self._open: dict[str, str] = {}
+        self._rejected: dict[str, str] = {}
+
+    @classmethod
+    def loaded(cls, text: str) -> Record:
+        """The record that `dumped` has written."""
+        record = cls()
+        members = json.loads(text)
+        record.rounds, record.once, record.logs, record.progress = members[:4]
+        record._answers = {name: (digest, answer) for name, (digest, answer) in members[4].items()}
+        record._open, record._rejected = members[5:]
+        return record
+
+    def dumped(self) -> str:
+        """All of it as JSON."""
+        members = (self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected)
+        return json.dumps(members, separators=(",", ":"))
+
+    def answer(self, name: str, question: Question) -> Any:
+        """The answer to exactly this question, None if there is none."""
+        digest, answer = self._answers.get(name, ("", None))
+        return answer if digest == digest_of(question) else None
+
+    def take(self, name: str, answer: Any) -> None:
+        """Keep the answer to the question of this name that was asked last; any other is ignored."""
+        if (digest := self._open.pop(name, None)) is not None:
+            self._answers[name] = (digest, answer)
+
+    def reject(self, name: str, problem: str) -> None:
+        """Drop an answer, which has this problem."""
+        del self._answers[name]
+        self._rejected[name] = problem
+
+    def ask(self, questions: Mapping[str, Question]) -> None:
+        """Note that these are asked now. Raises `QuestionError` when they have been asked too often."""
+        if self.rounds >= MAX_ROUND_TRIPS:
+            name = next(iter(questions))
+            changes = _CHANGES if name in self._answers else _UNANSWERED
+            reason = self._rejected.get(name, changes)
+            message = questions[name].params.get("message")
+            what = f"question {name!r}" + (f" ({message})" if message else "")
+            raise QuestionError(f"{what} is not settled after {self.rounds} rounds: {reason}")
+        self.rounds += 1
+        self._open = {name: digest_of(question) for name, question in questions.items()}
+
+
+def digest_of(question: Question) -> str:
+    """What tells a question from every other one."""
+    text = json.dumps(question, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]

@@ -1,0 +1,129 @@
+"""What a server may ask its client for during a request: input of the person, a model's words, the folders.
+
+A question is the method and the parameters of the newest revision. Here is what a client must have declared for it, the
+form in which an older revision carries it, and whether a result is one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS, since
+
+Wire = dict[str, Any]
+
+ELICIT = "elicitation/create"
+SAMPLE = "sampling/createMessage"
+LIST_ROOTS = "roots/list"
+_ACTIONS = frozenset({"accept", "decline", "cancel"})
+# The revision that brought URLs, several choices, and titles of choices to elicitation.
+_RICH_ELICITATION = "2025-11-25"
+
+
+class QuestionError(Exception):
+    """A question that cannot be asked, or has no answer. The text is for the author of the tool and its caller."""
+
+
+class MissingCapabilityError(QuestionError):
+    """The client has not declared a capability that a question needs: `required`, as `requiredCapabilities` has it."""
+
+    def __init__(self, required: Wire) -> None:
+        names = [f"{name}.{mode}" for name, modes in required.items() for mode in modes] or list(required)
+        super().__init__(f"the client does not declare the capability {', '.join(names)}, which this question needs")
+        self.required = required
+
+
+class Question(NamedTuple):
+    """A request for input, as the newest revision writes it."""
+
+    method: str
+    params: Wire
+
+    def as_input_request(self) -> Wire:
+        """As a member of `inputRequests`."""
+        return {"method": self.method, "params": self.params} if self.params else {"method": self.method}
+
+
+def missing_capabilities(question: Question, version: str, declared: Wire) -> Wire:
+    """The capabilities that a client of `version` needs for the question and has not declared; empty if it has all."""
+    required = _required(question)
+    (name, modes), *_ = required.items()
+    own = declared.get(name)
+    if not isinstance(own, dict) or not _has(question, version):
+        return required
+    # A client that declares no mode of elicitation has the first one, the form.
+    if name == "elicitation" and (not own or not since(version, _RICH_ELICITATION)):
+        own = {"form": {}}
+    return {} if all(isinstance(own.get(mode), dict) for mode in modes) else required
+
+
+def question_for(question: Question, version: str, number: int) -> tuple[str, Wire | None]:
+    """Method and parameters of the request that asks the question of a handshake client of `version`.
+
+    `number` tells the question from others of this server. The client has what `missing_capabilities` looks for.
+    """
+    method, params = question
+    if method != ELICIT:
+        return method, params or None
+    if params.get("mode") == "url":
+        return method, {**params, "elicitationId": str(number)}
+    if since(version, _RICH_ELICITATION):
+        return method, params
+    schema = params["requestedSchema"]
+    fields = {name: _plain_field(field) for name, field in schema["properties"].items()}
+    return method, {"message": params["message"], "requestedSchema": {**schema, "properties": fields}}
+
+
+def answer_problem(question: Question, answer: Any) -> str | None:
+    """What is wrong with the form of an answer, None if nothing is. Its content is for the one who asked."""
+    if not isinstance(answer, dict):
+        return "the answer is not an object"
+    if question.method == LIST_ROOTS:
+        roots = answer.get("roots")
+        is_valid = isinstance(roots, list) and all(
+            isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots
+        )
+        return None if is_valid else "roots must be a list of objects with a uri"
+    if question.method == SAMPLE:
+        content = answer.get("content")
+        blocks = content if isinstance(content, list) else [content]
+        is_valid = answer.get("role") in ("assistant", "user") and all(isinstance(block, dict) for block in blocks)
+        return None if is_valid else "a message has a role and content"
+    if answer.get("action") not in _ACTIONS:
+        return "action must be accept, decline or cancel"
+    asks_for_content = answer["action"] == "accept" and question.params.get("mode") != "url"
+    if asks_for_content and not isinstance(answer.get("content", {}), dict):
+        return "content must be an object"
+    return None
+
+
+def _required(question: Question) -> Wire:
+    if question.method == LIST_ROOTS:
+        return {"roots": {}}
+    if question.method == SAMPLE:
+        return {"sampling": {"tools": {}} if "tools" in question.params else {}}
+    return {"elicitation": {"url" if question.params.get("mode") == "url" else "form": {}}}
+
+
+def _has(question: Question, version: str) -> bool:
+    """Whether the revision has what the question needs."""
+    if version in STATELESS_VERSIONS or since(version, _RICH_ELICITATION):
+        return True
+    if question.method == SAMPLE:
+        return "tools" not in question.params
+    if question.method == LIST_ROOTS:
+        return True
+    if question.params.get("mode") == "url" or not since(version, "2025-06-18"):
+        return False
+    return all(field.get("type") != "array" for field in question.params["requestedSchema"]["properties"].values())
+
+
+def _plain_field(field: Wire) -> Wire:
+    """A field as 2025-06-18 has it: choices with their titles beside them, and no default but of a boolean."""
+    plain = {key: value for key, value in field.items() if key not in ("oneOf", "default")}
+    if "default" in field and field.get("type") == "boolean":
+        plain["default"] = field["default"]
+    if (choices := field.get("oneOf")) is not None:
+        plain["enum"] = [choice["const"] for choice in choices]
+        plain["enumNames"] = [choice.get("title", choice["const"]) for choice in choices]
+    return plain
