@@ -144,13 +144,16 @@ class ToolCall:
         answer: T = self._asked((question,), pick=lambda answers: answers[0])
         return answer
 
-    def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any] = lambda answers: answers) -> Any:
-        asyncio = sys.modules.get("asyncio")
-        if asyncio is not None and asyncio._get_running_loop() is not None:
-            return _awaited(asyncio, lambda: pick(self._ask(questions)))
+    def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any] = list) -> Any:
+        """The answers, of which `pick` returns what the caller wants; in `async` code what is awaited for that."""
+        if "asyncio" in sys.modules:
+            from gaia_mcp.asking.event_loops import in_thread, is_in_loop
+
+            if is_in_loop():
+                return in_thread(lambda: pick(self._ask(questions)))
         return pick(self._ask(questions))
 
-    def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
+    def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:  # noqa: ARG002 (a call of a server uses them)
         from gaia_mcp.protocol.questions import QuestionError
 
         raise QuestionError("there is no client to ask: this code runs outside of a call")
@@ -182,11 +185,6 @@ class ToolCall:
             functions, self._when_cancelled = list(self._when_cancelled.values()), {}
         for function in functions:
             function()
-
-
-async def _awaited(asyncio: Any, ask: Callable[[], Any]) -> Any:
-    """What `ask` returns, in a thread: the loop of `async` code has other calls to run."""
-    return await asyncio.to_thread(ask)
 
 
 _CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default=None)

@@ -35,7 +35,6 @@ FLOORS = {
     "redaction": 0,
     "safetext": 0,
     "textproblems": 0,
-    "toolcall": 0,
     # Rules: they take everything that they need as arguments.
     "protocol": 1,
     "recordings": 1,
@@ -49,6 +48,9 @@ FLOORS = {
     "config": 2,
     "hosts": 2,
     "storage": 2,
+    # A running call, and what it asks of its client.
+    "asking": 2,
+    "toolcall": 2,
     # What answers requests: peers are providers, and fronts show them.
     "server.provider": 2,
     # Peers: a client of theirs, a server of ours, an agent, a handler.
@@ -89,13 +91,16 @@ EARLIER = {
     "recordings": {"protocol"},
     "redaction": {"safetext"},
     "safetext": {"jsontext"},
+    "server.provider": {"toolcall"},
     "textproblems": {"jsontext"},
+    "toolcall": {"asking"},
 }
 # What prints or exits although it is not the command line.
 EXCEPTIONS = {
     ("importing.files", "os._exit"): "the child of a file that forks while it is imported must not run this program",
     ("server.failures", "print"): "one line for the server's log, about an exception of an agent's code",
     ("server.stdio.reading", "print"): "one line for the log of whoever started the server, when the client breaks off",
+    ("server.served_call", "print"): "one line for the log of whoever started the server: the client learns no reason",
     ("server.stdio.process", "os._exit"): "an agent that is still being imported cannot be stopped otherwise",
 }
 # How a file may be opened, or read by its name.
@@ -142,7 +147,7 @@ BESIDE_SESSIONS = {
     "client.transports.stdio.environment": "the variables that a server gets are documented",
 }
 # What runs coroutines. It imports asyncio when there is one.
-ASYNCHRONOUS = {"server.event_loop"}
+ASYNCHRONOUS = {"asking.event_loops", "server.event_loop"}
 # Packages whose names are lazy: they import everything for a type checker, and nothing at run time.
 LAZY = (
     "", "client", "client.mcp_client_manager", "client.transports", "client.transports.stdio", "handlers", "manager",

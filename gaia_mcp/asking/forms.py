@@ -13,14 +13,14 @@ from gaia_mcp.toolspec.validation import as_text, schema_of
 
 Wire = dict[str, Any]
 
-_TEXT = frozenset({"title", "description"})
+_ALWAYS = frozenset({"type", "title", "description"})
 # Keywords by the type of a field (specification, `PrimitiveSchemaDefinition`).
 _KEYWORDS = {
-    "string": _TEXT | {"minLength", "maxLength", "format", "default", "enum", "enumNames", "oneOf"},
-    "number": _TEXT | {"minimum", "maximum", "default"},
-    "integer": _TEXT | {"minimum", "maximum", "default"},
-    "boolean": _TEXT | {"default"},
-    "array": _TEXT | {"items", "minItems", "maxItems", "default"},
+    "string": _ALWAYS | {"minLength", "maxLength", "format", "default", "enum", "enumNames", "oneOf"},
+    "number": _ALWAYS | {"minimum", "maximum", "default"},
+    "integer": _ALWAYS | {"minimum", "maximum", "default"},
+    "boolean": _ALWAYS | {"default"},
+    "array": _ALWAYS | {"items", "minItems", "maxItems", "default"},
 }
 _FORMATS = frozenset({"email", "uri", "date", "date-time"})
 
@@ -37,7 +37,7 @@ class Form(NamedTuple):
 
     def read(self, content: Wire) -> Any:
         """The value of an answer. Raises `AnswerError`."""
-        if errors := schema_of(as_text(self.schema)).validation_errors(content):
+        if errors := schema_of(as_text(self.schema)).errors(content):
             raise AnswerError(str(errors[0]))
         try:
             return self.convert(content)
@@ -110,7 +110,7 @@ def _check(schema: Wire) -> None:
 
 def _field_problem(field: Any) -> str | None:
     kind = field.get("type") if isinstance(field, dict) else None
-    if kind not in _KEYWORDS:
+    if not isinstance(kind, str) or kind not in _KEYWORDS:
         return "a form is flat: a field is a string, a number, an integer, a boolean, or a list of choices"
     if unknown := sorted(set(field) - _KEYWORDS[kind]):
         return f"{unknown[0]!r} is not allowed in a form"

@@ -67,7 +67,8 @@ class Record:
 
     def ask(self, questions: Mapping[str, Question]) -> None:
         """Note that these are asked now. Raises `QuestionError` when they have been asked too often."""
-        if self.rounds >= MAX_ROUND_TRIPS:
+        # A client counts requests, of which the first one is no round of ours.
+        if self.rounds >= MAX_ROUND_TRIPS - 1:
             name = next(iter(questions))
             changes = _CHANGES if name in self._answers else _UNANSWERED
             reason = self._rejected.get(name, changes)

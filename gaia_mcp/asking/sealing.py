@@ -7,11 +7,11 @@ clock and no environment: callers pass `now` and keys.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import struct
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 # A person may take their time; what is older than a working day's meeting is asked again.
@@ -24,7 +24,7 @@ _EXPIRY = struct.Struct(">Q")
 
 
 class SealError(ValueError):
-    """A state that was not sealed here, for this request, or a while ago. The text is for the log, not for the client."""
+    """A state that was not sealed here or for this request, or has expired. The text is for the log, not the client."""
 
 
 class Sealer:
@@ -37,8 +37,15 @@ class Sealer:
     def __init__(self, secrets: Sequence[str] = ()) -> None:
         if any(len(secret) < MIN_SECRET_CHARS for secret in secrets):
             raise ValueError(f"a key has at least {MIN_SECRET_CHARS} characters")
-        keys = [hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest() for secret in secrets]
-        self._keys = {_id_of(key): key for key in keys or [os.urandom(32)]}
+        self._secrets = [secret.encode("utf-8", "surrogateescape") for secret in secrets] or [os.urandom(32)]
+
+    @cached_property
+    def _keys(self) -> dict[bytes, bytes]:
+        """The keys by what tells them apart in a sealed state."""
+        import hashlib
+
+        keys = [hashlib.sha256(secret).digest() for secret in self._secrets]
+        return {hashlib.sha256(b"id" + key).digest()[:_KEY_ID_BYTES]: key for key in keys}
 
     def seal(self, text: str, about: bytes, now: float) -> str:
         """`text` as an opaque one, bound to `about` and valid for an hour."""
@@ -77,9 +84,7 @@ class Sealer:
 
 def subject_of(principal: str, method: str, params: dict[str, Any]) -> bytes:
     """What a state is bound to: the caller, and the request without what changes from round to round."""
+    import hashlib
+
     same = {key: value for key, value in params.items() if key not in ("_meta", "inputResponses", "requestState")}
     return hashlib.sha256(json.dumps([principal, method, same], sort_keys=True).encode("ascii")).digest()
-
-
-def _id_of(key: bytes) -> bytes:
-    return hashlib.sha256(b"id" + key).digest()[:_KEY_ID_BYTES]

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from gaia_mcp.protocol.jsonrpc import as_text
+from gaia_mcp.protocol.versions import STATELESS_VERSIONS
+
+if TYPE_CHECKING:
+    from gaia_mcp.protocol.events import RequestReceived
 
 # The limit of every SDK.
 MAX_ROUND_TRIPS = 10
@@ -84,6 +88,28 @@ def retry_params(params: dict[str, Any], required: InputRequired, responses: dic
     if required.state is not None:
         again["requestState"] = required.state
     return again
+
+
+class Retry(NamedTuple):
+    """What a client sends with a request that it sends again: its responses by key, and the state as it got it."""
+
+    responses: dict[str, Any]
+    state: str
+
+
+def retry_of(request: RequestReceived) -> Retry | None:
+    """What a request that is sent again carries; None for one that is sent for the first time.
+
+    Raises `ValueError` for what is not in the form of the specification.
+    """
+    if request.context.version not in STATELESS_VERSIONS or "requestState" not in request.params:
+        return None
+    responses, state = request.params.get("inputResponses", {}), request.params["requestState"]
+    if not isinstance(state, str):
+        raise ValueError("requestState must be a string")
+    if not isinstance(responses, dict):
+        raise ValueError("inputResponses must be an object")
+    return Retry(responses, state)
 
 
 def pause_before(attempt: int) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gaia_mcp.protocol.input_required import missing_capabilities
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS, since
 
 Wire = dict[str, Any]
@@ -44,23 +45,20 @@ class Question(NamedTuple):
         return {"method": self.method, "params": self.params} if self.params else {"method": self.method}
 
 
-def missing_capabilities(question: Question, version: str, declared: Wire) -> Wire:
+def missing_for(question: Question, version: str, declared: Wire) -> Wire:
     """The capabilities that a client of `version` needs for the question and has not declared; empty if it has all."""
-    required = _required(question)
-    (name, modes), *_ = required.items()
-    own = declared.get(name)
-    if not isinstance(own, dict) or not _has(question, version):
-        return required
-    # A client that declares no mode of elicitation has the first one, the form.
-    if name == "elicitation" and (not own or not since(version, _RICH_ELICITATION)):
-        own = {"form": {}}
-    return {} if all(isinstance(own.get(mode), dict) for mode in modes) else required
+    if not _has(question, version):
+        declared = {}
+    elif not since(version, _RICH_ELICITATION) and isinstance(declared.get("elicitation"), dict):
+        # Modes came later: the capability stands for the form.
+        declared = {**declared, "elicitation": {"form": {}}}
+    return missing_capabilities({"": question.as_input_request()}, declared)
 
 
 def question_for(question: Question, version: str, number: int) -> tuple[str, Wire | None]:
     """Method and parameters of the request that asks the question of a handshake client of `version`.
 
-    `number` tells the question from others of this server. The client has what `missing_capabilities` looks for.
+    `number` tells the question from others of this server. The client has what `missing_for` looks for.
     """
     method, params = question
     if method != ELICIT:
@@ -95,14 +93,6 @@ def answer_problem(question: Question, answer: Any) -> str | None:
     if asks_for_content and not isinstance(answer.get("content", {}), dict):
         return "content must be an object"
     return None
-
-
-def _required(question: Question) -> Wire:
-    if question.method == LIST_ROOTS:
-        return {"roots": {}}
-    if question.method == SAMPLE:
-        return {"sampling": {"tools": {}} if "tools" in question.params else {}}
-    return {"elicitation": {"url" if question.params.get("mode") == "url" else "form": {}}}
 
 
 def _has(question: Question, version: str) -> bool:

@@ -5,9 +5,11 @@ A request with an envelope is stateless and stands alone; `initialize` begins a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gaia_mcp.protocol import jsonrpc
+from gaia_mcp.protocol.batches import Batches
 from gaia_mcp.protocol.connection import Connection, Outgoing
 from gaia_mcp.protocol.envelope import (
     LOG_LEVELS,
@@ -19,9 +21,10 @@ from gaia_mcp.protocol.envelope import (
     read_context,
     with_meta,
 )
-from gaia_mcp.protocol.events import Cancelled, RequestContext, RequestReceived
-from gaia_mcp.protocol.input_required import missing_capabilities
-from gaia_mcp.protocol.jsonrpc import Fixed, Malformed, Message, Notification, Request, RequestId
+from gaia_mcp.protocol.events import Cancelled, ErrorResponse, RequestContext, RequestReceived
+from gaia_mcp.protocol.input_required import RESULT_TYPES, missing_capabilities
+from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
+from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, missing_for, question_for
 from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for, result_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
@@ -48,14 +51,6 @@ class Description(NamedTuple):
     instructions: str = ""
 
 
-class _Batch:
-    """The responses to one array of requests, sent together when the last one is there."""
-
-    def __init__(self, open_ids: set[RequestId]) -> None:
-        self.open_ids = open_ids
-        self.responses: list[Message] = []
-
-
 class ServerConnection(Connection):
     """The server's end. `description` may be replaced at any time, for instance when a slow agent has loaded."""
 
@@ -68,7 +63,7 @@ class ServerConnection(Connection):
         self._log_level = "info"
         self._open: dict[RequestId, tuple[str, RequestContext]] = {}
         self._subscriptions: dict[RequestId, set[str]] = {}
-        self._batches: dict[RequestId, _Batch] = {}
+        self._batches = Batches()
 
     def respond(self, request_id: RequestId, value: dict[str, Any]) -> None:
         """Send the result of a request, as the client's revision knows it; an error if it requires input for which the
@@ -140,6 +135,52 @@ class ServerConnection(Connection):
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             params = {"level": level, "logger": logger, "data": data}
             self._notify_about(request_id, "notifications/message", params)
+
+    def ask(self, request_id: RequestId, questions: Mapping[str, Question]) -> dict[str, RequestId] | None:
+        """Ask the client for input for an open request.
+
+        In the handshake era each question becomes a request of ours: their ids, by the names of the questions. Its
+        response is an event; `abandon` cancels it. None in the stateless era, where `require_input` asks. Raises
+        `QuestionError` for a method that cannot ask, `MissingCapabilityError` for a client that cannot be asked.
+        """
+        if (opened := self._open.get(request_id)) is None:
+            return {}
+        method, context = opened
+        if method not in (RESULT_TYPES["input_required"] or ()):
+            raise QuestionError(f"{method} cannot ask its client")
+        required: dict[str, Any] = {}
+        for question in questions.values():
+            required.update(missing_for(question, context.version, context.capabilities))
+        if required:
+            raise MissingCapabilityError(required)
+        if context.version in STATELESS_VERSIONS:
+            return None
+        ids: dict[str, RequestId] = {}
+        for name, question in questions.items():
+            ids[name] = number = self._new_id()
+            self._pending[number] = question.method
+            asked = jsonrpc.request(number, *question_for(question, context.version, number))
+            self._outgoing.append(Outgoing(asked, request_id))
+        return ids
+
+    def require_input(self, request_id: RequestId, questions: Mapping[str, Question], state: str) -> None:
+        """Respond to a stateless request with questions, whose answers come with the same request and this state."""
+        requests = {name: question.as_input_request() for name, question in questions.items()}
+        result = {"resultType": "input_required", "inputRequests": requests, "requestState": state}
+        self.respond(request_id, result)
+
+    def respond_missing(self, request_id: RequestId, problem: MissingCapabilityError) -> None:
+        """Respond that the client lacks what the request needs."""
+        if (opened := self._open.get(request_id)) is None:
+            return
+        method, context = opened
+        if context.version in STATELESS_VERSIONS:
+            data = {"requiredCapabilities": problem.required}
+            self.respond_error(request_id, jsonrpc.MISSING_CAPABILITY, str(problem), data)
+        elif method == "tools/call":
+            self.respond(request_id, {"content": [{"type": "text", "text": str(problem)}], "isError": True})
+        else:
+            self.respond_error(request_id, jsonrpc.INVALID_REQUEST, str(problem))
 
     def announce_list_changed(self, kind: str) -> None:
         """Announce that the list of `kind` ("tools", "prompts", "resources") has changed, where a client is to know."""
@@ -279,6 +320,13 @@ class ServerConnection(Connection):
 
     # Everything else that arrives.
 
+    def _receive_response(self, method: str, response: Result | Error) -> None:
+        if isinstance(response, Result):
+            self._events.append(response)
+        else:
+            assert response.id is not None  # noqa: S101 (it was matched by its id)
+            self._events.append(ErrorResponse(response.id, method, response.code, response.message, response.data))
+
     def _receive_notification(self, notification: Notification) -> None:
         if notification.method != "notifications/cancelled":
             return  # Nothing depends on notifications/initialized or any other.
@@ -292,15 +340,15 @@ class ServerConnection(Connection):
     def _receive_batch(self, values: list[Any]) -> None:
         messages = [jsonrpc.classify(value) for value in values]
         asked = {message.id for message in messages if isinstance(message, Request)}
+        problems = [
+            error
+            for message in messages
+            if isinstance(message, Malformed)
+            for error in self._errors_for_malformed(message, b"")
+        ]
         # A request with an id in use gets an error of its own; the earlier request is not part of this batch.
-        batch = _Batch(asked - self._open.keys())
-        self._batches.update(dict.fromkeys(batch.open_ids, batch))
-        # Invalid messages come first, so that the last response to a request completes the array.
-        for message in messages:
-            if isinstance(message, Malformed):
-                batch.responses += self._errors_for_malformed(message, b"")
-        if not batch.open_ids and batch.responses:
-            self._outgoing.append(Outgoing(batch.responses))
+        if not self._batches.begin(asked - self._open.keys(), problems) and problems:
+            self._outgoing.append(Outgoing(problems))
         for message in messages:
             if not isinstance(message, Malformed):
                 self._receive_message(message)
@@ -312,15 +360,10 @@ class ServerConnection(Connection):
 
     def _finish_in_batch(self, request_id: RequestId, response: Message | None) -> bool:
         """Whether the request came in a batch; the batch is sent if this was its last response."""
-        batch = self._batches.pop(request_id, None)
-        if batch is None:
+        if request_id not in self._batches:
             return False
-        if response is not None:
-            batch.responses.append(response)
-        batch.open_ids.discard(request_id)
-        if not batch.open_ids and batch.responses:
-            self._outgoing.append(Outgoing(batch.responses, request_id))
-            batch.responses = []
+        if responses := self._batches.finish(request_id, response):
+            self._outgoing.append(Outgoing(responses, request_id))
         return True
 
     def _receive_invalid_json(self, record: bytes) -> None:
@@ -331,6 +374,9 @@ class ServerConnection(Connection):
             super()._receive_invalid_json(record)
 
     def _receive_malformed(self, message: Malformed, record: bytes) -> None:
+        if message.kind == "response" and message.id in self._pending:
+            self._fail_pending(message.id, message.problem)
+            return
         self._outgoing += map(Outgoing, self._errors_for_malformed(message, record))
 
     def _errors_for_malformed(self, message: Malformed, record: bytes) -> list[Message]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.definitions import (
     described_agent,
@@ -158,7 +159,7 @@ class _ServedAgent:
         try:
             value = self._awaited(self._agent.execute_mcp_tool(name, arguments), call)
             return call_result(name, value, tool.misfits)
-        except CallCancelledError:
+        except (CallCancelledError, MissingCapabilityError):
             raise
         except InvalidArgumentsError as error:
             return self._refusal(name, tool, arguments, error.problems)

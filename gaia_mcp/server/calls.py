@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.protocol.events import Cancelled, RequestReceived
-from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId
+from gaia_mcp.protocol.events import Cancelled, ErrorResponse, InvalidResponse, RequestReceived
+from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, RequestId, Result
+from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.encoding import as_json
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import Provider, RequestError, ResultError
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.server.served_call import Answer, InputRequired, ServedCall
+from gaia_mcp.toolcall import CallCancelledError
 
 if TYPE_CHECKING:
+    from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.protocol.questions import Question
     from gaia_mcp.protocol.server import ServerConnection
 
 
@@ -27,14 +32,15 @@ class Job(NamedTuple):
     """A request that the provider has to answer, for `Calls.run`."""
 
     request: RequestReceived
-    call: ToolCall
+    call: ServedCall
 
 
 class Calls:
     """The calls of one client. Safe to use from several threads.
 
     `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `provider` is the one
-    that `connection` describes. `on_failure` is called for what becomes an internal error.
+    that `connection` describes. `on_failure` is called for what becomes an internal error. `sealer` seals what a client
+    carries from one run of a call to the next.
     """
 
     def __init__(
@@ -43,7 +49,9 @@ class Calls:
         provider: Provider,
         send: Callable[[Outgoing], None],
         on_failure: OnFailure = note_failure,
+        sealer: Sealer | None = None,
     ) -> None:
+        self._given_sealer = sealer
         self._connection = connection
         self._provider = provider
         self._send = send
@@ -51,7 +59,9 @@ class Calls:
         # Held to touch the connection, the running calls, and to add to the outbox.
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
-        self._running: dict[RequestId, ToolCall] = {}
+        self._running: dict[RequestId, ServedCall] = {}
+        # The questions that clients have not answered.
+        self._asked: dict[RequestId, Answer] = {}
         self._outbox: deque[Outgoing] = deque()
         # Held to send. Never waited for while `_lock` is held: sending may block.
         self._sending = threading.Lock()
@@ -60,6 +70,13 @@ class Calls:
     def __len__(self) -> int:
         """How many requests have been received and neither answered nor cancelled."""
         return len(self._running)
+
+    @cached_property
+    def _sealer(self) -> Sealer:
+        """The one that was given, or one for this client alone. Most calls never ask."""
+        from gaia_mcp.asking.sealing import Sealer
+
+        return self._given_sealer or Sealer()
 
     def receive(self, record: bytes, about: RequestId | None = None) -> list[Job]:
         """Take in one record, valid or not; the jobs to run for it.
@@ -79,23 +96,36 @@ class Calls:
         result: dict[str, Any] | None = None
         error: tuple[int, str, Any] = (INTERNAL_ERROR, "cancelled", None)
         failure: BaseException | None = None
+        missing: MissingCapabilityError | None = None
         try:
             call.raise_if_cancelled()
+            if "requestState" in request.params:
+                call.resume(self._sealer)
             result = self._provider.answer(request.method, request.params, call)
-        except CallCancelledError:
+        except (CallCancelledError, InputRequired):
             pass  # If the client has not cancelled the request, this error is its response.
+        except MissingCapabilityError as problem:
+            missing = problem
         except RequestError as problem:
             error = (problem.code, str(problem), problem.data)
         except ResultError as problem:
             failure, error = problem, (INTERNAL_ERROR, f"{request.method} returned {problem}", None)
         except BaseException as problem:  # noqa: BLE001 (an agent's own code, which may even try to exit)
             failure, error = problem, (INTERNAL_ERROR, f"{request.method} raised {raised(problem)}", None)
+        # Whatever came of this run, also where the tool has caught what was to end it.
+        state = call.sealed_record(self._sealer) if call.required else ""
         with self._lock:
             # Not by its id: after a cancellation the client may have used that again.
             if not call.is_cancelled:
-                if result is not None and (failure := self._respond(request.id, result)) is not None:
-                    result, error = None, (INTERNAL_ERROR, f"{request.method} returned {failure}", None)
-                if result is None:
+                if state:
+                    failure = None
+                    self._connection.require_input(request.id, call.required, state)
+                elif missing is not None:
+                    self._connection.respond_missing(request.id, missing)
+                elif result is None:
+                    self._connection.respond_error(request.id, *error)
+                elif (failure := self._respond(request.id, result)) is not None:
+                    error = (INTERNAL_ERROR, f"{request.method} returned {failure}", None)
                     self._connection.respond_error(request.id, *error)
                 self._collect()
                 del self._running[request.id]
@@ -134,27 +164,58 @@ class Calls:
         jobs = []
         for event in self._connection.take_events():
             if isinstance(event, RequestReceived):
-                call = self._running[event.id] = self._new_call(event)
+                call = self._running[event.id] = ServedCall(self, event)
                 jobs.append(Job(event, call))
             elif isinstance(event, Cancelled) and (call_of := self._running.pop(event.id, None)) is not None:
                 call_of.cancel()
                 if not self._running:
                     self._idle.notify_all()
+            elif isinstance(event, Result):
+                self._answered(event.id, event.result, None)
+            elif isinstance(event, ErrorResponse):
+                self._answered(event.id, None, event.text)
+            elif isinstance(event, InvalidResponse):
+                self._answered(event.id, None, event.problem)
         self._collect()
         return jobs
 
-    def _new_call(self, request: RequestReceived) -> ToolCall:
-        def on_progress(progress: float, total: float | None, text: str) -> None:
-            self._notify(call, lambda: self._connection.report_progress(request.id, progress, total, text))
+    def _answered(self, request_id: RequestId, result: dict[str, Any] | None, error: str | None) -> None:
+        if (answer := self._asked.pop(request_id, None)) is not None:
+            answer.set(result, error)
 
-        def on_log(level: str, data: Any) -> None:
-            data, logger = as_json(data), str(request.params.get("name", request.method))
-            self._notify(call, lambda: self._connection.log(request.id, level, data, logger))
+    # What a running call has its front send.
 
-        call = ToolCall(on_progress, on_log)
-        return call
+    def report_progress(self, call: ServedCall, progress: float, total: float | None, text: str) -> None:
+        """Send progress of a call."""
+        self._notify(call, lambda: self._connection.report_progress(call.request.id, progress, total, text))
 
-    def _notify(self, call: ToolCall, notify: Callable[[], None]) -> None:
+    def log(self, call: ServedCall, level: str, data: Any) -> None:
+        """Send a log message of a call."""
+        request, data = call.request, as_json(data)
+        logger = str(request.params.get("name", request.method))
+        self._notify(call, lambda: self._connection.log(request.id, level, data, logger))
+
+    def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
+        """Send questions of a call; their answers to come. None if the result of its request has to ask them."""
+        with self._lock:
+            call.raise_if_cancelled()
+            ids = self._connection.ask(call.request.id, questions)
+            answers = None if ids is None else {name: Answer(request_id) for name, request_id in ids.items()}
+            self._asked.update({answer.request_id: answer for answer in (answers or {}).values()})
+            self._collect()
+        self._flush()
+        return answers
+
+    def withdraw(self, answers: Sequence[Answer]) -> None:
+        """Cancel those questions that have not been answered."""
+        with self._lock:
+            for answer in answers:
+                if self._asked.pop(answer.request_id, None) is not None:
+                    self._connection.abandon(answer.request_id, "the answer is not needed any more")
+            self._collect()
+        self._flush()
+
+    def _notify(self, call: ServedCall, notify: Callable[[], None]) -> None:
         with self._lock:
             if not call.is_cancelled:
                 notify()

@@ -6,17 +6,22 @@ that this run ends and another one follows.
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from gaia_mcp.jsonvalues import as_json_value
+from gaia_mcp.jsonvalues import NotJSONError, as_json_value
+from gaia_mcp.protocol.input_required import retry_of
 from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import CallingClient, ToolCall
 
 if TYPE_CHECKING:
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.record import Record
+    from gaia_mcp.asking.sealing import Sealer
     from gaia_mcp.protocol.events import RequestReceived
     from gaia_mcp.protocol.jsonrpc import RequestId
     from gaia_mcp.protocol.questions import Question
@@ -27,8 +32,11 @@ T = TypeVar("T")
 ANSWER_SECONDS = 3600.0
 
 
-class InputRequired(BaseException):  # noqa: N818 (it is not an error, and must pass what catches errors)
-    """This run of the call ends here: its result asks for input, and another run follows."""
+class InputRequired(BaseException):
+    """This run of the call ends here: its result asks for input, and another run follows.
+
+    Not an `Exception`, for it has to pass what catches those.
+    """
 
 
 class Front(Protocol):
@@ -78,6 +86,8 @@ class ServedCall(ToolCall):
         # How many questions and log messages this run has had.
         self._questions = 0
         self._logs = 0
+        # How far the call has come, in this run or an earlier one.
+        self._reported: float | None = None
         # Held to look at the record: a tool may ask in several threads. Not held while something is waited for.
         self._lock = threading.RLock()
 
@@ -85,7 +95,9 @@ class ServedCall(ToolCall):
     def client(self) -> CallingClient:  # type: ignore[override]
         """As the client describes itself."""
         context = self.request.context
-        return CallingClient(str(context.info.get("name", "")), str(context.info.get("version", "")), context.capabilities)
+        return CallingClient(
+            str(context.info.get("name", "")), str(context.info.get("version", "")), context.capabilities
+        )
 
     @property
     def meta(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -102,12 +114,47 @@ class ServedCall(ToolCall):
             self._record = Record()
         return self._record
 
+    def resume(self, sealer: Sealer) -> None:
+        """Take up the call where an earlier run ended, by what its client has sent back.
+
+        Raises `RequestError` for a state that is not ours; the reason is for the log alone.
+        """
+        from gaia_mcp.asking.record import Record
+        from gaia_mcp.asking.sealing import SealError, subject_of
+
+        try:
+            retry = retry_of(self.request)
+            if retry is None:
+                return
+            about = subject_of(self.principal or "", self.request.method, self.request.params)
+            record = Record.loaded(sealer.open(retry.state, about, time.time()))
+        except SealError as problem:
+            name = self.request.params.get("name", self.request.method)
+            print(f"note: the requestState of a call of {name!r} was refused: {problem}", file=sys.stderr)  # noqa: T201
+            raise RequestError("invalid requestState") from problem
+        except ValueError as problem:
+            raise RequestError(str(problem)) from problem
+        for name, answer in retry.responses.items():
+            record.take(name, answer)
+        self._record = record
+
+    def sealed_record(self, sealer: Sealer) -> str:
+        """What the client is to send back with the answers."""
+        from gaia_mcp.asking.sealing import subject_of
+
+        record = self.record
+        record.logs = max(record.logs, self._logs)
+        record.progress = self._reported
+        about = subject_of(self.principal or "", self.request.method, self.request.params)
+        return sealer.seal(record.dumped(), about, time.time())
+
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         self.raise_if_cancelled()
-        record = self._record
-        if record is not None and record.progress is not None and done <= record.progress:
+        if self._record is not None and self._reported is None:
+            self._reported = self._record.progress
+        if self._reported is not None and done <= self._reported:
             return  # An earlier run has reported it.
-        self._progressed = done
+        self._reported = done
         self._front.report_progress(self, done, total, text)
 
     def log(self, level: str, data: Any) -> None:
@@ -119,9 +166,13 @@ class ServedCall(ToolCall):
         with self._lock:
             kept = self.record.once
             if name not in kept:
-                kept[name] = as_json_value(function())
-            value: T = kept[name]
-            return value
+                value = function()
+                try:
+                    kept[name] = as_json_value(value)
+                except NotJSONError as problem:
+                    raise TypeError(f"once {name!r}: the value is not JSON: {problem}") from problem
+            found: T = kept[name]
+            return found
 
     def _ask(self, questions: Sequence[Asked[Any]]) -> list[Any]:
         self.raise_if_cancelled()

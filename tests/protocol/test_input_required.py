@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.protocol.events import RequestContext, RequestReceived
 from gaia_mcp.protocol.input_required import (
     MAX_ROUND_TRIPS,
     InputRequired,
+    Retry,
     input_required,
     missing_capabilities,
     pause_before,
+    retry_of,
     retry_params,
     type_problem,
 )
@@ -160,3 +163,30 @@ def test_pauses_double_up_to_a_quarter_of_a_second() -> None:
     pauses = [pause_before(number) for number in range(1, MAX_ROUND_TRIPS + 1)]
 
     assert pauses == [0.05, 0.1, 0.2, *[0.25] * 7]
+
+
+# A server reads what comes back.
+
+
+def received(version: str = "2026-07-28", **params: Any) -> RequestReceived:
+    """A request with these parameters."""
+    return RequestReceived(1, "tools/call", params, RequestContext(version, {}, {}, None, None))
+
+
+def test_a_request_that_is_sent_again_brings_responses_and_state() -> None:
+    """Spec 2026-07-28, input required: inputResponses are keyed like the requests, the state comes back as it was."""
+    assert retry_of(received(requestState="s", inputResponses={"a": {}})) == Retry({"a": {}}, "s")
+    assert retry_of(received(requestState="s")) == Retry({}, "s")
+
+
+def test_a_first_request_brings_neither() -> None:
+    """Spec 2026-07-28: without a state, responses belong to nothing; older revisions have neither."""
+    assert retry_of(received(inputResponses={"a": {}})) is None
+    assert retry_of(received("2025-11-25", requestState="s")) is None
+
+
+@pytest.mark.parametrize("params", [{"requestState": 7}, {"requestState": "s", "inputResponses": []}])
+def test_a_retry_in_another_form_is_told(params: dict[str, Any]) -> None:
+    """MS-9: what comes back is the client's to choose."""
+    with pytest.raises(ValueError, match="must be"):
+        retry_of(received(**params))

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol.events import Cancelled, Discarded, RequestReceived
-from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.events import Cancelled, Discarded, ErrorResponse, InvalidResponse, RequestReceived
+from gaia_mcp.protocol.jsonrpc import MISSING_CAPABILITY, RESOURCE_NOT_FOUND, Result
+from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, MissingCapabilityError, Question, QuestionError
 from gaia_mcp.protocol.server import MAX_SUBSCRIPTIONS, Description
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
@@ -25,6 +26,7 @@ from tests.protocol_support import (
     note,
     open_server,
     rpc,
+    rpc_error,
     rpc_result,
     sent_by,
 )
@@ -903,4 +905,132 @@ def test_any_other_notification_is_ignored(version: str, method: str) -> None:
     server = open_server(version)
 
     assert give(server, note(method, {"a": 1})) == []
+    assert sent_by(server) == []
+
+
+# Asking the client.
+
+NAME_FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+WHO = Question(ELICIT, {"mode": "form", "message": "Who?", "requestedSchema": NAME_FORM})
+WHERE = Question(LIST_ROOTS, {})
+ABLE: dict[str, Any] = {"elicitation": {}, "roots": {}}
+
+
+def able_server(version: str, method: str = "tools/call", capabilities: dict[str, Any] = ABLE) -> ServerConnection:
+    """A server with an open request 5 of a client that declares `capabilities`."""
+    server = new_server()
+    if version in STATELESS_VERSIONS:
+        meta = {"io.modelcontextprotocol/clientCapabilities": capabilities}
+        give(server, enveloped(5, method, {"name": "work"}, **meta))
+    else:
+        params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": CLIENT}
+        give(server, rpc(0, "initialize", params))
+        give(server, rpc(5, method, {"name": "work"}))
+    sent_by(server)
+    return server
+
+
+def test_a_handshake_client_is_asked_by_requests_about_its_own() -> None:
+    """Spec 2025-11-25, client features; B-1: our ids are ours, whatever the client numbers."""
+    server = able_server(OLD)
+
+    assert server.ask(5, {"who": WHO, "where": WHERE}) == {"who": 1, "where": 2}
+
+    asked = server.take_outgoing()
+    assert [one.about for one in asked] == [5, 5]
+    assert [one.message for one in asked] == [rpc(1, ELICIT, WHO.params), rpc(2, LIST_ROOTS)]
+    answers = [rpc_result(2, {"roots": []}), rpc_error(1, -32603, "broken", {"x": 1})]
+    assert [event for one in answers for event in give(server, one)] == [
+        Result(2, {"roots": []}),
+        ErrorResponse(1, ELICIT, -32603, "broken", {"x": 1}),
+    ]
+
+
+def test_an_answer_that_is_not_a_response_ends_its_question() -> None:
+    """B-2: exactly one of result and error; a tool must not wait for what has come."""
+    server = able_server(OLD)
+    server.ask(5, {"who": WHO})
+
+    (event,) = give(server, {"jsonrpc": "2.0", "id": 1, "result": "Ada"})
+
+    assert isinstance(event, InvalidResponse)
+    assert event.id == 1
+
+
+def test_a_question_that_needs_no_answer_any_more_is_cancelled() -> None:
+    """Spec 2025-11-25, cancellation: either side cancels its own requests."""
+    server = able_server(OLD)
+    server.ask(5, {"who": WHO})
+    sent_by(server)
+
+    server.abandon(1, "no more")
+
+    assert sent_by(server) == [note("notifications/cancelled", {"requestId": 1, "reason": "no more"})]
+    assert give(server, rpc_result(1, {"action": "cancel"})) == []
+
+
+def test_a_stateless_client_is_asked_by_the_result() -> None:
+    """MS-7, DE-4: no request is sent; MS-8: the result has inputRequests and a requestState."""
+    server = able_server(NEW)
+
+    assert server.ask(5, {"who": WHO, "where": WHERE}) is None
+    assert sent_by(server) == []
+    server.require_input(5, {"who": WHO, "where": WHERE}, "sealed")
+
+    (sent,) = sent_by(server)
+    assert sent["id"] == 5
+    assert sent["result"]["resultType"] == "input_required"
+    assert sent["result"]["inputRequests"] == {
+        "who": {"method": ELICIT, "params": WHO.params},
+        "where": {"method": LIST_ROOTS},
+    }
+    assert sent["result"]["requestState"] == "sealed"
+    assert not {"ttlMs", "cacheScope", "content"} & set(sent["result"])
+
+
+@pytest.mark.parametrize("version", [NEW, OLD])
+def test_what_a_client_does_not_declare_is_not_asked_for(version: str) -> None:
+    """MS-4: -32021 with requiredCapabilities in the stateless era; the handshake era has no code for it."""
+    server = able_server(version, capabilities={"roots": {}})
+
+    with pytest.raises(MissingCapabilityError) as caught:
+        server.ask(5, {"who": WHO, "where": WHERE})
+    server.respond_missing(5, caught.value)
+
+    (sent,) = sent_by(server)
+    if version == NEW:
+        assert sent["error"]["code"] == MISSING_CAPABILITY
+        assert sent["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    else:
+        assert sent["result"]["isError"] is True
+        assert "elicitation.form" in sent["result"]["content"][0]["text"]
+
+
+def test_a_prompt_that_cannot_ask_an_older_client_is_an_error() -> None:
+    """Ours: only tools have results that report a failure."""
+    server = able_server(OLD, "prompts/get", {})
+
+    server.respond_missing(5, MissingCapabilityError({"roots": {}}))
+
+    (sent,) = sent_by(server)
+    assert "roots" in sent["error"]["message"]
+
+
+@pytest.mark.parametrize("version", [NEW, OLD])
+def test_a_list_cannot_ask(version: str) -> None:
+    """MS-7: input is required by tools, prompts and resources alone."""
+    server = able_server(version, "tools/list")
+
+    with pytest.raises(QuestionError, match="tools/list"):
+        server.ask(5, {"who": WHO})
+
+
+def test_nothing_is_asked_for_a_request_that_was_cancelled() -> None:
+    """MS-18: nothing more is sent for it."""
+    server = able_server(OLD)
+    give(server, note("notifications/cancelled", {"requestId": 5}))
+
+    assert server.ask(5, {"who": WHO}) == {}
+    server.respond_missing(5, MissingCapabilityError({"roots": {}}))
+
     assert sent_by(server) == []

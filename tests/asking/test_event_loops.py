@@ -1,0 +1,32 @@
+"""Questions of `async` code."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextvars import ContextVar
+
+from gaia_mcp.asking.event_loops import in_thread, is_in_loop
+
+MARK: ContextVar[str] = ContextVar("mark", default="none")
+
+
+def test_a_loop_is_known_where_it_runs() -> None:
+    """Ours: elsewhere a question blocks its thread."""
+
+    async def look() -> tuple[bool, bool]:
+        return is_in_loop(), await in_thread(is_in_loop)
+
+    assert not is_in_loop()
+    assert asyncio.run(look()) == (True, False)
+
+
+def test_what_blocks_runs_in_another_thread_for_the_same_call() -> None:
+    """Ours: the current call is part of the context."""
+
+    async def look() -> tuple[bool, str]:
+        MARK.set("ours")
+        here = threading.get_ident()
+        return await in_thread(lambda: (threading.get_ident() != here, MARK.get()))
+
+    assert asyncio.run(look()) == (True, "ours")

@@ -1,0 +1,151 @@
+"""Forms: which schemas and types make one, and what becomes of an answer."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+
+from gaia_mcp.asking.forms import AnswerError, form_of
+
+
+class Size(enum.Enum):
+    """How large."""
+
+    SMALL = "small"
+    LARGE = "large"
+
+
+@dataclass
+class Order:
+    """An order, with every kind of field."""
+
+    size: Size
+    count: int
+    weight: float = 1.5
+    gift: bool = False
+    note: str | None = None
+    until: datetime.date | None = None
+    extras: set[Literal["cheese", "ham"]] = field(default_factory=set)
+
+
+class Name(TypedDict):
+    """A name."""
+
+    name: str
+
+
+def test_a_dataclass_is_a_form() -> None:
+    """Spec, elicitation: flat, with null left out, for what may be null may be missing."""
+    schema = form_of(Order).schema
+
+    assert schema["type"] == "object"
+    assert schema["required"] == ["size", "count"]
+    fields = {
+        name: {key: one[key] for key in one if key != "description"} for name, one in schema["properties"].items()
+    }
+    assert fields == {
+        "size": {"type": "string", "enum": ["small", "large"]},
+        "count": {"type": "integer"},
+        "weight": {"type": "number", "default": 1.5},
+        "gift": {"type": "boolean", "default": False},
+        "note": {"type": "string"},
+        "until": {"type": "string", "format": "date"},
+        "extras": {"type": "array", "items": {"type": "string", "enum": ["cheese", "ham"]}},
+    }
+
+
+def test_an_answer_becomes_the_dataclass() -> None:
+    """Ours: the tool gets what it wrote down, not JSON."""
+    given = {"size": "large", "count": 2, "until": "2026-12-24", "extras": ["ham"]}
+
+    assert form_of(Order).read(given) == Order(Size.LARGE, 2, until=datetime.date(2026, 12, 24), extras={"ham"})
+
+
+def test_a_typed_dictionary_is_a_form() -> None:
+    """Ours: whatever has named members."""
+    assert form_of(Name).read({"name": "Ada"}) == {"name": "Ada"}
+
+
+def test_a_schema_is_a_form_as_it_is() -> None:
+    """Spec, elicitation: titled choices, several choices."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "mail": {"type": "string", "format": "email", "title": "Mail"},
+            "one": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]},
+            "many": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "maxItems": 1},
+        },
+        "required": ["mail"],
+    }
+
+    form = form_of(schema)
+
+    assert form.schema == schema
+    assert form.read({"mail": "a@b.org", "many": ["a"]}) == {"mail": "a@b.org", "many": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"count": 1}, "'size' is missing"),
+        ({"size": "huge", "count": 1}, "size"),
+        ({"size": "small", "count": "1"}, "count"),
+        ({"size": "small", "count": 1, "until": "2026-13-99"}, "until"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_told(content: dict[str, Any], problem: str) -> None:
+    """MS-10: content is validated against our own schema."""
+    with pytest.raises(AnswerError, match=problem):
+        form_of(Order).read(content)
+
+
+class Nested(TypedDict):
+    """A form in a form."""
+
+    inner: Name
+
+
+class Limited(TypedDict):
+    """A form with a keyword that forms do not have."""
+
+    code: Annotated[str, "a code"]
+    parts: list[str]
+
+
+@pytest.mark.parametrize(
+    ("shape", "problem"),
+    [
+        (int, "not a form"),
+        (Nested, "'inner' of the form: a form is flat"),
+        (Limited, "'parts' of the form: a list in a form is a list of choices"),
+        ({"type": "object"}, "with 'properties'"),
+        ({"type": "array", "properties": {}}, "of type 'object'"),
+        ({"type": "object", "properties": {"a": True}}, "'a' of the form: a form is flat"),
+        ({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}, "a form is flat"),
+        ({"type": "object", "properties": {"a": {"type": "string", "pattern": "x"}}}, "'pattern' is not allowed"),
+        ({"type": "object", "properties": {"a": {"type": "string", "format": "ipv4"}}}, "its format must be one of"),
+        ({"type": "object", "properties": {"a": {"type": "array", "items": {}}}}, "a list of choices"),
+        ({"type": "object", "properties": {}, "required": ["a"]}, "requires 'a'"),
+    ],
+)
+def test_what_a_form_cannot_be_is_told_to_its_author(shape: Any, problem: str) -> None:
+    """Spec, elicitation: flat schemas only, of the keywords of PrimitiveSchemaDefinition."""
+    with pytest.raises(ValueError, match=problem):
+        form_of(shape)
+
+
+def test_a_hint_that_cannot_be_read_is_no_form() -> None:
+    """Ours: the author reads what is wrong with the hint."""
+
+    @dataclass
+    class Odd:
+        value: Any = None
+        other: object | None = None
+        third: Literal[b"x"] = b"x"  # type: ignore[valid-type]
+
+    with pytest.raises(ValueError, match="form"):
+        form_of(Odd)

@@ -1,0 +1,111 @@
+"""The questions that an author writes, and the answers that come of a client's results."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gaia_mcp.asking.forms import AnswerError
+from gaia_mcp.asking.questions import (
+    Accepted,
+    Asked,
+    Cancelled,
+    Declined,
+    Elicit,
+    ElicitURL,
+    ListRoots,
+    Root,
+    Sample,
+    Sampled,
+)
+from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, SAMPLE
+
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+def test_a_form_is_asked_for_and_read() -> None:
+    """Spec, elicitation: the three outcomes."""
+    asked = Elicit("Who?", FORM)
+
+    assert asked.question == (ELICIT, {"mode": "form", "message": "Who?", "requestedSchema": FORM})
+    assert asked.read({"action": "accept", "content": {"name": "Ada"}}) == Accepted({"name": "Ada"})
+    assert asked.read({"action": "accept"}) == Accepted({})
+    assert asked.read({"action": "decline"}) == Declined()
+    assert asked.read({"action": "cancel"}) == Cancelled()
+
+
+def test_a_url_is_asked_for_and_read() -> None:
+    """Spec, elicitation: accepting means that the person will open it."""
+    asked = ElicitURL("Log in", "https://example.com/x")
+
+    assert asked.question == (ELICIT, {"mode": "url", "message": "Log in", "url": "https://example.com/x"})
+    assert asked.read({"action": "accept"}) == Accepted(None)
+    assert asked.read({"action": "decline"}) == Declined()
+    assert asked.read({"action": "cancel"}) == Cancelled()
+
+
+def test_a_model_is_asked_and_its_message_read() -> None:
+    """Spec, sampling: content is a block or several; only text has text."""
+    asked = Sample("Hello?", 5, "Be brief.", {"temperature": 0.5})
+    hello = {"role": "user", "content": {"type": "text", "text": "Hello?"}}
+
+    assert asked.question == (
+        SAMPLE,
+        {"messages": [hello], "maxTokens": 5, "systemPrompt": "Be brief.", "temperature": 0.5},
+    )
+    text = {"type": "text", "text": "Hi"}
+    answer = {"role": "assistant", "content": text, "model": "m", "stopReason": "endTurn"}
+    assert asked.read(answer) == Sampled("Hi", [text], "m", "endTurn")
+    picture = {"type": "image", "data": "", "mimeType": "image/png"}
+    assert asked.read({"role": "assistant", "content": [text, picture, text]}) == Sampled(
+        "HiHi", [text, picture, text], "", ""
+    )
+
+
+def test_messages_are_sent_as_they_are_written() -> None:
+    """Ours: what the specification has for a conversation can be written as such."""
+    message = {"role": "user", "content": [{"type": "text", "text": "x"}]}
+
+    assert Sample([message]).question.params["messages"] == [message]
+
+
+def test_roots_are_asked_for_and_read() -> None:
+    """Spec, roots: a name is optional."""
+    roots = ListRoots().read({"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}]})
+
+    assert ListRoots().question == (LIST_ROOTS, {})
+    assert roots == [Root("file:///a", "A"), Root("file:///b")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        (Elicit("Who?", FORM), 12345),
+        (Elicit("Who?", FORM), {"action": "accept", "content": {"name": 7}}),
+        (ElicitURL("Log in", "https://example.com"), {}),
+        (Sample("Hello?"), {"role": "assistant"}),
+        (ListRoots(), {"roots": "/"}),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_told(asked: Asked[object], answer: object) -> None:
+    """MS-10: what a client sends is validated before a tool sees it."""
+    with pytest.raises(AnswerError):
+        asked.read(answer)
+
+
+def test_an_answer_can_be_awaited() -> None:
+    """Ours: `await call.elicit(…)` has the type that `call.elicit(…)` has."""
+
+    async def use() -> object:
+        return await Accepted("x")
+
+    assert asyncio.run(use()) == Accepted("x")
+
+
+def test_the_parts_of_a_question_are_its_own() -> None:
+    """Ours: a base class that asks for nothing is not a question."""
+    with pytest.raises(NotImplementedError):
+        _ = Asked[object]().question
+    with pytest.raises(NotImplementedError):
+        Asked[object]()._read({})

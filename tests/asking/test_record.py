@@ -1,0 +1,84 @@
+"""The record: which answers belong to which questions, over all runs of a call."""
+
+from __future__ import annotations
+
+import pytest
+
+from gaia_mcp.asking.record import Record
+from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
+from gaia_mcp.protocol.questions import ELICIT, LIST_ROOTS, Question, QuestionError
+
+WHO = Question(ELICIT, {"message": "Who?"})
+WHERE = Question(LIST_ROOTS, {})
+
+
+def again(record: Record) -> Record:
+    """The record as it is in the next run."""
+    return Record.loaded(record.dumped())
+
+
+def test_an_answer_belongs_to_the_question_that_was_asked() -> None:
+    """Ours: what a person has said to one question is not the answer to another one."""
+    record = Record()
+    record.ask({"a": WHO, "b": WHERE})
+    record = again(record)
+    record.take("a", {"action": "cancel"})
+
+    assert record.answer("a", WHO) == {"action": "cancel"}
+    assert record.answer("a", Question(ELICIT, {"message": "Who else?"})) is None
+    assert record.answer("b", WHERE) is None
+
+
+def test_an_answer_to_what_was_not_asked_is_ignored() -> None:
+    """MS-10: surplus answers, and a second answer to the same question."""
+    record = Record()
+    record.ask({"a": WHO})
+    record.take("b", {})
+    record.take("a", 1)
+    record.take("a", 2)
+
+    assert record.answer("b", WHERE) is None
+    assert record.answer("a", WHO) == 1
+
+
+def test_what_was_answered_in_an_earlier_round_stays_answered() -> None:
+    """MS-6: the record has all that a run needs, whichever process runs it."""
+    record = Record()
+    record.ask({"a": WHO})
+    record = again(record)
+    record.take("a", "Ada")
+    record.once["number"] = 7
+    record.logs, record.progress = 3, 0.5
+    record.ask({"b": WHERE})
+    record = again(again(record))
+    record.take("b", "here")
+
+    assert (record.answer("a", WHO), record.answer("b", WHERE)) == ("Ada", "here")
+    assert (record.once, record.logs, record.progress, record.rounds) == ({"number": 7}, 3, 0.5, 2)
+
+
+def rounds_of(*questions: Question, answer: object = None) -> str:
+    """Ask over and over, each time with this answer; why that ended."""
+    record = Record()
+
+    def ask() -> None:
+        for number in range(MAX_ROUND_TRIPS + 1):
+            record.ask({"a": questions[number % len(questions)]})
+            if answer is not None:
+                record.take("a", answer)
+            if record.answer("a", questions[(number + 1) % len(questions)]) is not None:
+                record.reject("a", "name is missing")
+
+    with pytest.raises(QuestionError) as caught:
+        ask()
+    assert record.rounds == MAX_ROUND_TRIPS - 1
+    return str(caught.value)
+
+
+def test_a_question_that_never_settles_is_ended_with_the_reason() -> None:
+    """MC-4's other side: clients stop after ten requests, and know no reason."""
+    other = Question(ELICIT, {"message": "Who else?"})
+
+    assert "another question each time" in rounds_of(WHO, other, answer="Ada")
+    assert "sends no answer" in rounds_of(WHERE)
+    assert "question 'a' (Who?) is not settled after 9 rounds: name is missing" in rounds_of(WHO, answer="Ada")
