@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
     from gaia_mcp.agents.base.tools import tool
+    from gaia_mcp.asking.questions import Accepted, Cancelled, Declined, Elicit, ElicitURL, ListRoots, Sample
     from gaia_mcp.client.config import MCPConfig
     from gaia_mcp.client.host import Host
     from gaia_mcp.client.mcp_client import MCPClient
@@ -48,19 +49,26 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.provider import ManagerProvider
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin import MCPClientMixin
+    from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
     from gaia_mcp.toolcall import current_call
 
 __all__ = [
+    "Accepted",
     "Agent",
     "AgentConsole",
     "AgentHandler",
     "ApiAgent",
     "Audio",
+    "Cancelled",
     "ClientHandler",
     "Deadline",
+    "Declined",
+    "Elicit",
+    "ElicitURL",
     "File",
     "Host",
     "Image",
+    "ListRoots",
     "MCPAgent",
     "MCPClient",
     "MCPClientInfo",
@@ -78,6 +86,9 @@ __all__ = [
     "MCPToolResult",
     "MCPTransport",
     "ManagerProvider",
+    "MissingCapabilityError",
+    "QuestionError",
+    "Sample",
     "SilentConsole",
     "StdioTransport",
     "ToolLoopResult",
@@ -98,6 +109,15 @@ __getattr__ = lazily(
         "gaia_mcp.agents.base.console": ("AgentConsole", "SilentConsole"),
         "gaia_mcp.agents.base.mcp_agent": ("MCPAgent",),
         "gaia_mcp.agents.base.tools": ("tool",),
+        "gaia_mcp.asking.questions": (
+            "Accepted",
+            "Cancelled",
+            "Declined",
+            "Elicit",
+            "ElicitURL",
+            "ListRoots",
+            "Sample",
+        ),
         "gaia_mcp.client.config": ("MCPConfig",),
         "gaia_mcp.client.host": ("Host",),
         "gaia_mcp.client.mcp_client": ("MCPClient",),
@@ -123,6 +143,7 @@ __getattr__ = lazily(
         "gaia_mcp.manager.provider": ("ManagerProvider",),
         "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
         "gaia_mcp.mixin": ("MCPClientMixin",),
+        "gaia_mcp.protocol.questions": ("MissingCapabilityError", "QuestionError"),
         "gaia_mcp.toolcall": ("current_call",),
     },
 )

@@ -16,7 +16,7 @@ from pydantic import Field
 from gaia_mcp import Audio, File, Image, MCPAgent, tool
 from gaia_mcp.agents.base import _TOOL_REGISTRY
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import ToolCall, current_call, enter_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 
@@ -402,6 +402,31 @@ def test_pydantics_fields_may_be_defaults() -> None:
     assert schema["required"] == ["words"]
     assert Fields().execute_mcp_tool("search", {"words": "a"}) == ["a", 5, []]
     assert Fields().execute_mcp_tool("search", {"words": "a", "limit": 2, "tags": ["b"]}) == ["a", 2, ["b"]]
+
+
+class Calling(MCPAgent):
+    """Takes the running call as a parameter."""
+
+    @tool
+    def wait(self, seconds: int, call: ToolCall) -> bool:
+        """Wait."""
+        return call is current_call() and seconds == 1
+
+
+def test_the_running_call_is_a_parameter_and_no_argument() -> None:
+    """Ours: a method that is tested is given a call of the test's own."""
+    (definition,) = Calling().get_mcp_tool_definitions()
+    running = ToolCall()
+
+    enter_call(running)
+    try:
+        assert Calling().execute_mcp_tool("wait", {"seconds": 1}) is True
+    finally:
+        enter_call(None)
+
+    assert list(definition["inputSchema"]["properties"]) == ["seconds"]
+    with pytest.raises(InvalidArgumentsError, match="there is no 'call'"):
+        Calling().execute_mcp_tool("wait", {"seconds": 1, "call": {}})
 
 
 def test_a_type_of_the_class_itself_is_found() -> None:

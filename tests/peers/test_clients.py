@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters, types
 
 from gaia_mcp import __version__
 from tests.peers.conftest import PROGRAMS
@@ -322,3 +322,84 @@ def test_our_own_client_is_served(serve_demo: list[str], connect: Callable[..., 
 
     assert client.peer.era == "stateless"
     assert client.call("greet", {"name": "Ada"})["content"][0]["text"] == "Hello, Ada!"
+
+
+# An agent that asks.
+
+ASKING = [sys.executable, "-m", "gaia_mcp", "serve", f"{PROGRAMS / 'asking_agent.py'}:Asking"]
+
+
+class _Answers:
+    """The callbacks of a client, which answer every question."""
+
+    def __init__(self, action: str = "accept") -> None:
+        self.action = action
+        self.asked: list[str] = []
+
+    async def elicit(self, _: Any, params: Any) -> types.ElicitResult:
+        self.asked.append(params.message)
+        schema = getattr(params, "requested_schema", None)
+        content = None
+        if schema is not None and self.action == "accept":
+            given = {"size": "large", "name": "Bob", "count": 3, "gift": True, "toppings": ["ham"], "sure": True}
+            content = {name: given[name] for name in schema["properties"]}
+        return types.ElicitResult(action=self.action, content=content)
+
+    async def roots(self, _: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri="file:///here")])
+
+    async def sample(self, _: Any, params: Any) -> types.CreateMessageResult:
+        text = types.TextContent(type="text", text=f"at most {params.max_tokens}")
+        return types.CreateMessageResult(role="assistant", content=text, model="m")
+
+    def options(self) -> dict[str, Any]:
+        """For the client."""
+        return {
+            "elicitation_callback": self.elicit,
+            "list_roots_callback": self.roots,
+            "sampling_callback": self.sample,
+        }
+
+
+@MODES
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+def test_the_sdk_answers_what_a_tool_asks(mark: dict[str, str], mode: str, version: str, action: str) -> None:
+    """Spec, client features: the same tools in both eras, by requests in one and by results in the other."""
+    answers = _Answers(action)
+
+    async def use(client: Client) -> None:
+        assert client.protocol_version == version
+
+        async def text_of(name: str) -> str:
+            result = await client.call_tool(name, {})
+            assert not result.is_error, result
+            text: str = result.content[0].text
+            return text
+
+        ordered = "1 LARGE Bob 3 True ['ham'] accept" if action == "accept" else f"no order: {action}"
+        assert await text_of("order") == ordered
+        assert await text_of("login") == action
+        if action == "accept":
+            assert await text_of("think") == "at most 5"
+            assert await text_of("look") == "file:///here Bob"
+
+    _with_client(use, ASKING, mark, mode, **answers.options())
+    assert answers.asked == (
+        ["Which one?", "Sure?", "Log in", "Who?"] if action == "accept" else ["Which one?", "Log in"]
+    )
+
+
+@MODES
+def test_the_sdk_learns_what_it_lacks(mark: dict[str, str], mode: str, version: str) -> None:
+    """MS-4: nothing is asked of a client that has not declared it; only one era has a code for that."""
+
+    async def use(client: Client) -> None:
+        if version == "2025-11-25":
+            assert (await client.call_tool("think", {})).is_error
+            return
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("think", {})
+        assert caught.value.code == -32021
+        assert caught.value.data == {"requiredCapabilities": {"sampling": {}}}
+
+    _with_client(use, ASKING, mark, mode)

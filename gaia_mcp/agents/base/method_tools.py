@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.agents.base.tools import Mark, marks_of
 from gaia_mcp.content import Image
+from gaia_mcp.toolcall import ToolCall, current_call
 from gaia_mcp.toolspec.hints.definitions import Definitions
 from gaia_mcp.toolspec.hints.docstrings import read_docstring
 from gaia_mcp.toolspec.hints.kinds import ConversionError, Kind
@@ -125,11 +126,14 @@ class _Reading:
         """The tool, None if a parameter cannot be read."""
         members: dict[str, Member] = {}
         rest: Kind | None = None
+        calls: list[str] = []
         for parameter in self._parameters:
             try:
-                if parameter.kind is parameter.VAR_POSITIONAL:
+                if self._hints[parameter.name] is ToolCall:
+                    calls.append(parameter.name)
+                elif parameter.kind is parameter.VAR_POSITIONAL:
                     raise HintError(f"arguments have names; take a list instead of *{parameter.name}")
-                if parameter.kind is parameter.VAR_KEYWORD:
+                elif parameter.kind is parameter.VAR_KEYWORD:
                     rest = self._reader.read(self._hints[parameter.name])
                 else:
                     members[parameter.name] = self._member(parameter, self._hints[parameter.name])
@@ -140,11 +144,13 @@ class _Reading:
         if self.problems:
             return None
         positional = frozenset(one.name for one in self._parameters if one.kind is one.POSITIONAL_ONLY)
-        fillers = {
+        fillers: dict[str, Callable[[], Any]] = {
             one.name: partial(one.default.get_default, call_default_factory=True)
             for one in self._parameters
             if is_field(one.default) and not one.default.is_required()
         }
+        # Not an argument: no client can give it.
+        fillers.update(dict.fromkeys(calls, current_call))
         definition = self._definition(name, mark, members, rest)
         return MethodTool(self._method, definition, members, positional, fillers, rest)
 
