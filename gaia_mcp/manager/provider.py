@@ -16,8 +16,9 @@ from gaia_mcp.manager.router import Reason, Refusal
 from gaia_mcp.manager.tool_results import failed, wire_result
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.definitions import tool_definition
+from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError, method_not_found
-from gaia_mcp.server.results import checked_result, json_problem
+from gaia_mcp.server.results import checked_result
 from gaia_mcp.toolcall import ToolCall, enter_call
 from gaia_mcp.toolspec.invalid_arguments import report as explain
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
@@ -119,8 +120,6 @@ class ManagerProvider:
         wire = wire_result(result)
         if not result.metadata and output is None:
             return wire
-        if (problem := json_problem(wire)) is not None:
-            return wire_result(failed(f"tool {name!r} returned a value that is not JSON: {problem}"))
         try:
             return checked_result(wire, partial(self._misfits, name, output) if output is not None else None)
         except ResultError as invalid:
@@ -136,12 +135,11 @@ class ManagerProvider:
 
     def _definition(self, tool: MCPToolDefinition) -> Wire | None:
         known = tool.definition if isinstance(tool, FullDefinition) else {}
-        definition = tool_definition(
-            {**known, "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema},
-            self._report_once,
-        )
+        definition = {
+            **known, "name": tool.name, "description": tool.description, "inputSchema": tool.input_schema,
+        }  # fmt: skip
         if (problem := json_problem(definition)) is None:
-            return definition
+            return tool_definition(definition, self._report_once)
         self._report_once(f"tool {tool.name!r} is left out: its definition is not JSON: {problem}")
         return None
 

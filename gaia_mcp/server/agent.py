@@ -23,16 +23,9 @@ from gaia_mcp.server.definitions import (
 )
 from gaia_mcp.server.event_loop import EventLoop
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
+from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, RequestError, method_not_found
-from gaia_mcp.server.results import (
-    Misfits,
-    call_result,
-    failure,
-    failure_of,
-    json_problem,
-    prompt_result,
-    resource_result,
-)
+from gaia_mcp.server.results import Misfits, call_result, failure, failure_of, prompt_result, resource_result
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gaia_mcp.server.members import member_problem
 from gaia_mcp.server.provider import ResultError
 
 Wire = dict[str, Any]
@@ -33,27 +34,36 @@ def checked_block(block: Any, where: str) -> Wire:
     kind = block.get("type") if isinstance(block, dict) else None
     if not isinstance(kind, str):
         raise ResultError(f"an invalid result: {where} is not a content block, which has a type")
-    complete = _given(block)
     for member in _REQUIRED.get(kind, ()):
-        if not isinstance(complete.get(member), str):
+        if not isinstance(block.get(member), str):
             raise ResultError(f"an invalid result: {where}, of the type {kind}, has no {member}, a text")
-    if kind == "resource":
-        complete["resource"] = checked_contents(complete.get("resource"), f"{where}.resource")
-    return complete
+    if kind != "resource":
+        return checked_members(block, where)
+    members = {key: value for key, value in block.items() if key != "resource"}
+    return {**checked_members(members, where), "resource": checked_contents(block.get("resource"), f"{where}.resource")}
 
 
 def checked_contents(contents: Any, where: str) -> Wire:
     """The contents of a resource, without members that are None. Raises `ResultError`."""
     if not isinstance(contents, dict):
         raise ResultError(f"an invalid result: {where} is not an object")
-    complete = _given(contents)
-    if not isinstance(complete.get("uri"), str):
+    if not isinstance(contents.get("uri"), str):
         raise ResultError(f"an invalid result: {where} has no uri, a text")
-    if not isinstance(complete.get("text", complete.get("blob")), str):
+    held = [contents[member] for member in ("text", "blob") if contents.get(member) is not None]
+    if not held or not all(isinstance(value, str) for value in held):
         raise ResultError(f"an invalid result: {where} has neither a text nor a blob, a text in base64")
+    return checked_members(contents, where)
+
+
+def checked_members(members: Wire, where: str) -> Wire:
+    """The members of a part of a result, without those that are None: to write an absent member as null is not MCP.
+
+    Raises `ResultError` for an optional member of a wrong type, and for one that is not JSON.
+    """
+    complete = {key: value for key, value in members.items() if value is not None}
+    for key, value in complete.items():
+        if (problem := member_problem(key, value)) is not None:
+            raise ResultError(f"an invalid result: {where}.{key} {problem}")
+    if "annotations" in complete:
+        complete["annotations"] = checked_members(complete["annotations"], f"{where}.annotations")
     return complete
-
-
-def _given(members: Wire) -> Wire:
-    """A copy without the members that are None: to write an absent member as null is not MCP."""
-    return {key: value for key, value in members.items() if value is not None}

@@ -10,22 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gaia_mcp.server.members import member_problem
+
 Wire = dict[str, Any]
 # Called with what is wrong with a definition.
 Note = Callable[[str], None]
-
-_NUMBER = (int, float)
-# The optional members of definitions, of their annotations and of icons, wherever they have the name; and how the type
-# is called.
-_TYPES: dict[str, tuple[type | tuple[type, ...], str]] = {
-    **dict.fromkeys(("title", "description", "mimeType", "lastModified", "theme", "websiteUrl"), (str, "a text")),
-    **dict.fromkeys(("outputSchema", "annotations", "execution", "_meta"), (dict, "an object")),
-    **dict.fromkeys(("icons", "arguments", "audience", "sizes"), (list, "a list")),
-    **dict.fromkeys(
-        ("required", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), (bool, "true or false")
-    ),
-    **dict.fromkeys(("size", "priority"), (_NUMBER, "a number")),
-}
 
 
 def described_agent(kind: type, info: Wire, note: Note = lambda _: None) -> Wire:
@@ -96,11 +85,12 @@ def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
     """The members of a definition, or of a part of it, without those that are None or have a wrong type."""
     found: Wire = {}
     for key, value in members.items():
-        allowed, described = _TYPES.get(key, (object, ""))
-        if isinstance(value, allowed) and value is not None:
+        if value is None:
+            continue
+        if (problem := member_problem(key, value)) is None:
             found[key] = value
-        elif value is not None:
-            note(f"{owner}: {key} is not {described}, and is left out")
+        else:
+            note(f"{owner}: {key} {problem}, and is left out")
     if "annotations" in found:
         found["annotations"] = _well_typed(owner, found["annotations"], note)
     if "icons" in found:

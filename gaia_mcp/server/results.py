@@ -13,7 +13,8 @@ from typing import Any
 
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.protocol.jsonrpc import as_text
-from gaia_mcp.server.blocks import checked_block, checked_blocks, checked_contents
+from gaia_mcp.server.blocks import checked_block, checked_blocks, checked_contents, checked_members
+from gaia_mcp.server.members import json_problem, member_problem
 from gaia_mcp.server.provider import ResultError
 
 Wire = dict[str, Any]
@@ -22,6 +23,8 @@ Misfits = Callable[[Any], Sequence[object]]
 
 # The members of results that the protocol gives a meaning, of which the server itself takes care.
 _PROTOCOL = frozenset({"resultType", "inputRequests", "requestState", "nextCursor", "ttlMs", "cacheScope"})
+# Each has a check of its own.
+_CHECKED = frozenset({"content", "structuredContent", "messages", "contents"})
 # What a resource may say about how long it may be kept.
 _CACHING = ("ttlMs", "cacheScope")
 # Begins the names in `_meta` that are the protocol's own.
@@ -66,15 +69,17 @@ def checked_result(value: Wire, misfits: Misfits | None = None) -> Wire:
     if type(result["isError"]) is not bool:
         raise ResultError("an invalid result: isError is not true or false")
     content = result.get("content")
+    structured = _as_json(value.get("structuredContent"), "structuredContent")
     if content is None and "structuredContent" in value:
-        content = _DUMP(value["structuredContent"])
+        content = _DUMP(structured)
     result["content"] = checked_blocks([content] if isinstance(content, str) else content)
+    # A null may be what the schema asks for.
+    if structured is not None or (misfits is not None and "structuredContent" in value):
+        result["structuredContent"] = structured
     if misfits is not None and not result["isError"]:
-        # A null may be what the schema asks for.
         if "structuredContent" not in value:
             raise ResultError("no structured content, which its output schema requires")
-        result["structuredContent"] = value["structuredContent"]
-        if problems := misfits(value["structuredContent"]):
+        if problems := misfits(structured):
             raise ResultError(f"structured content that does not fit its output schema: {problems[0]}")
     return result
 
@@ -123,22 +128,26 @@ def _own_members(value: Wire) -> Wire:
     kind = value.get("resultType")
     if kind is not None and kind != "complete":
         raise ResultError(f"a result of the type {as_text(kind)!r}, where only a complete one may be returned")
-    own = {key: member for key, member in value.items() if key not in _PROTOCOL and member is not None}
+    own = {key: member for key, member in value.items() if key not in _PROTOCOL | _CHECKED and member is not None}
+    for key, member in own.items():
+        if (problem := member_problem(key, member)) is not None:
+            raise ResultError(f"an invalid result: {key} {problem}")
     if "_meta" in own:
-        meta = own["_meta"]
-        if not isinstance(meta, dict):
-            raise ResultError("an invalid result: _meta is not an object")
-        own["_meta"] = {key: member for key, member in meta.items() if not key.startswith(_RESERVED)}
-    return own
+        own["_meta"] = {key: member for key, member in own["_meta"].items() if not str(key).startswith(_RESERVED)}
+    return own | {key: value[key] for key in _CHECKED & value.keys() if value[key] is not None}
 
 
-def json_problem(value: Any) -> str | None:
-    """Why `value` cannot be written as JSON, None if it can."""
+def _as_json(value: Any, where: str) -> Any:
+    """`value` as JSON. Raises `ResultError`."""
+    if json_problem(value) is None:
+        return value
     try:
-        _DUMP(value)
-    except (TypeError, ValueError, RecursionError) as problem:
-        return str(problem)
-    return None
+        plain = as_json_value(value, where)
+    except (NotJSONError, RecursionError) as problem:
+        raise ResultError(f"an invalid result: not JSON: {problem}") from problem
+    if (remaining := json_problem(plain)) is not None:
+        raise ResultError(f"an invalid result: {where} is not JSON: {remaining}")
+    return plain
 
 
 def failure(text: str) -> Wire:
@@ -201,7 +210,8 @@ def _message(message: Any, where: str) -> Wire:
     role = message.get("role") if isinstance(message, dict) else None
     if role not in ("user", "assistant"):
         raise ResultError(f"an invalid result: {where} is not a message, whose role is user or assistant")
-    return {**message, "content": checked_block(message.get("content"), f"{where}.content")}
+    members = {key: value for key, value in message.items() if key != "content"}
+    return {**checked_members(members, where), "content": checked_block(message.get("content"), f"{where}.content")}
 
 
 def _text(text: str) -> Wire:

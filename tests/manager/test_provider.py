@@ -168,7 +168,7 @@ def test_metadata_may_hold_content_and_structured_content() -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     handler = ProgrammableHandler("one", "a", "bad")
     handler.on_call = lambda name, _: MCPToolResult(
-        "", metadata={"content": [image], "structuredContent": {"a": 1} if name == "a" else {1, 2}}
+        "", metadata={"content": [image], "structuredContent": {"a": 1} if name == "a" else object()}
     )
     provider = provider_of(handler)
 
@@ -179,7 +179,7 @@ def test_metadata_may_hold_content_and_structured_content() -> None:
     }
     bad = answer(provider, "tools/call", name="bad")
     assert bad["isError"]
-    assert "is not JSON" in text_of(bad)
+    assert "not JSON: structuredContent is of type object" in text_of(bad)
 
 
 @pytest.mark.parametrize(

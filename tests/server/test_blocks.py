@@ -55,6 +55,14 @@ def test_members_that_are_none_are_left_out() -> None:
         ({"type": "resource"}, ".resource is not an object"),
         ({"type": "resource", "resource": {"text": "x"}}, ".resource has no uri"),
         ({"type": "resource", "resource": {"uri": "x://a"}}, ".resource has neither a text nor a blob"),
+        ({"type": "resource", "resource": {"uri": "x://a", "text": "", "blob": b"x"}}, ".resource has neither a text"),
+        ({"type": "resource", "resource": {"uri": "x://a", "text": "", "mimeType": 5}}, "].resource.mimeType is not a"),
+        ({"type": "resource", "resource": {"uri": "x://a", "text": ""}, "_meta": []}, "]._meta is not an object"),
+        ({"type": "text", "text": "x", "annotations": "user"}, "].annotations is not an object"),
+        ({"type": "text", "text": "x", "annotations": {"audience": "user"}}, "].annotations.audience is not a list of"),
+        ({"type": "text", "text": "x", "annotations": {"priority": 2}}, "].annotations.priority is not a number from"),
+        ({"type": "resource_link", "uri": "x://a", "name": "a", "size": "12"}, "].size is not a number"),
+        ({"type": "text", "text": "x", "when": {1}}, "].when is not JSON: "),
     ],
 )
 def test_a_block_that_clients_cannot_read_is_refused(block: Any, words: str) -> None:

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import enum
 import json
+import math
 import pathlib
 import threading
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 
 from gaia_mcp.checking.checker import Checker
 from gaia_mcp.content import File
+from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.provider import ResultError
-from gaia_mcp.server.results import call_result, failure, failure_of, json_problem, prompt_result, resource_result
+from gaia_mcp.server.results import call_result, failure, failure_of, prompt_result, resource_result
 
 
 def _text_of(result: dict[str, Any]) -> str:
@@ -391,6 +393,41 @@ def test_a_prompt_may_be_a_complete_result() -> None:
     assert result["_meta"] == {}
     assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Hi"}}]
     assert prompt_result({"messages": []}, "theirs") == {"description": "theirs", "messages": []}
+
+
+@pytest.mark.parametrize(
+    ("value", "structured"),
+    [
+        ({"when": datetime.date(2026, 7, 28)}, {"when": "2026-07-28"}),
+        ([b"x", {2}], ["eA==", [2]]),
+    ],
+)
+def test_structured_content_of_a_whole_result_becomes_json_as_any_other_value(value: Any, structured: Any) -> None:
+    """Ours: it would be an internal error of the server, and the tool has run."""
+    block = {"type": "text", "text": "x"}
+
+    for result in ({"content": [block]}, {}):
+        found = call_result("t", {**result, "structuredContent": value})
+        assert (found["isError"], found["structuredContent"]) == (False, structured)
+    assert call_result("t", {"structuredContent": value, "content": [block]}, lambda _: ())["isError"] is False
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"structuredContent": {"a": threading.Lock()}}, "not JSON: structuredContent.a is of type"),
+        ({"structuredContent": [math.nan]}, "structuredContent is not JSON"),
+        ({"_meta": {"a": threading.Lock()}}, "_meta is not JSON"),
+        ({"_meta": []}, "_meta is not an object"),
+        ({"own": {1}}, "own is not JSON"),
+    ],
+)
+def test_a_whole_result_with_a_member_that_is_not_json_is_a_failure(members: dict[str, Any], words: str) -> None:
+    """Ours: as for any other value, not an internal error."""
+    result = call_result("t", {"content": [{"type": "text", "text": "x"}], **members})
+
+    assert result["isError"] is True
+    assert words in _text_of(result)
 
 
 @pytest.mark.parametrize("value", [None, 7, {"text": "x"}, {"messages": "x"}])

@@ -333,12 +333,12 @@ def test_an_unknown_tool_is_refused(talk: Session) -> None:
     assert talk.error(call(1, "nope"))["code"] == -32602
 
 
-def test_a_block_that_is_not_json_is_answered_with_an_error(talk: Session) -> None:
-    """Ours: the caller must not be left waiting."""
-    error = talk.error(call(1, "bad_block"))
+def test_a_block_that_is_not_json_is_a_failure_of_the_tool(talk: Session) -> None:
+    """Ours: the caller must not be left waiting, and is told which member it is."""
+    result = talk.result(call(1, "bad_block"))
 
-    assert error["code"] == -32603
-    assert "not JSON" in error["message"]
+    assert result["isError"] is True
+    assert "content[0].own is not JSON" in result["content"][0]["text"]
 
 
 def test_an_invalid_result_is_answered_with_an_error(talk: Session) -> None:
@@ -439,7 +439,7 @@ def test_a_batch_is_answered_as_one(talk: Session) -> None:
 
 
 def test_a_batch_with_a_result_that_is_not_json_is_answered_all_the_same(talk: Session) -> None:
-    """Ours: the one is an error, the others are what they are."""
+    """Ours: the one is a failure, the others are what they are."""
     talk.result(initialize("2025-03-26"))
     talk.send(
         [
@@ -450,8 +450,7 @@ def test_a_batch_with_a_result_that_is_not_json_is_answered_all_the_same(talk: S
 
     answers = {answer["id"]: answer for answer in talk.next()}
 
-    assert "result" in answers[1]
-    assert answers[2]["error"]["code"] == -32603
+    assert [answers[number]["result"]["isError"] for number in (1, 2)] == [False, True]
 
 
 def test_a_subscription_hears_of_another_agent_and_ends_with_the_server(open_session: Open, agent: Agent) -> None:
