@@ -121,11 +121,17 @@ class Talk:
 class Session(Talk):
     """A `StdioSession` in this process; without an agent its provider still loads."""
 
-    def __init__(self, agent: Any = None, loading_seconds: float = PATIENCE_SECONDS, **options: Any) -> None:
+    def __init__(
+        self,
+        agent: Any = None,
+        loading_seconds: float = PATIENCE_SECONDS,
+        impatient_seconds: float = PATIENCE_SECONDS,
+        **options: Any,
+    ) -> None:
         super().__init__()
         self._incoming: SimpleQueue[bytes] = SimpleQueue()
         self.broken = False
-        self.provider = LoadingProvider("early name", loading_seconds)
+        self.provider = LoadingProvider("early name", loading_seconds, impatient_seconds)
         self.server = StdioSession(self._incoming.get, self._take, self.provider, **options)
         if agent is not None:
             self.provider.load(AgentProvider(agent))

@@ -44,6 +44,19 @@ class GuardedPipes:
             except ConnectionError:
                 return b""
 
+    def has_input(self) -> bool:
+        """Whether the client has sent something that is not read yet, or has closed its end. False where that cannot be
+        known: on Windows.
+        """
+        import select
+
+        poll = getattr(select, "poll", None)
+        if poll is None:
+            return False
+        poller = poll()
+        poller.register(self._input, select.POLLIN)
+        return bool(poller.poll(0))
+
     def write(self, data: bytes) -> None:
         """Write all of `data`. Raises `BrokenPipeError` when the client has gone, `OSError` if it cannot be written."""
         view: bytes | memoryview = data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,13 @@ if TYPE_CHECKING:
 
 # Declared for a provider that has not loaded yet: whatever it may turn out to have.
 CAPABILITIES: dict[str, Any] = {**{kind: {} for kind in LISTS}, "logging": {}}
-# A provider is given this long to load before it is described without it: clients give up on a probe after ten seconds.
-LOADING_SECONDS = 3.0
+# A provider is given this long to load before it is described without it: clients give up on a probe after ten seconds,
+# the quickest on `initialize` too, and this process has taken a while to start.
+LOADING_SECONDS = 8.0
+# After this, a client that has sent something more is not kept waiting: it may have given up on its probe.
+IMPATIENT_SECONDS = 3.0
+# How often it is looked whether it has.
+POLL_SECONDS = 0.1
 
 
 class LoadingProvider:
@@ -24,9 +30,12 @@ class LoadingProvider:
     It is called `name` until then. `is_settled`: `await_description` has nothing left to wait for.
     """
 
-    def __init__(self, name: str, loading_seconds: float = LOADING_SECONDS) -> None:
+    def __init__(
+        self, name: str, loading_seconds: float = LOADING_SECONDS, impatient_seconds: float = IMPATIENT_SECONDS
+    ) -> None:
         self._name = name
         self._loading_seconds = loading_seconds
+        self._impatient_seconds = impatient_seconds
         self._listeners = Listeners()
         self._loaded = threading.Event()
         self._provider: Provider | None = None
@@ -46,11 +55,21 @@ class LoadingProvider:
         """Whether the provider has loaded, waited for up to `seconds`."""
         return self._loaded.wait(seconds)
 
-    def await_description(self, record: bytes) -> None:
-        """Before a record is received: give the provider a moment to load if the client asks for its description."""
+    def await_description(self, record: bytes, has_sent_more: Callable[[], bool] = lambda: False) -> None:
+        """Before a record is received: give the provider a moment to load if the client asks for its description. That
+        is a short one if the client has sent more meanwhile.
+        """
         if not self.is_settled and (b'"initialize"' in record or b'"server/discover"' in record):
-            self._was_described_early = not self._loaded.wait(self._loading_seconds)
+            self._was_described_early = not self._has_loaded_in_time(has_sent_more)
             self.is_settled = True
+
+    def _has_loaded_in_time(self, has_sent_more: Callable[[], bool]) -> bool:
+        began = time.monotonic()
+        while not self._loaded.wait(POLL_SECONDS):
+            waited = time.monotonic() - began
+            if waited >= self._loading_seconds or (waited >= self._impatient_seconds and has_sent_more()):
+                return False
+        return True
 
     def describe(self) -> Description:
         """The provider's own description, or one that promises nothing but a name while it loads."""

@@ -50,6 +50,7 @@ class StdioServer:
             max_calls=max_calls,
             on_full=on_full,
             on_failure=on_failure,
+            has_input=self._pipes.has_input,
         )
         self._closer = threading.Thread(target=self._close, name="close", daemon=True)
 

@@ -36,7 +36,7 @@ class StdioSession:
     """Serves one client.
 
     `read` returns the next bytes and nothing at the end, `write` takes whole lines; neither may be called from
-    elsewhere. A line of more than `max_line_bytes` ends the session.
+    elsewhere. `has_input` returns whether there is more to read. A line of more than `max_line_bytes` ends the session.
 
     While `max_calls` are running, others wait; it may be changed at any time. `on_full` is called with it when the
     first one has to wait, and again only after there was a time without calls; `on_failure` for each request that ends
@@ -52,11 +52,13 @@ class StdioSession:
         max_calls: int = MAX_CALLS,
         on_full: Callable[[int], None] = note_full,
         on_failure: OnFailure = note_failure,
+        has_input: Callable[[], bool] = lambda: False,
     ) -> None:
         self.max_calls = max_calls
         self._on_full = on_full
         self._is_full = False
         self._read = read
+        self._has_input = has_input
         self._write = write
         self._provider = provider
         self._calls = Calls(ServerConnection(provider.describe()), provider, self._send, on_failure)
@@ -183,7 +185,7 @@ class StdioSession:
 
     def _receive(self, record: bytes) -> None:
         if not self._provider.is_settled:
-            self._provider.await_description(record)
+            self._provider.await_description(record, lambda: bool(self._records) or self._has_input())
         # Without the lock: only the leader adds jobs, and it looks for them under the lock before it reads on.
         self._jobs.extend(self._calls.receive(record))
 

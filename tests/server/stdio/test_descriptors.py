@@ -221,3 +221,19 @@ def test_a_device_cannot_be_asked_whether_it_was_closed(monkeypatch: pytest.Monk
         monkeypatch.delattr(select, "POLLHUP")
         monkeypatch.delattr(select, "POLLRDHUP")
         assert not pipes.await_abandonment(0.01)
+
+
+def test_what_has_not_been_read_yet_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours: also the end; not where the system has no way to tell."""
+    with guarded() as (pipes, client, _):
+        found = [pipes.has_input()]
+        client.sendall(b"more")
+        found.append(pipes.has_input())
+        pipes.read()
+        found.append(pipes.has_input())
+        client.shutdown(socket.SHUT_WR)
+        found.append(pipes.has_input())
+        monkeypatch.delattr("select.poll")
+        found.append(pipes.has_input())
+
+    assert found == [False, True, False, True, False]

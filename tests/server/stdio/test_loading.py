@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.server.stdio.loading import LoadingProvider
+from gaia_mcp.server.stdio.loading import IMPATIENT_SECONDS, LOADING_SECONDS, LoadingProvider
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -82,6 +82,22 @@ def test_a_client_that_asks_for_the_description_waits_a_moment_for_it(record: by
         waiting.result(PATIENCE_SECONDS)
 
     assert set(loading.describe().capabilities) == {"tools", "logging"}
+
+
+def test_a_client_that_has_sent_more_does_not_wait_for_long() -> None:
+    """Ours: it may have given up on its probe, and have little time left."""
+    loading = LoadingProvider("early", 3600.0, impatient_seconds=0.0)
+
+    loading.await_description(DISCOVER, lambda: True)
+
+    assert loading.is_settled
+    assert loading.describe().info["name"] == "early"
+
+
+def test_a_client_has_time_for_an_agent_that_loads_slowly() -> None:
+    """Ours: the official clients wait ten seconds for the response to a probe."""
+    assert 3.0 < LOADING_SECONDS < 10.0
+    assert IMPATIENT_SECONDS < LOADING_SECONDS
 
 
 def test_every_other_request_does_not_wait_for_the_description() -> None:

@@ -511,6 +511,20 @@ def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, 
     assert talk.result(stateless(3, "prompts/list"))["prompts"] == []
 
 
+@pytest.mark.parametrize("sends_at_once", [True, False])
+def test_a_client_that_gives_up_on_its_probe_is_not_kept_waiting(open_session: Open, sends_at_once: bool) -> None:
+    """Ours: what it sends next is noticed, read already or not."""
+    talk = open_session(loading_seconds=3600.0, impatient_seconds=0.0, has_input=lambda: not sends_at_once)
+
+    if sends_at_once:
+        talk.send(DISCOVER, initialize())
+    else:
+        talk.send(DISCOVER)
+
+    early = talk.answer(DISCOVER["id"])["result"]
+    assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"
+
+
 def test_an_agent_that_loads_in_time_is_described_as_it_is(open_session: Open, agent: Agent) -> None:
     """Ours: who asks at once waits a little and gets the truth."""
     talk = open_session()
