@@ -176,7 +176,12 @@ def own_program() -> list[str]:
     is_ours = _COMMAND_LINE in sys.modules and Path(script).stem in _SCRIPTS
     if is_ours and os.access(script, os.X_OK):
         return [script, "mcp"]
-    # -P: nothing of the working folder is loaded by accident.
+    return own_module()
+
+
+def own_module() -> list[str]:
+    """The words that start this package, whatever has started this process, up to the name of a command."""
+    # -P: nothing of the working folder, which may be a project, is loaded by accident.
     return [sys.executable, "-P", "-m", "gaia_mcp"]
 
 

@@ -37,7 +37,7 @@ def lay_over(home: Path, overlay: Overlay, environ: Mapping[str, str]) -> None:
 
 
 def _members_of(path: Path) -> dict[str, Any]:
-    """The members of a JSON object with comments; none where it cannot be read."""
+    """The members of a JSON object with comments, without any if it cannot be read."""
     from gaia_mcp.hosts.documents import parsed
 
     try:

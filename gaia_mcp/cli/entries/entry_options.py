@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,83 +11,68 @@ from gaia_mcp.cli.completion.completers import listed_tools, revisions, scope_ag
 from gaia_mcp.cli.completion.file_names import folder_names
 from gaia_mcp.deadline import MAX_ENTRY_TIMEOUT_SECONDS
 
-UrlOption = Annotated[
-    str | None, typer.Option("--url", metavar="URL", help="Connect to this URL over HTTP.", show_default=False)
-]
+
+def _option(*names: str, metavar: str | None = None, about: str, **more: Any) -> Any:
+    """An option without a default of its own."""
+    return typer.Option(*names, metavar=metavar, help=about, show_default=False, **more)
+
+
+UrlOption = Annotated[str | None, _option("--url", metavar="URL", about="Connect to this URL over HTTP.")]
 EnvOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--env", "-e", metavar="K[=V]", help="Set a variable for the server; K alone stores the reference ${K}."
-    ),
+    _option("--env", "-e", metavar="K[=V]", about="Set a variable for the server; K alone stores the reference ${K}."),
 ]
 InheritOption = Annotated[
     bool | None,
-    typer.Option(
-        "--inherit-env/--no-inherit-env",
-        help="Pass on all variables, or only those that every server gets.",
-        show_default=False,
-    ),
+    _option("--inherit-env/--no-inherit-env", about="Pass on all variables, or only those that every server gets."),
 ]
-HeaderOption = Annotated[
-    list[str] | None, typer.Option("--header", "-H", metavar="K:V", help="Send this header to a URL.")
-]
+HeaderOption = Annotated[list[str] | None, _option("--header", "-H", metavar="K:V", about="Send this header to a URL.")]
 CwdOption = Annotated[
     Path | None,
-    typer.Option(
-        "--cwd",
-        metavar="DIR",
-        help="Start the server in this folder.",
-        show_default=False,
-        autocompletion=folder_names,
-    ),
+    _option("--cwd", metavar="DIR", about="Start the server in this folder.", autocompletion=folder_names),
 ]
 RequestTimeoutOption = Annotated[
     float | None,
-    typer.Option(
-        "--request-timeout", metavar="SECONDS", min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS,
-        help="Save this time limit for each of its requests.", show_default=False,
+    _option(
+        "--request-timeout", metavar="SECONDS", about="Save this time limit for each of its requests.",
+        min=0.01, max=MAX_ENTRY_TIMEOUT_SECONDS,
     ),
 ]  # fmt: skip
 OnlyOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--only", metavar="TOOL", help="Use only these tools: names, or patterns such as 'read_*'.",
+    _option(
+        "--only",
+        metavar="TOOL",
+        about="Use only these tools: names, or patterns such as 'read_*'.",
         autocompletion=listed_tools,
     ),
-]  # fmt: skip
+]
 ExceptOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--except", metavar="TOOL", help="Do not use these tools: names, or patterns such as '*_delete'.",
+    _option(
+        "--except",
+        metavar="TOOL",
+        about="Do not use these tools: names, or patterns such as '*_delete'.",
         autocompletion=listed_tools,
     ),
-]  # fmt: skip
+]
 ProtocolOption = Annotated[
     str | None,
-    typer.Option(
-        "--protocol", metavar="REVISION", help="Use only this revision of MCP with it, such as 2025-11-25.",
-        autocompletion=revisions, show_default=False,
+    _option(
+        "--protocol", metavar="REVISION", about="Use only this revision of MCP with it, such as 2025-11-25.",
+        autocompletion=revisions,
     ),
 ]  # fmt: skip
 StageOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--stage", metavar="STAGE", help="Offer its tools only at these stages.", autocompletion=stage_names,
-        show_default=False,
-    ),
-]  # fmt: skip
+    _option("--stage", metavar="STAGE", about="Offer its tools only at these stages.", autocompletion=stage_names),
+]
 AgentOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--agent", metavar="AGENT", help="Offer its tools only to these agents.", autocompletion=scope_agents,
-        show_default=False,
-    ),
-]  # fmt: skip
+    _option("--agent", metavar="AGENT", about="Offer its tools only to these agents.", autocompletion=scope_agents),
+]
 SettingOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--setting", metavar="K=JSON", help="Give this to a handler or agent; what is not JSON is text.",
-        show_default=False,
-    ),
-]  # fmt: skip
+    _option("--setting", metavar="K=JSON", about="Give this to a handler or agent; what is not JSON is text."),
+]
 NoCheckOption = Annotated[bool, typer.Option("--no-check", help="Save without connecting.")]

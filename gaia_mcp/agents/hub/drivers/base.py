@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gaia_mcp.jsontext import JSONTextError, parse_json
+from gaia_mcp.agents.hub.drivers.reading import events
 
-# Reads a file, of which the path may begin with `~`: None where there is none.
+# Reads the file of a path, which may begin with `~`; returns None if it cannot.
 ReadFile = Callable[[str], bytes | None]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 # What an agent may be able to do: the words of the hub's document.
@@ -22,6 +22,9 @@ CAPABILITIES = (
     "code_generation", "code_editing", "code_analysis", "text_completion", "streaming", "multi_turn", "code_execution",
     "vision", "tool_use", "extended_thinking", "file_operations",
 )  # fmt: skip
+_OF_EVERY_CODER = {
+    "code_generation", "code_editing", "code_analysis", "text_completion", "tool_use", "file_operations",
+}  # fmt: skip
 # The name under which an agent finds the server of the registered tools.
 SERVER = "gaia"
 # More than this is no event to report, but a file that an agent has read.
@@ -90,15 +93,22 @@ class UnreadableOutputError(ValueError):
 class Driver(ABC):
     """One kind of agent that is a program. It has no state, and may be used from several threads.
 
-    `program` is looked for on PATH; `capabilities` are those of this way to run it; `settings` are the members of a
-    request's `config` that it understands beside `model`.
+    `program` is looked for on PATH, and run with `arguments`; `model_option` is its option for a model. `capabilities`
+    are those of this way to run it; `settings` are the members of a request's `config` that it understands beside
+    `model`.
     """
 
     kind: str
     program: str
     description: str
     capabilities: tuple[str, ...]
+    arguments: tuple[str, ...]
+    model_option = "-m"
     settings: frozenset[str] = frozenset()
+
+    def arguments_of(self, request: Request) -> list[str]:
+        """The arguments of every run, with the model of this one."""
+        return [*self.arguments, *((self.model_option, request.model) if request.model else ())]
 
     @abstractmethod
     def invocation(self, request: Request) -> Invocation:
@@ -110,14 +120,14 @@ class Driver(ABC):
 
     @abstractmethod
     def progress(self, event: Mapping[str, Any]) -> str:
-        """What an event of its output reports about a run that goes on; empty for nothing."""
+        """What an event of its output reports about a run that goes on; an empty string for nothing."""
 
     @abstractmethod
     def has_key(self, environ: Mapping[str, str], read: ReadFile) -> bool:
         """Whether the agent can authenticate itself."""
 
     def reported(self, line: bytes) -> str:
-        """What a line of its output reports about a run that goes on; empty for nothing."""
+        """What a line of its output reports about a run that goes on; an empty string for nothing."""
         if len(line) > MAX_EVENT_BYTES:
             return ""
         return "".join(self.progress(event) for event in events(line))
@@ -140,6 +150,11 @@ class Driver(ABC):
         return answer
 
 
+def coder(*more: str) -> tuple[str, ...]:
+    """The capabilities that every coding agent has, and `more`."""
+    return tuple(each for each in CAPABILITIES if each in _OF_EVERY_CODER or each in more)
+
+
 def prompt_bytes(request: Request, before: str = "") -> bytes:
     """The prompt as it is, between `before` and the context, if there is one. Raises `UnicodeEncodeError`."""
     return f"{before}{request.prompt}{context_text(request.context)}".encode()
@@ -153,40 +168,6 @@ def no_command(request: Request) -> str:
 def context_text(context: Mapping[str, Any]) -> str:
     """The context as a text that follows a prompt; empty without one."""
     return f"\n\nContext (JSON):\n{json.dumps(context, ensure_ascii=False, indent=2)}\n" if context else ""
-
-
-def events(output: bytes) -> list[dict[str, Any]]:
-    """The JSON objects among the lines; the last may have been cut off."""
-    found = []
-    for line in output.split(b"\n"):
-        try:
-            event = parse_json(line.decode("utf-8", "replace"))
-        except JSONTextError:
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
-
-
-def unwrapped(error: str) -> str:
-    """The message in the JSON that an API has sent, where an agent repeats that as its error."""
-    try:
-        return text_in(parse_json(error), "error", "message") or error
-    except JSONTextError:
-        return error
-
-
-def count_of(*values: Any) -> int | None:
-    """The sum of those values that are numbers of tokens; None if there are none."""
-    counts = [value for value in values if isinstance(value, int) and not isinstance(value, bool) and value >= 0]
-    return sum(counts) if counts else None
-
-
-def text_in(value: Any, *keys: str) -> str:
-    """The string that `keys` lead to in nested objects; empty if there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""
 
 
 def _ended(program: str, exit_status: int) -> str:

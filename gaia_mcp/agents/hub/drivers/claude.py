@@ -16,12 +16,11 @@ from gaia_mcp.agents.hub.drivers.base import (
     ReadFile,
     Request,
     UnreadableOutputError,
-    count_of,
-    events,
+    coder,
     no_command,
     prompt_bytes,
-    text_in,
 )
+from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in
 from gaia_mcp.jsontext import JSONTextError, parse_json
 
 # Any of these is a way to authenticate: a key, a token, or the services of a cloud.
@@ -39,17 +38,14 @@ class ClaudeDriver(Driver):
     kind = "claude"
     program = "claude"
     description = "Claude Code, the coding agent of Anthropic"
-    capabilities = (
-        "code_generation", "code_editing", "code_analysis", "text_completion", "tool_use", "extended_thinking",
-        "file_operations",
-    )  # fmt: skip
+    capabilities = coder("extended_thinking")
+    # Without --verbose this format is refused.
+    arguments = ("-p", "--verbose", "--output-format", "stream-json")
+    model_option = "--model"
 
     def invocation(self, request: Request) -> Invocation:
         """What is run for a request."""
-        # Without --verbose this format is refused.
-        arguments = ["-p", "--verbose", "--output-format", "stream-json"]
-        if request.model:
-            arguments += ["--model", request.model]
+        arguments = self.arguments_of(request)
         if (tools := request.tools) is not None:
             server = {"command": tools.command, "args": tools.arguments}
             arguments += ["--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": {SERVER: server}})]

@@ -16,12 +16,10 @@ from gaia_mcp.agents.hub.drivers.base import (
     Request,
     ToolServer,
     UnreadableOutputError,
-    count_of,
-    events,
+    coder,
     prompt_bytes,
-    text_in,
-    unwrapped,
 )
+from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in, unwrapped
 
 # It removes one of these from the beginning of its input.
 _BYTE_ORDER_MARK = "\ufeff"
@@ -33,16 +31,12 @@ class CodexDriver(Driver):
     kind = "codex"
     program = "codex"
     description = "Codex, the coding agent of OpenAI"
-    capabilities = (
-        "code_generation", "code_editing", "code_analysis", "text_completion", "code_execution", "tool_use",
-        "file_operations",
-    )  # fmt: skip
+    capabilities = coder("code_execution")
+    arguments = ("exec", "--json", "--skip-git-repo-check")
 
     def invocation(self, request: Request) -> Invocation:
         """What is run for a request."""
-        arguments = ["exec", "--json", "--skip-git-repo-check"]
-        if request.model:
-            arguments += ["-m", request.model]
+        arguments = self.arguments_of(request)
         if request.tools is not None:
             arguments += ["-c", f"mcp_servers.{SERVER}={_inline_table(request.tools)}"]
         before = _BYTE_ORDER_MARK if request.prompt.startswith(_BYTE_ORDER_MARK) else ""

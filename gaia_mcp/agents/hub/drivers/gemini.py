@@ -15,13 +15,11 @@ from gaia_mcp.agents.hub.drivers.base import (
     ReadFile,
     Request,
     UnreadableOutputError,
-    count_of,
-    events,
+    coder,
     no_command,
     prompt_bytes,
-    text_in,
-    unwrapped,
 )
+from gaia_mcp.agents.hub.drivers.reading import count_of, events, text_in, unwrapped
 
 HOME = "GEMINI_CLI_HOME"
 _FOLDER = ".gemini"
@@ -40,16 +38,13 @@ class GeminiDriver(Driver):
     kind = "gemini"
     program = "gemini"
     description = "Gemini CLI, the agent of Google"
-    capabilities = (
-        "code_generation", "code_editing", "code_analysis", "text_completion", "tool_use", "file_operations",
-    )  # fmt: skip
+    capabilities = coder()
+    # The other two programs trust their working folder without being told to.
+    arguments = ("--output-format", "stream-json", "--skip-trust")
 
     def invocation(self, request: Request) -> Invocation:
         """What is run for a request."""
-        # The other two programs trust their working folder without being told to.
-        arguments = ["--output-format", "stream-json", "--skip-trust"]
-        if request.model:
-            arguments += ["-m", request.model]
+        arguments = self.arguments_of(request)
         overlay = None
         if (tools := request.tools) is not None:
             # It gives a server no variable that looks like a secret unless it is named here, and looks up what begins

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gaia_mcp.agents.hub.drivers.base import ToolServer
 from gaia_mcp.client.transports.stdio.marks import VARIABLE
+from gaia_mcp.config.served import own_module
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def tool_server(file: Path, tools: Sequence[str], variables: Iterable[str]) -> T
     """How agents start the server of the tools in `file`. It needs all our `variables`: the entries of servers refer to
     them. And it needs the one by which it is found when a run is ended, since some put it into a group of its own.
     """
-    # The working folder of an agent is a project; with -P no module is imported from there.
-    arguments = ["-P", "-m", "gaia_mcp", "serve", TARGET, "--kwarg", f"file={file}"]
+    program, *words = own_module()
+    arguments = [*words, "serve", TARGET, "--kwarg", f"file={file}"]
     names = sorted({VARIABLE, *(name for name in variables if re.fullmatch(_VARIABLE, name))})
-    return ToolServer(sys.executable, arguments, names, list(tools))
+    return ToolServer(program, arguments, names, list(tools))
