@@ -20,7 +20,7 @@ from gaia_mcp.storage.json_files import parse_object, read_object, write_object
 MAX_PROJECT_BYTES = 4 << 20
 
 
-# The member of the approvals that holds the digests of code, by project and file.
+# The member of the approvals with the digests of code, by project and file.
 _CODE = "code"
 
 
@@ -97,8 +97,8 @@ def _change(project: str, digest: str | None, code: Mapping[str, str], environ: 
         had = approvals.pop(project, None) is not None
         if digest is not None:
             approvals[project] = digest
-        held = document.get(_CODE)
-        others = {key: value for key, value in held.items() if key != project} if isinstance(held, dict) else {}
+        known = document.get(_CODE)
+        others = {key: value for key, value in known.items() if key != project} if isinstance(known, dict) else {}
         by_project = {**others, **({project: dict(code)} if code else {})}
         document = {key: value for key, value in document.items() if key != _CODE}
         write_object(path, {**document, "approved": approvals, **({_CODE: by_project} if by_project else {})}, before)

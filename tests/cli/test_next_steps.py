@@ -189,7 +189,7 @@ def test_what_serve_and_record_and_trust_advise_is_typed(gaia: Gaia) -> None:
     for words, shows in (
         (("serve", "mine.py:Agent"), "wrote agent.py"),
         (("replay", "empty.jsonl"), ""),
-        (("trust",), "holds no "),
+        (("trust",), "contains no "),
     ):
         (line,) = lines_in(gaia(*words).stderr)
         fills = {"NAME": "demo", "FILE": "time.jsonl", "FOLDER": "."}

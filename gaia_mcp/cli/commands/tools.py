@@ -145,7 +145,8 @@ def _read(session: Session, names: Sequence[str]) -> Inventory:
     if names:
         return Inventory([known[name] for name in dict.fromkeys(names)], [])
     if not found and "tools" not in session.capabilities:
-        return Inventory([], [f"offers no tools, only {', '.join(session.capabilities) or 'nothing'}"])
+        others = ", ".join(session.capabilities)
+        return Inventory([], [f"does not declare {f'tools, only {others}' if others else 'any capability'}"])
     return Inventory(found, session.problems)
 
 

@@ -92,7 +92,7 @@ def _project(folder: Path | None) -> ProjectFile:
     folder = place.parent if os.path.isfile(place) else place  # noqa: PTH113
     project = find_project_file(folder)
     if project is None:
-        problem = f"holds no {' and no '.join(PROJECT_FILES)}"
+        problem = f"contains no {' and no '.join(PROJECT_FILES)}"
         raise ConfigFileError(folder, problem, hint=f"name the project's folder: {to_type('trust', more='FOLDER')}")
     if project.problem:
         if project.data:

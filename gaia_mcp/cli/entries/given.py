@@ -117,7 +117,7 @@ def _check_different(where: str, servers: Sequence[Given]) -> None:
     names = [server.name for server in servers]
     for twice in names:
         if names.count(twice) > 1:
-            raise UsageError(f"{where} holds two servers called {twice!r}", hint="rename one of them there")
+            raise UsageError(f"{where} contains two servers called {twice!r}", hint="rename one of them there")
 
 
 def _is_url(word: str) -> bool:
@@ -152,7 +152,7 @@ def _pasted(name: str | None, text: Text) -> list[Given]:
         meant = [one for one in found if one.name == name]
         if len(meant) != 1:
             listed = ", ".join(repr(one.name) for one in found)
-            problem = f"{text.where} holds {len(found)} servers, and none is {name!r}: {listed}"
+            problem = f"{text.where} contains {len(found)} servers, but no {name!r}: {listed}"
             raise UsageError(problem, hint="give one of these names, or no name to add them all")
         found = meant
     servers = [_one(name, one, text) for one in found]

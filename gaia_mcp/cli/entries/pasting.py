@@ -93,7 +93,7 @@ def pasted_entries(text: Text) -> list[Pasted]:
     try:
         found = read_pasted(text.text)
         if not found:
-            raise TextProblemError("holds no server")
+            raise TextProblemError("contains no server")
     except TextProblemError as problem:
         # A shell that is given JSON without quotes around it removes all double quotes.
         is_stripped = text.where == "the pasted text" and '"' not in text.text
@@ -119,7 +119,7 @@ def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]
     if not is_foreign(pasted.raw):
         entry, remarks = _in_seconds(pasted.raw)
         read_entry(name, entry)
-        return {key: held for key, held in entry.items() if key != "name"}, remarks
+        return {key: value for key, value in entry.items() if key != "name"}, remarks
     try:
         return entry_from(pasted.raw, pasted.host.dialect)
     except NotCarriedError as problem:
@@ -128,14 +128,16 @@ def in_our_format(name: str, pasted: Pasted) -> tuple[dict[str, Any], list[str]]
 
 def _in_seconds(raw: Any) -> tuple[Any, list[str]]:
     """An entry whose `timeout`, if it is far too long in seconds, is taken for the milliseconds of other hosts."""
-    held = raw.get("timeout") if isinstance(raw, dict) else None
-    if isinstance(held, bool) or not isinstance(held, (int, float)):
+    timeout = raw.get("timeout") if isinstance(raw, dict) else None
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         return raw, []
-    if not MAX_ENTRY_TIMEOUT_SECONDS < held <= MAX_ENTRY_TIMEOUT_SECONDS * 1000:
+    if not MAX_ENTRY_TIMEOUT_SECONDS < timeout <= MAX_ENTRY_TIMEOUT_SECONDS * 1000:
         return raw, []
-    seconds = held / 1000
+    seconds = timeout / 1000
     whole = int(seconds) if seconds == int(seconds) else seconds
-    return {**raw, "timeout": whole}, [f"its timeout of {held} is taken for milliseconds, and saved as {whole} seconds"]
+    return {**raw, "timeout": whole}, [
+        f"its timeout of {timeout} is taken for milliseconds, and saved as {whole} seconds"
+    ]
 
 
 def _stdin_text() -> str:

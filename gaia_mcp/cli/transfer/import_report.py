@@ -33,7 +33,7 @@ def print_import(
 ) -> None:
     """Print what became of each server, or, of a `dry_run`, what would become of it and the changes as a diff.
 
-    `before` are the entries that the file `path` held before the import, `saved` those that it puts there.
+    `before` are the entries of the file `path` before the import, `saved` those that it puts there.
     """
     if Form.as_json:
         print_json(
@@ -85,7 +85,7 @@ def _as_object(step: Step) -> dict[str, Any]:
 
 
 def _plain_secrets(step: Step) -> list[str]:
-    """What to do about the secrets that an entry holds in plain text."""
+    """What to do about the secrets that an entry contains in plain text."""
     found = plain_secrets(step.entry)
     variables = [name.removeprefix("env ") for name in found if name.startswith("env ")]
     others = [name for name in found if not name.startswith("env ")]
@@ -93,9 +93,9 @@ def _plain_secrets(step: Step) -> list[str]:
     if variables:
         options = " ".join(f"--env {typeable(name)}" for name in variables)
         edit = to_type("edit", step.name, more=options)
-        remarks.append(f"holds {', '.join(variables)} in plain text; for references: {edit}")
+        remarks.append(f"contains {', '.join(variables)} in plain text; for references: {edit}")
     if others:
-        remarks.append(f"holds plain text in: {', '.join(others)}; a reference such as ${{TOKEN}} can stand there")
+        remarks.append(f"contains plain text in: {', '.join(others)}; a reference such as ${{TOKEN}} can stand there")
     return remarks
 
 
@@ -108,7 +108,7 @@ def _diff(before: dict[str, Any], saved: dict[str, Any], path: Path) -> str:
 
 
 def conflict_error(step: Step) -> MCPError:
-    """The error about a server that another file holds in another form; its hint imports it all the same."""
+    """The error about a server whose entry differs in another file; its hint imports it all the same."""
     one = step.sources[0]
     against = shown(step.against) if step.against is not None else "?"
     again = to_type("import", more=f"{_words_for(one.place)} --server {typeable(one.theirs)} --force")

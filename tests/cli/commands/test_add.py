@@ -191,7 +191,7 @@ def test_of_several_servers_the_one_that_is_named_is_taken(gaia: Gaia) -> None:
 
     assert gaia("add", "b", "--no-check", "--json", two).code == 0
     assert saved(gaia) == {"b": {"command": "y"}}
-    for entry, told in ((two, "holds 2 servers"), ('{"mcpServers": {}}', "holds no server")):
+    for entry, told in ((two, "contains 2 servers"), ('{"mcpServers": {}}', "contains no server")):
         ran = gaia("add", "c", "--no-check", "--json", entry)
         assert (ran.code, len(ran.errors)) == (2, 2), ran
         assert told in ran.errors[0]

@@ -88,7 +88,7 @@ def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
 
     ran = gaia("add", "other", two())
     assert (ran.code, len(ran.errors)) == (2, 2)
-    assert "holds 2 servers, and none is 'other': 'demo', 'good'" in ran.errors[0]
+    assert "contains 2 servers, but no 'other': 'demo', 'good'" in ran.errors[0]
     for option in (("--env", "A=1"), ("--cwd", "."), ("--header", "A: b"), ("--transport", "sse")):
         ran = gaia("add", two(), "--no-check", *option)
         assert (ran.code, len(ran.errors)) == (2, 2)
@@ -104,7 +104,7 @@ def test_of_several_servers_one_may_be_named(gaia: Gaia) -> None:
         ("{'demo': {'command': 'gaia'}}", "line 1, column 2: ' stands where JSON has a double quote"),
         ('{\n  "command": "gaia",\n  "args": ["mcp", ...]\n}', "line 3, column 19: ... stands for"),
         ('{"command": "gaia"', "line 1, column 19: ends too early"),
-        ('{"mcpServers": {}}', "the pasted text holds no server"),
+        ('{"mcpServers": {}}', "the pasted text contains no server"),
         ('{"command": "\0"}', None),
         ("{" * 50_000, "nested too deeply"),
     ],

@@ -85,7 +85,7 @@ def test_tools_that_are_not_declared_are_shown(gaia: Gaia) -> None:
         "  echo()",
         "      echo",
     ]
-    assert ran.stderr == "note: bare: offers no tools, only prompts\n"
+    assert ran.stderr == "note: bare: does not declare tools, only prompts\n"
 
 
 def test_the_reason_of_a_failure_is_told_whole(gaia: Gaia) -> None:

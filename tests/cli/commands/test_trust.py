@@ -92,7 +92,7 @@ def test_where_there_is_no_projects_file_nothing_is_approved(gaia: Gaia, target:
     ran = gaia("trust", target)
 
     assert ran.code == 3
-    assert "holds no mcp_servers.json" in ran.errors[0]
+    assert "contains no mcp_servers.json" in ran.errors[0]
 
 
 def test_what_never_was_trusted_leaves_no_trace(gaia: Gaia) -> None:

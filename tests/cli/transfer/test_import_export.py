@@ -212,9 +212,9 @@ class TestImport:
         assert '+        "B": "${B}"' in ran.stdout
         assert SECRET not in ran.stdout + ran.stderr
         assert SECRET not in gaia("import", "cursor", "--dry-run", "--json").stdout
-        assert "note: a: holds API_KEY in plain text; for references: gaia mcp edit a --env API_KEY" in ran.stderr
-        assert "note: a: holds plain text in: args; a reference" in ran.stderr
-        assert "note: b: holds plain text in: url, header Authorization; a reference" in ran.stderr
+        assert "note: a: contains API_KEY in plain text; for references: gaia mcp edit a --env API_KEY" in ran.stderr
+        assert "note: a: contains plain text in: args; a reference" in ran.stderr
+        assert "note: b: contains plain text in: url, header Authorization; a reference" in ran.stderr
         assert gaia("import", "cursor").code == 0
         assert own(gaia)["a"]["env"]["API_KEY"] == SECRET
 
