@@ -53,6 +53,9 @@ class ToolCall:
     client = CallingClient()
     # The `_meta` of the request.
     meta: Mapping[str, Any] = MappingProxyType({})
+    # For what runs tools: the client could have asked for a task and has not, so that a tool which must run as one is
+    # not there for it.
+    lacks_task = False
 
     def __init__(self, on_progress: OnProgress | None = None, on_log: OnLog | None = None) -> None:
         self._on_progress = on_progress

@@ -15,7 +15,7 @@ from gaia_mcp.manager.adapters import FullDefinition
 from gaia_mcp.manager.router import Reason, Refusal
 from gaia_mcp.manager.tool_results import failed, wire_result
 from gaia_mcp.protocol.server import Description
-from gaia_mcp.server.definitions import tool_definition
+from gaia_mcp.server.definitions import check_task, tool_definition
 from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError, method_not_found
 from gaia_mcp.server.results import checked_result
@@ -76,7 +76,7 @@ class ManagerProvider:
             if method == "tools/list":
                 return self._list_tools(params)
             if method == "tools/call":
-                return self._call_tool(params)
+                return self._call_tool(params, call)
         finally:
             enter_call(None)
         raise method_not_found(method)
@@ -101,20 +101,21 @@ class ManagerProvider:
         scope = self._stage, self._agent
         return [*self._manager.known_tools(*scope), *self._manager.shared_tools(*scope)]
 
-    def _call_tool(self, params: Wire) -> Wire:
+    def _call_tool(self, params: Wire, call: ToolCall) -> Wire:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str):
             raise RequestError("tools/call needs params.name, a string")
         if not isinstance(arguments, dict):
             raise RequestError("tools/call needs params.arguments to be an object")
         tool = self._manager.find_tool(name, stage=self._stage, agent=self._agent)
+        known = tool.definition if isinstance(tool, FullDefinition) else {}
+        check_task(name, known, call)
         if tool is not None and (problem := self._problem_of_arguments(tool, arguments)):
             return wire_result(failed(problem))
         result = self._manager.call_tool(name, arguments, stage=self._stage, agent=self._agent)
         if isinstance(result, Refusal) and result.reason is not Reason.UNAVAILABLE:
             raise RequestError(f"Unknown tool: {name}")
-        output = tool.definition.get("outputSchema") if isinstance(tool, FullDefinition) else None
-        return self._wire(name, result, output)
+        return self._wire(name, result, known.get("outputSchema"))
 
     def _wire(self, name: str, result: MCPToolResult, output: Any) -> Wire:
         wire = wire_result(result)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from gaia_mcp.protocol.input_required import input_required, type_problem
 from gaia_mcp.protocol.jsonrpc import as_text
 from gaia_mcp.protocol.pagination import LISTS
-from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, since
+from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, TASK_VERSION, since
 
 Wire: TypeAlias = dict[str, Any]
 
@@ -136,6 +136,11 @@ def read_result_for(version: str, result: Wire) -> Wire:
 
 # For the items of each list, by the member of the result that holds them.
 _SHAPERS = {"tools": tool_for, "prompts": prompt_for, "resources": resource_for, "resourceTemplates": resource_for}
+
+
+def lacks_task(version: str, params: Wire) -> bool:
+    """Whether a `tools/call` of a client that can ask for a task does not."""
+    return version == TASK_VERSION and not isinstance(params.get("task"), dict)
 
 
 def result_problem(version: str, method: str, result: Wire) -> str | None:

@@ -15,6 +15,8 @@ ALL_VERSIONS = STATELESS_VERSIONS + HANDSHAKE_VERSIONS
 
 # The only revision with JSON-RPC batches.
 BATCH_VERSION = "2025-03-26"
+# The only revision in which a client asks for a task, and a tool may demand it. Later the server alone decides.
+TASK_VERSION = "2025-11-25"
 
 
 def best_of(offered: Iterable[object], known: tuple[str, ...]) -> str | None:

@@ -15,6 +15,7 @@ from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.definitions import (
+    check_task,
     described_agent,
     listed_resource,
     prompt_definitions,
@@ -147,6 +148,7 @@ class _ServedAgent:
             tool = self._tools.get(name)
         if tool is None:
             raise RequestError(f"Unknown tool: {name}")
+        check_task(name, tool.definition, call)
         if (invalid := self._invalid_arguments(name, tool, arguments)) is not None:
             return invalid
         try:

@@ -127,13 +127,18 @@ class Calls:
                 elif (failure := self._respond(request.id, result)) is not None:
                     error = (INTERNAL_ERROR, f"{request.method} returned {failure}", None)
                     self._connection.respond_error(request.id, *error)
-                self._collect()
-                del self._running[request.id]
-                if not self._running:
-                    self._idle.notify_all()
+                self._end(request.id)
         if failure is not None:
             # Before the client reads of it: it may end this process.
             self._on_failure(error[1], failure)
+        self._flush()
+
+    def refuse(self, job: Job, reason: str) -> None:
+        """Answer with an internal error instead of running the job."""
+        with self._lock:
+            if not job.call.is_cancelled:
+                self._connection.respond_error(job.request.id, INTERNAL_ERROR, reason)
+                self._end(job.request.id)
         self._flush()
 
     def cancel(self, request_id: RequestId) -> None:
@@ -231,6 +236,13 @@ class Calls:
         except (AttributeError, KeyError, TypeError) as problem:
             return ResultError(f"an invalid result: {raised(problem)}")
         return None
+
+    def _end(self, request_id: RequestId) -> None:
+        """The request has its response."""
+        self._collect()
+        del self._running[request_id]
+        if not self._running:
+            self._idle.notify_all()
 
     def _change(self, lists: tuple[str, ...]) -> None:
         description = self._provider.describe()

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
+from gaia_mcp.server.provider import RequestError
+
+if TYPE_CHECKING:
+    from gaia_mcp.toolcall import ToolCall
 
 from gaia_mcp.server.members import member_problem
 
@@ -53,6 +59,13 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
     complete = {**_well_typed(f"tool {definition.get('name')!r}", definition, note), "inputSchema": schema}
     complete.setdefault("description", "")
     return complete
+
+
+def check_task(name: str, definition: Wire, call: ToolCall) -> None:
+    """Raises `RequestError` for a tool that must run as a task, called by a client that could have asked for one."""
+    execution = definition.get("execution")
+    if call.lacks_task and isinstance(execution, dict) and execution.get("taskSupport") == "required":
+        raise RequestError(f"tool {name!r} must run as a task, which this call does not ask for", METHOD_NOT_FOUND)
 
 
 def prompt_definitions(defined: Any, note: Note = lambda _: None) -> list[Wire]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from gaia_mcp.jsonvalues import NotJSONError, as_json_value
 from gaia_mcp.protocol.input_required import retry_of
 from gaia_mcp.protocol.questions import QuestionError
+from gaia_mcp.protocol.revisions import lacks_task
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import CallingClient, ToolCall
 
@@ -104,6 +105,11 @@ class ServedCall(ToolCall):
         """The `_meta` of the request."""
         meta = self.request.params.get("_meta")
         return meta if isinstance(meta, dict) else {}
+
+    @property
+    def lacks_task(self) -> bool:  # type: ignore[override]
+        """Whether the client could have asked for a task and has not."""
+        return lacks_task(self.request.context.version, self.request.params)
 
     @property
     def record(self) -> Record:

@@ -20,6 +20,7 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.provider import Provider, RequestError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
 from tests.manager.handlers_under_test import SCHEMA, ProgrammableHandler, registry_of
+from tests.server.talk import WithoutTask
 from tests.waiting import wait_until
 
 SERVE = Path(__file__).parent / "serve_handlers.py"
@@ -205,6 +206,17 @@ def test_a_result_that_clients_would_not_take_is_a_failure(metadata: Any, proble
     assert text_of(result).startswith(f"tool 'a' returned {problem}")
     handler.on_call = lambda *_: MCPToolResult("text", metadata={"structuredContent": {"x": 1}})
     assert answer(provider, "tools/call", name="a")["structuredContent"] == {"x": 1}
+
+
+def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:
+    """Specification 2025-11-25, LS-8."""
+    handler = ProgrammableHandler("one")
+    handler.on_list = lambda: [FullDefinition("a", "", {}, "one", {"execution": {"taskSupport": "required"}})]
+
+    with pytest.raises(RequestError) as caught:
+        provider_of(handler).answer("tools/call", {"name": "a"}, WithoutTask())
+
+    assert caught.value.code == METHOD_NOT_FOUND
 
 
 def test_an_output_schema_that_cannot_be_used_is_reported_once() -> None:

@@ -14,6 +14,7 @@ from gaia_mcp.protocol.revisions import (
     capabilities_for,
     content_for,
     info_for,
+    lacks_task,
     prompt_for,
     prompt_result_for,
     read_result_for,
@@ -346,6 +347,22 @@ def test_a_result_that_a_stateless_client_must_not_get_has_a_problem(method: str
 
     assert problem is not None
     assert words in problem
+
+
+@pytest.mark.parametrize(
+    ("version", "params", "lacks"),
+    [
+        (V2025_11, {"name": "t"}, True),
+        (V2025_11, {"name": "t", "task": None}, True),
+        (V2025_11, {"name": "t", "task": {}}, False),
+        (V2025_11, {"name": "t", "task": {"ttl": 5}}, False),
+        (V2025_06, {"name": "t"}, False),
+        (V2026, {"name": "t"}, False),
+    ],
+)
+def test_a_client_of_one_revision_can_ask_for_a_task(version: str, params: Any, lacks: bool) -> None:
+    """Spec 2025-11-25, LS-8: before, there are none; later, the server alone decides."""
+    assert lacks_task(version, params) is lacks
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)

@@ -13,6 +13,7 @@ from typing import Any
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import StdioSession
+from gaia_mcp.toolcall import ToolCall
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 Wire = dict[str, Any]
@@ -24,6 +25,12 @@ META: Wire = {
 }
 DISCOVER: Wire = {"jsonrpc": "2.0", "id": "discover", "method": "server/discover", "params": {"_meta": META}}
 SERVE = Path(__file__).parent / "serve_stdio.py"
+
+
+class WithoutTask(ToolCall):
+    """The call of a client that could have asked for a task."""
+
+    lacks_task = True
 
 
 def stateless(request_id: int | str, method: str, params: Wire | None = None, **meta: Any) -> Wire:

@@ -14,6 +14,7 @@ from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 from tests.schema_support import twice
+from tests.server.talk import WithoutTask
 from tests.waiting import wait_until
 
 
@@ -478,6 +479,18 @@ def test_what_a_tool_raises_is_given_to_the_front() -> None:
 
     assert [what for what, _ in failures] == ["tool 'a' raised KeyError"] * 2
     assert all(error.__traceback__ is not None for _, error in failures)
+
+
+def test_a_tool_that_must_run_as_a_task_is_refused_without_one() -> None:
+    """Spec 2025-11-25, LS-8: before it runs."""
+    agent = Plain({"name": "a", "execution": {"taskSupport": "required"}})
+
+    with pytest.raises(RequestError) as caught:
+        AgentProvider(agent).answer("tools/call", {"name": "a"}, WithoutTask())
+
+    assert caught.value.code == METHOD_NOT_FOUND
+    assert agent.ran == []
+    assert answer(AgentProvider(agent), "tools/call", {"name": "a"})["isError"] is False
 
 
 def test_an_output_schema_that_cannot_be_used_checks_nothing_and_is_reported() -> None:

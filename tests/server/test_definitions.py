@@ -5,13 +5,18 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.server.definitions import (
+    check_task,
     described_agent,
     listed_resource,
     prompt_definitions,
     resource_definitions,
     tool_definition,
 )
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.toolcall import ToolCall
+from tests.server.talk import WithoutTask
 
 # The schema of no arguments.
 NOTHING = {"type": "object", "properties": {}}
@@ -103,6 +108,22 @@ def test_members_of_annotations_and_icons_have_their_types_too() -> None:
         "tool 'a': destructiveHint is not true or false, and is left out",
         "tool 'a': mimeType is not a text, and is left out",
     ]
+
+
+@pytest.mark.parametrize("execution", [None, 5, {}, {"taskSupport": "optional"}, {"taskSupport": "forbidden"}])
+def test_a_tool_runs_without_a_task_unless_it_must(execution: Any) -> None:
+    """Spec 2025-11-25, ToolExecution."""
+    check_task("a", {"execution": execution}, WithoutTask())
+
+
+def test_a_tool_that_must_run_as_a_task_is_not_there_for_a_call_without_one() -> None:
+    """Spec 2025-11-25, LS-8: -32601, where the client could have asked for a task."""
+    definition = {"execution": {"taskSupport": "required"}}
+
+    check_task("a", definition, ToolCall())
+    with pytest.raises(RequestError, match="'a' must run as a task") as caught:
+        check_task("a", definition, WithoutTask())
+    assert caught.value.code == METHOD_NOT_FOUND
 
 
 @pytest.mark.parametrize("defined", [None, [], [{"description": "no name"}, "text", {"name": ""}, {"name": 7}]])

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Each call has a thread while it runs; a client that asks without end must not take the machine.
 MAX_CALLS = 32
+# So many calls more may wait for a thread: a client may ask for all that it has at once, but not fill the memory.
+MAX_WAITING = 10_000
 
 
 def note_full(limit: int) -> None:
@@ -38,9 +40,9 @@ class StdioSession:
     `read` returns the next bytes and nothing at the end, `write` takes whole lines; neither may be called from
     elsewhere. `has_input` returns whether there is more to read. A line of more than `max_line_bytes` ends the session.
 
-    While `max_calls` are running, others wait; it may be changed at any time. `on_full` is called with it when the
-    first one has to wait, and again only after there was a time without calls; `on_failure` for each request that ends
-    in an internal error.
+    While `max_calls` are running, which may be changed at any time, up to `max_waiting` others wait; more of them are
+    refused. `on_full` is called with `max_calls` when the first one has to wait, and again only after there was a time
+    without calls; `on_failure` for each request that ends in an internal error.
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class StdioSession:
         provider: LoadingProvider,
         max_line_bytes: int = MAX_RECORD_BYTES,
         max_calls: int = MAX_CALLS,
+        max_waiting: int = MAX_WAITING,
         on_full: Callable[[int], None] = note_full,
         on_failure: OnFailure = note_failure,
         has_input: Callable[[], bool] = lambda: False,
     ) -> None:
         self.max_calls = max_calls
+        self._max_waiting = max_waiting
         self._on_full = on_full
         self._is_full = False
         self._read = read
@@ -187,7 +191,11 @@ class StdioSession:
         if not self._provider.is_settled:
             self._provider.await_description(record, lambda: bool(self._records) or self._has_input())
         # Without the lock: only the leader adds jobs, and it looks for them under the lock before it reads on.
-        self._jobs.extend(self._calls.receive(record))
+        jobs = self._calls.receive(record)
+        room = self._max_waiting - len(self._jobs)
+        self._jobs.extend(jobs[:room])
+        for job in jobs[room:]:
+            self._calls.refuse(job, f"{self._max_waiting} calls are waiting already; repeat this one later")
 
     # Writing, by one thread at a time.
 

@@ -218,6 +218,26 @@ def test_more_calls_may_be_allowed_while_serving(
     talk.answer(2)
 
 
+def test_calls_beyond_those_that_may_wait_are_refused_and_the_others_run(open_session: Open, agent: Agent) -> None:
+    """Spec, B-11: the queue does not grow without end. Other requests are answered meanwhile."""
+    talk = open_session(agent, max_calls=1, max_waiting=3)
+    talk.send(call(0, "slow"))
+    wait_until(lambda: len(agent.running) == 1)
+
+    talk.send(*(call(number, "slow") for number in range(1, 7)), plain("ping", "ping"))
+
+    for number in (4, 5, 6):
+        assert talk.answer(number)["error"] == {
+            "code": -32603,
+            "message": "3 calls are waiting already; repeat this one later",
+        }
+    assert talk.answer("ping")["result"] == {}
+    agent.go.set()
+    assert [_text(talk.answer(number)) for number in range(4)] == ["slow "] * 4
+    assert len(agent.running) == 4
+    assert talk.result(call("again", "quick"))
+
+
 def test_calls_that_wait_for_a_thread_can_be_cancelled(talk: Session, agent: Agent) -> None:
     """Spec, cancellation: nothing is answered, and the agent never hears of it."""
     talk.send(*(call(number, "slow", {"mark": str(number)}) for number in range(MAX_CALLS + 1)), cancel(MAX_CALLS))
