@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.deadline_lock import DeadlineLock
 from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
-from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.errors import (
@@ -22,14 +21,11 @@ from gaia_mcp.errors import (
     LocalProtocolError,
     MCPError,
     NotConnectedError,
-    PeerError,
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
-    ToolExcludedError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
-from gaia_mcp.protocol.pagination import Pages
 from gaia_mcp.protocol.tasks import is_task
 
 if TYPE_CHECKING:
@@ -38,15 +34,13 @@ if TYPE_CHECKING:
     from gaia_mcp.protocol.events import Peer
     from gaia_mcp.redaction.masker import Masker
     from gaia_mcp.storage.server_cache import ServerCache
-    from gaia_mcp.toolspec.tool_filter import ToolFilter
 
 logger = logging.getLogger("gaia_mcp")
 
 
 class ClientEngine:
-    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. A tool
-    that `tool_filter` excludes is not among the server's tools, and cannot be called. `revision` is the only one to
-    agree on with the server; what is known of its era does not matter then.
+    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
+    `revision` is the only one to agree on with the server; what is known of its era does not matter then.
 
     May be used from several threads at once. `server_info` is what the server last said about itself, also after the
     connection has ended; `peer` is there as long as the connection.
@@ -61,7 +55,6 @@ class ClientEngine:
         timeout: float = DEFAULT_TIMEOUT_SECONDS,
         host: Host | None = None,
         era_cache: ServerCache | None = None,
-        tool_filter: ToolFilter | None = None,
         revision: str | None = None,
     ) -> None:
         self.name = name
@@ -70,13 +63,8 @@ class ClientEngine:
         self.timeout = timeout
         self.server_info: dict[str, Any] = {}
         self.last_error: str | None = None
-        self.tool_problems: list[str] = []
-        self.all_seen: list[Any] | None = None
         self.host = host or Host()
-        self.tool_filter = tool_filter
         self._era_cache = era_cache if revision is None else None
-        # Also those that the filter excludes.
-        self._tools: list[MCPTool] | None = None
         self._wanted = False
         # The threads that are calling a listener, and so read no responses.
         self._tellers: set[int] = set()
@@ -121,7 +109,7 @@ class ClientEngine:
         """Let go of the server and forget its tools. May be called twice."""
         self._disconnects = object()
         self._wanted = False
-        self._tools = None
+        self._forget()
         self._channels.disconnect()
 
     def close(self, grace_seconds: float) -> Stopped | None:
@@ -161,7 +149,7 @@ class ClientEngine:
 
     def _open(self, deadline: Deadline, disconnects: object) -> Peer:
         with self._alone(deadline):
-            self._tools = None
+            self._forget()
             known = self._era_cache.era() if self._era_cache is not None else None
             try:
                 peer = self._channels.open(probe=known != "handshake", deadline=deadline)
@@ -189,102 +177,8 @@ class ClientEngine:
     def _opened(self, deadline: Deadline) -> None:
         """A connection is there, perhaps in place of one that has gone."""
 
-    def known_tools(self) -> list[MCPTool]:
-        """The tools that have been listed last, without asking; empty if none have."""
-        return [tool for tool in self.listed_tools() if self._uses(tool.name)]
-
-    def listed_tools(self) -> list[MCPTool]:
-        """As `known_tools`, with those that the filter excludes: for a cache, which outlives the filter."""
-        return list(self._tools or ())
-
-    def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
-        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`.
-
-        Raises as `open` does.
-        """
-        deadline = deadline or self.deadline()
-        with self._alone(deadline):
-            changes = self._channels.list_changes
-            if "tools" in changes:
-                self._tools = None
-            if self._tools is None or refresh:
-                conversation = self._ready(deadline)
-                changes.discard("tools")
-                conversation.watch_lists(deadline)
-                definitions = list(self.items("tools/list", deadline))
-                self._tools, problems = read_tools(definitions, self._uses)
-                self.tool_problems.extend(problems)
-            return self.known_tools()
-
-    def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
-        """The tool of that name, without reading further pages than needed; None if the server has none. Where that was
-        the whole list, it is in `all_seen`.
-
-        Raises as `open` does, and `ToolExcludedError` for a tool that the filter excludes.
-        """
-        found = self._find_tool(name, deadline or self.deadline())
-        if found is not None:
-            self._check_used(name)
-        return found
-
-    def _find_tool(self, name: str, deadline: Deadline) -> MCPTool | None:
-        with self._alone(deadline):
-            if self._tools is not None and "tools" not in self._channels.list_changes:
-                return next((tool for tool in self._tools if tool.name == name), None)
-            pages, seen, found = Pages("tools/list"), [], None
-            for definition in self._walk(pages, deadline):
-                seen.append(definition)
-                if found is None and isinstance(definition, dict) and definition.get("name") == name:
-                    found = definition
-                if found is not None and not pages.done:
-                    break
-            else:
-                self.all_seen = seen
-            return next(iter(read_tools([found])[0]), None) if found is not None else None
-
-    def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
-        """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`.
-
-        Raises as `open` does.
-        """
-        yield from self._walk(Pages(method), deadline or self.deadline())
-
-    def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
-        self.tool_problems = []
-        while not pages.done:
-            try:
-                page = self.request(pages.method, pages.params, deadline)
-            except PeerError:
-                if not pages.is_end_by_error():
-                    raise
-            else:
-                yield from pages.take(page)
-        self.tool_problems.extend(pages.problems)
-
-    def call(
-        self,
-        tool_name: str,
-        arguments: dict[str, Any],
-        deadline: Deadline | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> dict[str, Any]:
-        """The tool's result as the server sent it, also one that reports a failure (`isError`).
-
-        Asks the host whatever the server wants to know first. A call that may have left is never sent again.
-        Raises as `open` does, `ArgumentsError` for arguments that JSON cannot say, and `ToolExcludedError` for a tool
-        that the filter excludes.
-        """
-        self._check_used(tool_name)
-        params = {"name": tool_name, "arguments": arguments}
-        return self.request("tools/call", params, deadline, on_progress=on_progress)
-
-    def _uses(self, tool_name: str) -> bool:
-        return self.tool_filter is None or self.tool_filter.allows(tool_name)
-
-    def _check_used(self, tool_name: str) -> None:
-        if self.tool_filter is not None and (member := self.tool_filter.excluded_by(tool_name)):
-            raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
+    def _forget(self) -> None:
+        """What was learnt on the connection before no longer counts."""
 
     def request(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.client.engine import ClientEngine
+from gaia_mcp.client.tools import ToolsClient
 from gaia_mcp.errors import (
     LocalProtocolError,
     MCPError,
@@ -21,9 +21,8 @@ from gaia_mcp.errors import (
     resource_unknown,
 )
 from gaia_mcp.protocol.envelope import LOG_LEVELS
-from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.protocol.revisions import can_declare
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
@@ -41,15 +40,16 @@ class Completion(NamedTuple):
     has_more: bool
 
 
-class FeaturesClient(ClientEngine):
+class FeaturesClient(ToolsClient):
     """A client that asks for prompts, resources and completions. Every method raises as `open` does, `PeerError` for
     what the server refuses, and `NotOfferedError` where the server does not declare the capability.
 
-    Three attributes are called with what the server announces, at once and on the thread that reads, so that they must
+    Four attributes are called with what the server announces, at once and on the thread that reads, so that they must
     not send requests: `on_list_changed` with "tools", "prompts" or "resources"; `on_resource_updated` with the uri of a
-    resource that was subscribed to; `on_subscription_ended` with one whose subscription has ended. Some servers
-    announce changed lists only when asked to: if `on_list_changed` is set after `open`, it is called from the next list
-    on.
+    resource that was subscribed to; `on_subscription_ended` with one whose subscription has ended; `on_not_granted`
+    with the kind of a list whose changes a server does not announce, though it declares to and was asked to. Some
+    servers announce changed lists only when asked to: if `on_list_changed` is set after `open`, it is called from the
+    next list on.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -57,6 +57,7 @@ class FeaturesClient(ClientEngine):
         self.on_list_changed: OnHeard | None = None
         self.on_resource_updated: OnHeard | None = None
         self.on_subscription_ended: OnHeard | None = None
+        self.on_not_granted: OnHeard | None = None
         self._subscribed: dict[str, None] = {}
         self._log_level: str | None = None
         self._channels.on_change = self._heard
@@ -71,11 +72,6 @@ class FeaturesClient(ClientEngine):
         """The revision agreed upon, as "2026-07-28"; None while not connected."""
         return self.peer.version if self.peer is not None else None
 
-    @property
-    def capabilities(self) -> dict[str, Any]:
-        """What the server has declared to offer; empty while not connected."""
-        return self.peer.capabilities if self.peer is not None else {}
-
     def list_prompts(self, deadline: Deadline | None = None) -> list[dict[str, Any]]:
         """The prompts, from all pages: each with `name`, and perhaps `title`, `description`, `arguments`. Without
         asking an empty list if none are offered.
@@ -86,6 +82,7 @@ class FeaturesClient(ClientEngine):
         self, name: str, arguments: Mapping[str, str] | None = None, deadline: Deadline | None = None
     ) -> dict[str, Any]:
         """A prompt filled with `arguments`, whose values are text: `messages` with `role` and `content`."""
+        deadline = deadline or self.deadline()
         self._require("prompts", deadline)
         params: dict[str, Any] = {"name": name}
         if arguments:
@@ -114,6 +111,7 @@ class FeaturesClient(ClientEngine):
 
         Raises as `open` does, and `ResourceUnknownError` (a `PeerError`) for one that the server does not have.
         """
+        deadline = deadline or self.deadline()
         self._require("resources", deadline)
         try:
             return self._with_list("resources/read", {"uri": uri}, "contents", deadline)
@@ -133,6 +131,7 @@ class FeaturesClient(ClientEngine):
         `reference` is `{"type": "ref/prompt", "name": …}`, or `{"type": "ref/resource", "uri": …}` with a template;
         `arguments` are those that are known already.
         """
+        deadline = deadline or self.deadline()
         self._require("completions", deadline)
         params: dict[str, Any] = {"ref": reference, "argument": {"name": argument, "value": value}}
         if arguments:
@@ -196,11 +195,14 @@ class FeaturesClient(ClientEngine):
         else:
             self._heard(ResourceUpdated(uri))  # It may have changed meanwhile.
 
-    def _heard(self, change: ListChanged | ResourceUpdated | SubscriptionEnded) -> None:
+    def _heard(self, change: Change) -> None:
         if isinstance(change, ListChanged):
             self._tell(self.on_list_changed, change.kind)
         elif isinstance(change, ResourceUpdated):
             self._tell(self.on_resource_updated, change.uri)
+        elif isinstance(change, NotGranted):
+            logger.info("MCP server %r does not announce changes of its %s", self.name, change.kind)
+            self._tell(self.on_not_granted, change.kind)
         else:
             self._subscribed.pop(change.uri, None)
             self._tell(self.on_subscription_ended, change.uri)
@@ -256,19 +258,6 @@ class FeaturesClient(ClientEngine):
             raise RemoteProtocolError(self.name, f"answered {method} without a list of {member}")
         return result
 
-    def _require(self, kind: str, deadline: Deadline | None) -> None:
-        self._ready(deadline or self.deadline())
-        if not self._offers(kind):
-            raise NotOfferedError(self.name, kind)
-
-    def _offers(self, kind: str) -> bool:
-        is_silent = self._says_nothing() or (self.peer is not None and not can_declare(self.peer.version, kind))
-        return is_silent or kind in self.capabilities
-
     def _offers_subscriptions(self) -> bool:
         offer = self.capabilities.get("resources")
         return self._says_nothing() or (isinstance(offer, dict) and offer.get("subscribe") is True)
-
-    def _says_nothing(self) -> bool:
-        """Whether this is a custom transport whose server declares no capabilities at all."""
-        return not self._channels.reconnects and not self.capabilities

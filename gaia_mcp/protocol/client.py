@@ -14,6 +14,7 @@ from gaia_mcp.protocol.events import (
     Cancelled,
     ErrorResponse,
     ListChanged,
+    NotGranted,
     Opened,
     Peer,
     RequestContext,
@@ -24,6 +25,7 @@ from gaia_mcp.protocol.events import (
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
 from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, Step
+from gaia_mcp.protocol.revisions import server_request_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
 # A server may end a subscription, which is then renewed; one that ends each at once must not keep us renewing it.
@@ -267,8 +269,12 @@ class ClientConnection(Connection):
         elif request.method == "ping":
             self._outgoing.append(Outgoing(jsonrpc.result(request.id, {})))
         else:
+            version = self.peer.version if self.peer else self._negotiation.proposed
             self._server_requests.add(request.id)
-            context = RequestContext(self.peer.version if self.peer else self._negotiation.proposed, {}, {}, None, None)
+            if (problem := server_request_problem(version, request.method, request.params)) is not None:
+                self.respond_error(request.id, *problem)
+                return
+            context = RequestContext(version, {}, {}, None, None)
             self._events.append(RequestReceived(request.id, request.method, request.params, context))
 
     def _receive_notification(self, notification: Notification) -> None:
@@ -279,6 +285,12 @@ class ClientConnection(Connection):
         elif notification.method == "notifications/resources/updated":
             self._receive_update(notification.params)
 
+    def _receive_list_changed(self, kind: str, params: dict[str, Any]) -> None:
+        subscription = meta_of(params).get(SUBSCRIPTION_KEY)
+        # Some servers send no subscription id at all.
+        if self._meta is None or not jsonrpc.is_id(subscription) or subscription == self._listening:
+            super()._receive_list_changed(kind, params)
+
     def _receive_update(self, params: dict[str, Any]) -> None:
         uri, subscription = params.get("uri"), meta_of(params).get(SUBSCRIPTION_KEY)
         # An update may still arrive after its subscription ended. Some servers send no subscription id at all.
@@ -288,8 +300,10 @@ class ClientConnection(Connection):
 
     def _receive_acknowledgement(self, params: dict[str, Any]) -> None:
         request_id, granted = meta_of(params).get(SUBSCRIPTION_KEY), params.get("notifications")
-        if not jsonrpc.is_id(request_id) or request_id not in self._subscriptions:
-            self._is_watch_acknowledged = True  # It can only mean the one for the lists.
+        if request_id == self._listening or not jsonrpc.is_id(request_id):
+            self._acknowledge_watch(granted)  # Without an id it can only mean this one.
+            return
+        if request_id not in self._subscriptions:
             return
         if request_id in self._acknowledged:
             return  # Its caller has been told already. What a second one says changes nothing.
@@ -301,6 +315,15 @@ class ClientConnection(Connection):
             self.abandon(request_id, "not acknowledged")
             problem = "acknowledged a subscription without the resource that it was for"
             super()._receive_invalid_response(request_id, problem)
+
+    def _acknowledge_watch(self, granted: Any) -> None:
+        if self._listening is None or self._is_watch_acknowledged:
+            return
+        self._is_watch_acknowledged = True
+        if isinstance(granted, dict):  # Some servers do not repeat what they grant.
+            missing = [kind for kind in self._watched if granted.get(f"{kind}ListChanged") is not True]
+            self._watched = [kind for kind in self._watched if kind not in missing]
+            self._events += [NotGranted(kind) for kind in missing]
 
     def _receive_cancelled(self, params: dict[str, Any]) -> None:
         cancelled = params.get("requestId")

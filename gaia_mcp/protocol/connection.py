@@ -235,9 +235,12 @@ class Connection:
                 )
             )
         elif method in _LIST_CHANGED:
-            self._events.append(ListChanged(_LIST_CHANGED[method]))
+            self._receive_list_changed(_LIST_CHANGED[method], params)
         else:
             self._receive_notification(notification)
+
+    def _receive_list_changed(self, kind: str, params: dict[str, Any]) -> None:  # noqa: ARG002
+        self._events.append(ListChanged(kind))
 
     def _receive_progress(self, params: dict[str, Any]) -> None:
         token, progress = params.get("progressToken"), params.get("progress")

@@ -108,6 +108,12 @@ class ResourceUpdated(NamedTuple):
     uri: str
 
 
+class NotGranted(NamedTuple):
+    """The peer declares that it announces changes of this list, and was asked to, but does not: `kind` is as above."""
+
+    kind: str
+
+
 class SubscriptionEnded(NamedTuple):
     """The peer has ended the subscription to this resource: later changes of it are not reported."""
 
@@ -121,6 +127,8 @@ class Discarded(NamedTuple):
     excerpt: str
 
 
+# What a peer announces.
+Change: TypeAlias = ListChanged | NotGranted | ResourceUpdated | SubscriptionEnded
 Event: TypeAlias = (
     Opened
     | NegotiationFailed
@@ -131,8 +139,6 @@ Event: TypeAlias = (
     | Cancelled
     | Progressed
     | Logged
-    | ListChanged
-    | ResourceUpdated
-    | SubscriptionEnded
+    | Change
     | Discarded
 )

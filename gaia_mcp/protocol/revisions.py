@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from gaia_mcp.protocol.input_required import input_required, type_problem
-from gaia_mcp.protocol.jsonrpc import as_text
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, as_text
 from gaia_mcp.protocol.pagination import LISTS
 from gaia_mcp.protocol.versions import ALL_VERSIONS, STATELESS_VERSIONS, TASK_VERSION, since
 
@@ -56,6 +56,19 @@ def can_declare(version: str, capability: str) -> bool:
 def capabilities_for(version: str, capabilities: Wire) -> Wire:
     """A server's or client's capabilities."""
     return _known(version, "capabilities", capabilities)
+
+
+def server_request_problem(version: str, method: str, params: Wire) -> tuple[int, str] | None:
+    """The code and the text by which a client refuses a server's request that its revision does not have; None for one
+    that it has.
+    """
+    if method != "elicitation/create" or version not in ALL_VERSIONS:
+        return None
+    if not since(version, "2025-06-18"):
+        return METHOD_NOT_FOUND, f"Method not found: {method}"
+    if params.get("mode", "form") != "form" and not since(version, "2025-11-25"):
+        return INVALID_PARAMS, f"revision {version} has only forms, not the mode {as_text(params['mode'])!r}"
+    return None
 
 
 def tool_for(version: str, tool: Wire) -> Wire:

@@ -11,7 +11,7 @@ from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, PeerError
 from gaia_mcp.paths import cache_folder
-from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.events import Change, ListChanged, NotGranted, Peer, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.safetext import one_line
 from gaia_mcp.session.remembered import Remembered
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gaia_mcp.session.observer import Observer
     from gaia_mcp.session.prestart import Prestarted
 
-    Change = ListChanged | ResourceUpdated | SubscriptionEnded
 
 # A server that has answered everything and does not end with its input is not worth more of a person's time.
 GRACE_SECONDS = 1.0
@@ -173,9 +172,9 @@ class Session:
 
     def call(self, tool: str, arguments: dict[str, Any], *, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """The tool's result as the server sent it, also one that reports a failure (`isError`). A call that may have
-        left is never sent again.
+        left is never sent again. Its structured content is not checked.
         """
-        return self._client.call(tool, arguments, self._time(), on_progress=on_progress)
+        return self._client.call_unchecked(tool, arguments, self._time(), on_progress=on_progress)
 
     def prompts(self) -> list[dict[str, Any]]:
         """All prompts, masked. They are remembered as tools are."""
@@ -228,6 +227,7 @@ class Session:
         self._on_change = on_change
         self._client.on_resource_updated = lambda uri: on_change(ResourceUpdated(uri))
         self._client.on_subscription_ended = lambda uri: on_change(SubscriptionEnded(uri))
+        self._client.on_not_granted = lambda kind: on_change(NotGranted(kind))
 
     def subscribe(self, uri: str) -> None:
         """Have changes of a resource announced, also after the server has been started again."""

@@ -142,6 +142,19 @@ def test_a_resource_that_is_not_there_is_one_error(
     assert ("has no resource 'x://y'" in caught.value.message) == is_unknown
 
 
+def test_a_list_whose_changes_are_not_granted_is_told() -> None:
+    """MC-9: a program that waits for them would wait in vain."""
+    talk = Talk(scripted(ERAS[0], lambda asked: [granted(asked)] if "listen" in asked["method"] else {"tools": []}))
+    client = MCPClient("s", talk)
+    heard: list[str] = []
+    client.on_not_granted = heard.append
+    client.open()
+
+    client.fetch_tools()
+
+    assert heard == ["tools"]
+
+
 def test_a_subscription_that_the_server_ends_is_told(start_server: Started) -> None:
     """Spec 2026-07-28: nothing is replayed, so a program subscribes anew. Before, servers cannot end one."""
     client = start_server("offers", ERAS[0])

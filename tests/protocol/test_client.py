@@ -16,6 +16,7 @@ from gaia_mcp.protocol.events import (
     InvalidResponse,
     ListChanged,
     NegotiationFailed,
+    NotGranted,
     Opened,
     RequestReceived,
     ResourceUpdated,
@@ -29,6 +30,7 @@ from tests.protocol_support import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
     LOG_LEVEL,
+    SUBSCRIPTION,
     VERSION,
     discovered,
     give,
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 
 OLD, NEW = "2025-11-25", "2026-07-28"
 URI = "file:///r/a.txt"
-ACKNOWLEDGED = note("notifications/subscriptions/acknowledged", {"notifications": {"toolsListChanged": True}})
+ALL_LISTS = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
+ACKNOWLEDGED = note("notifications/subscriptions/acknowledged", {"notifications": ALL_LISTS})
 handshake_versions = pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
 endings = pytest.mark.parametrize("ending", ["result", "cancelled", "cancelled, then result", "error", "broken"])
 every_version = pytest.mark.parametrize("version", ALL_VERSIONS)
@@ -347,6 +350,61 @@ def test_lists_are_watched_as_far_as_the_server_announces_them() -> None:
     assert give(client, ACKNOWLEDGED) == []
 
 
+def granting(listening: Any, **lists: Any) -> dict[str, Any]:
+    """The server grants these lists to a watch."""
+    params = {"notifications": lists, "_meta": {SUBSCRIPTION: listening}}
+    return note("notifications/subscriptions/acknowledged", params)
+
+
+@pytest.mark.parametrize("prompts", [{}, {"promptsListChanged": False}, {"promptsListChanged": "yes"}])
+def test_a_list_that_is_not_granted_is_reported(prompts: dict[str, Any]) -> None:
+    """MC-9: what is acknowledged is compared with what was asked for; what is not watched does not end either."""
+    client, listening = watching()
+
+    assert give(client, granting(listening, toolsListChanged=True, **prompts)) == [NotGranted("prompts")]
+    assert give(client, granting(listening)) == []
+    assert ended(client, listening, "result") == [ListChanged("tools")]
+
+
+def test_an_acknowledgement_that_repeats_nothing_grants_everything() -> None:
+    """Ours: some servers send no filter."""
+    client, listening = watching()
+    params = {"_meta": {SUBSCRIPTION: listening}}
+
+    assert give(client, note("notifications/subscriptions/acknowledged", params)) == []
+    assert ended(client, listening, "result") == [ListChanged("tools"), ListChanged("prompts")]
+
+
+def test_an_acknowledgement_for_another_subscription_grants_nothing() -> None:
+    """MC-9: it is matched by its subscription id."""
+    client, listening = watching()
+
+    assert give(client, granting(listening + 1, toolsListChanged=True)) == []
+
+    ended(client, listening, "result")
+    client.watch_lists()
+    assert sent_by(client) == []  # It was refused.
+
+
+@pytest.mark.parametrize(("subscription", "is_ours"), [("ours", True), (None, True), ("foreign", False), (9999, False)])
+def test_a_changed_list_of_another_subscription_is_dropped(subscription: Any, is_ours: bool) -> None:
+    """MC-9: on stdio a notification is matched by its subscription id. Ours: some servers send none."""
+    client, listening = watching()
+    give(client, ACKNOWLEDGED)
+    meta = {} if subscription is None else {SUBSCRIPTION: listening if subscription == "ours" else subscription}
+
+    events = give(client, note("notifications/tools/list_changed", {"_meta": meta}))
+
+    assert events == ([ListChanged("tools")] if is_ours else [])
+
+
+def test_a_subscription_id_means_nothing_in_the_handshake_era() -> None:
+    """Spec, server/tools: servers announce unasked there."""
+    changed = note("notifications/tools/list_changed", {"_meta": {SUBSCRIPTION: 7}})
+
+    assert give(open_client(OLD), changed) == [ListChanged("tools")]
+
+
 @pytest.mark.parametrize("version", ALL_VERSIONS)
 def test_lists_are_not_watched_where_there_is_nothing_to_watch(version: str) -> None:
     """Spec: the handshake era announces unasked; a server without listChanged never does."""
@@ -524,6 +582,27 @@ def test_a_server_request_can_be_refused() -> None:
     assert sent_by(client) == [rpc_error(7, -32601, "Method not found")]
 
 
+@pytest.mark.parametrize(
+    ("version", "params", "code"),
+    [
+        ("2024-11-05", {}, -32601),
+        ("2025-03-26", {"mode": "form"}, -32601),
+        ("2025-06-18", {"mode": "url"}, -32602),
+        ("2025-06-18", {}, None),
+        ("2025-06-18", {"mode": "form"}, None),
+        ("2025-11-25", {"mode": "url"}, None),
+    ],
+)
+def test_what_a_revision_does_not_have_is_not_answered(version: str, params: dict[str, Any], code: int | None) -> None:
+    """LC-3: elicitation is of 2025-06-18, its URLs of 2025-11-25."""
+    client = open_client(version)
+
+    events = give(client, rpc(7, "elicitation/create", params))
+
+    assert len(events) == (1 if code is None else 0)
+    assert [sent["error"]["code"] for sent in sent_by(client)] == ([] if code is None else [code])
+
+
 def test_a_server_request_before_the_response_to_initialize_is_reported_too() -> None:
     """Ours: the version is the one that was proposed."""
     (asked,) = give(opening(probe=False)[0], rpc(7, "roots/list"))
@@ -683,7 +762,7 @@ def test_a_subscription_to_a_resource_and_one_to_lists_are_told_apart() -> None:
     sent_by(client)
 
     assert give(client, acknowledged(asked, URI)) == [Result(asked, {})]
-    assert give(client, note("notifications/subscriptions/acknowledged", {"notifications": {}})) == []
+    assert give(client, note("notifications/subscriptions/acknowledged", {"notifications": ALL_LISTS})) == []
     assert give(client, rpc_result(watched, {})) == [ListChanged("tools"), ListChanged("prompts")]
     assert give(client, rpc_result(asked, {})) == [SubscriptionEnded(URI)]
 

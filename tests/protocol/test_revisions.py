@@ -21,6 +21,7 @@ from gaia_mcp.protocol.revisions import (
     resource_for,
     result_for,
     result_problem,
+    server_request_problem,
     tool_for,
 )
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS
@@ -412,3 +413,21 @@ def test_shaping_leaves_the_agents_own_values_as_they_were(version: str, method:
 def test_a_server_can_declare_what_its_revision_knows(version: str, capability: str, can: bool) -> None:
     """Spec 2025-03-26, key changes: the capability `completions` was added then."""
     assert can_declare(version, capability) is can
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "mode", "code"),
+    [
+        ("2024-11-05", "elicitation/create", "form", -32601),
+        ("2025-06-18", "elicitation/create", "url", -32602),
+        ("2025-06-18", "elicitation/create", "form", None),
+        ("2025-11-25", "elicitation/create", "url", None),
+        ("2024-11-05", "roots/list", "", None),
+        ("of a custom transport", "elicitation/create", "url", None),
+    ],
+)
+def test_a_server_request_is_one_of_its_revision(version: str, method: str, mode: str, code: int | None) -> None:
+    """LC-3."""
+    problem = server_request_problem(version, method, {"mode": mode})
+
+    assert (problem and problem[0]) == code

@@ -1,6 +1,7 @@
 """Announces what the lines of the file named by ORDERS say, as they come, in the era whose revision is its argument.
 
 The lines: `add NAME`, `remove NAME`, `touch URI`, `end URI`, `log LEVEL TEXT`, `mutter TEXT` to stderr, `die STATUS`.
+WITHHELD names what it does not grant of what it is asked to announce.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def subscription(message: _wire.Message) -> _wire.Message | None:
     wanted = message["params"]["notifications"]
     for about in wanted.get("resourceSubscriptions", ["lists"]):
         asked[about] = message["id"]
-    granted = {"notifications": wanted, "_meta": {KEY: message["id"]}}
+    kept = {about: value for about, value in wanted.items() if about not in os.environ.get("WITHHELD", "").split()}
+    granted = {"notifications": kept, "_meta": {KEY: message["id"]}}
     _wire.send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": granted})
     return None
 

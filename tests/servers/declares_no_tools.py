@@ -1,4 +1,4 @@
-"""Declares prompts only. Asked for tools it refuses; started with the word "all the same" it has the usual one."""
+"""Declares prompts only, and refuses to list tools. Started with "all the same" it declares nothing, and has one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import _wire
 def answer(message: _wire.Message) -> _wire.Message | None:
     if message.get("method") == "initialize":
         info = {"name": "declares-no-tools", "version": "1"}
-        capabilities = {"prompts": {}}
+        capabilities = {} if "all the same" in sys.argv else {"prompts": {}}
         return _wire.result(
             message, {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
         )

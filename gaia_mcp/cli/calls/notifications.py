@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.protocol.events import Logged
 
 if TYPE_CHECKING:
-    from gaia_mcp.session.session import Change
+    from gaia_mcp.protocol.events import Change
 
 # A server that logs faster than its messages are printed must not fill our memory.
 MAX_MESSAGES = 1000

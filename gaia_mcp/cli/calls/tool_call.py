@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gaia_mcp.checking.checker import validation_errors
+from gaia_mcp.checking.structure import structure_problem
 from gaia_mcp.cli.calls.plan import Plan, typed
 from gaia_mcp.cli.calls.validation import checked_arguments
 from gaia_mcp.cli.calls.words import read_words
@@ -89,15 +89,5 @@ def called(
 
 def check_structure(server: str, tool: MCPTool, result: dict[str, Any], deadline: Deadline | None) -> None:
     """Remark on a result that does not match the tool's output schema. It is printed all the same."""
-    if tool.output_schema is None or result.get("isError"):
-        return
-    if "structuredContent" not in result:
-        remark(f"{tool.name!r} declares an output schema and sent no structured content")
-        return
-    try:
-        found = validation_errors(tool.output_schema, result["structuredContent"], deadline)
-    except SchemaError as problem:
-        remark(f"the output schema of {tool.name!r} of server {server!r} cannot be used: {problem}")
-        return
-    if found:
-        remark(f"the result of {tool.name!r} does not match its output schema: {found[0]}")
+    if problem := structure_problem(server, tool.name, tool.output_schema, result, deadline):
+        remark(problem)

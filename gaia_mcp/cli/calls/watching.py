@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.screen.output import Form, is_read, print_event, print_line, remark
 from gaia_mcp.errors import DeadlineError, NotOfferedError, PeerError
-from gaia_mcp.protocol.events import Logged, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.events import Logged, NotGranted, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ class Watcher:
             text = event.data if isinstance(event.data, str) else json.dumps(event.data, ensure_ascii=False)
             facts = {"level": event.level, "logger": event.logger, "data": event.data}
             _print(moment, "log", f"{event.level}: {f'{event.logger}: ' if event.logger else ''}{text}", facts)
+        elif isinstance(event, NotGranted):
+            name = self._session.entry.name
+            remark(f"server {name!r} declares that it announces changes of its {event.kind}, and does not")
         elif isinstance(event, SubscriptionEnded):
             _print(moment, "subscription-ended", f"no longer subscribed to {event.uri}", {"uri": event.uri})
         elif isinstance(event, ResourceUpdated):

@@ -22,6 +22,7 @@ from gaia_mcp.protocol.events import (
     ListChanged,
     Logged,
     NegotiationFailed,
+    NotGranted,
     Opened,
     Progressed,
     RequestReceived,
@@ -194,7 +195,7 @@ class Dispatcher:
             self._host.strayed(masker.text(event.problem), masker.excerpt(event.excerpt))
         elif isinstance(event, Logged):
             self._host.logged(event.level, masker.text(event.logger), masker.value(event.data))
-        elif isinstance(event, (ListChanged, ResourceUpdated, SubscriptionEnded)):
+        elif isinstance(event, (ListChanged, NotGranted, ResourceUpdated, SubscriptionEnded)):
             self._on_change(event)
 
     def why_lost(self, stage: str) -> MCPError:

@@ -12,7 +12,7 @@ from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, time_ran_out
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, NotConnectedError, ServerExitedError
-from gaia_mcp.protocol.events import ListChanged, Peer, ResourceUpdated, SubscriptionEnded
+from gaia_mcp.protocol.events import Change, ListChanged, Peer
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
@@ -179,7 +179,7 @@ class ChannelTransport(MCPTransport):
             if self._conversation is conversation:
                 self._conversation = None
 
-    def _changed(self, change: ListChanged | ResourceUpdated | SubscriptionEnded) -> None:
+    def _changed(self, change: Change) -> None:
         if isinstance(change, ListChanged):
             self.list_changes.add(change.kind)
         if self.on_change is not None:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from gaia_mcp.deadline import Deadline
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.protocol.events import ListChanged, Progressed, ResourceUpdated, SubscriptionEnded
+    from gaia_mcp.protocol.events import Change, Progressed
     from gaia_mcp.redaction.masker import Masker
 
 T = TypeVar("T")
 OnProgress: TypeAlias = "Callable[[Progressed], None]"
-OnChange: TypeAlias = "Callable[[ListChanged | ResourceUpdated | SubscriptionEnded], None]"
+OnChange: TypeAlias = "Callable[[Change], None]"
 
 
 class MCPTransport(ABC):

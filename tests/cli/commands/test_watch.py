@@ -120,7 +120,7 @@ def test_a_resource_that_has_gone_again_ends_nothing(gaia: Gaia, era: str) -> No
     watched.order("touch x://gone")
 
     assert watched.event() == {"event": "resource-updated", "uri": "x://gone", "contents": []}
-    assert "no such resource" in watched.end()[1]
+    assert "has no resource 'x://gone'" in watched.end()[1]
 
 
 def test_the_end_of_a_subscription_is_told(gaia: Gaia) -> None:
@@ -237,3 +237,14 @@ def test_a_server_of_ours_that_is_reloaded_is_heard(gaia: Gaia) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=10)
     assert process.returncode == 130
+
+
+def test_what_a_subscription_was_not_granted_is_told(gaia: Gaia) -> None:
+    """MC-9: changes of it would be waited for in vain."""
+    withheld = {"ORDERS": str(gaia.cwd / "orders"), "WITHHELD": "promptsListChanged"}
+    gaia.write({"x": entry_of("announces", ERAS[0], env=withheld)})
+
+    ran = gaia("watch", "x", "--timeout", "3")
+
+    assert "note: server 'x' declares that it announces changes of its prompts, and does not" in ran.stderr
+    assert "changes of its tools" not in ran.stderr

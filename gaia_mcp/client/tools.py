@@ -1,0 +1,185 @@
+"""A client that lists, finds and calls the tools of its server.
+
+Nothing is asked for that the server did not declare (specification, lifecycle).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.client.engine import ClientEngine
+from gaia_mcp.client.tool import MCPTool, read_tools
+from gaia_mcp.errors import NotOfferedError, PeerError, ToolExcludedError
+from gaia_mcp.protocol.pagination import Pages
+from gaia_mcp.protocol.revisions import can_declare
+
+if TYPE_CHECKING:
+    from gaia_mcp.client.transports.base import OnProgress
+    from gaia_mcp.deadline import Deadline
+    from gaia_mcp.toolspec.tool_filter import ToolFilter
+
+logger = logging.getLogger("gaia_mcp")
+
+
+class ToolsClient(ClientEngine):
+    """A client that asks for tools. A tool that `tool_filter` excludes is not among the server's tools, and cannot be
+    called. Every method raises as `open` does.
+    """
+
+    def __init__(self, *arguments: Any, tool_filter: ToolFilter | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.tool_filter = tool_filter
+        self.tool_problems: list[str] = []
+        self.all_seen: list[Any] | None = None
+        # Also those that the filter excludes.
+        self._tools: list[MCPTool] | None = None
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What the server has declared to offer; empty while not connected."""
+        return self.peer.capabilities if self.peer is not None else {}
+
+    def known_tools(self) -> list[MCPTool]:
+        """The tools that have been listed last, without asking; empty if none have."""
+        return [tool for tool in self.listed_tools() if self._uses(tool.name)]
+
+    def listed_tools(self) -> list[MCPTool]:
+        """As `known_tools`, with those that the filter excludes: for a cache, which outlives the filter."""
+        return list(self._tools or ())
+
+    def fetch_tools(self, deadline: Deadline | None = None, *, refresh: bool = False) -> list[MCPTool]:
+        """The server's tools, from all pages; what was wrong with unusable ones is in `tool_problems`. Without asking
+        an empty list if the server declares other capabilities and no tools.
+        """
+        deadline = deadline or self.deadline()
+        with self._alone(deadline):
+            changes = self._channels.list_changes
+            if "tools" in changes:
+                self._tools = None
+            if self._tools is None or refresh:
+                conversation = self._ready(deadline)
+                if not self._offers_tools():
+                    self.tool_problems = []
+                    return []
+                changes.discard("tools")
+                conversation.watch_lists(deadline)
+                definitions = list(self.items("tools/list", deadline))
+                self._tools, problems = read_tools(definitions, self._uses)
+                self.tool_problems.extend(problems)
+            return self.known_tools()
+
+    def find_tool(self, name: str, deadline: Deadline | None = None) -> MCPTool | None:
+        """The tool of that name, without reading further pages than needed; None if the server has none. Where that was
+        the whole list, it is in `all_seen`.
+
+        Raises `ToolExcludedError` for a tool that the filter excludes.
+        """
+        found = self._find_tool(name, deadline or self.deadline())
+        if found is not None:
+            self._check_used(name)
+        return found
+
+    def _find_tool(self, name: str, deadline: Deadline) -> MCPTool | None:
+        with self._alone(deadline):
+            if self._tools is not None and "tools" not in self._channels.list_changes:
+                return next((tool for tool in self._tools if tool.name == name), None)
+            self._ready(deadline)
+            if not self._offers_tools():
+                return None
+            pages, seen, found = Pages("tools/list"), [], None
+            for definition in self._walk(pages, deadline):
+                seen.append(definition)
+                if found is None and isinstance(definition, dict) and definition.get("name") == name:
+                    found = definition
+                if found is not None and not pages.done:
+                    break
+            else:
+                self.all_seen = seen
+            return next(iter(read_tools([found])[0]), None) if found is not None else None
+
+    def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
+        """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`."""
+        yield from self._walk(Pages(method), deadline or self.deadline())
+
+    def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
+        self.tool_problems = []
+        while not pages.done:
+            try:
+                page = self.request(pages.method, pages.params, deadline)
+            except PeerError:
+                if not pages.is_end_by_error():
+                    raise
+            else:
+                yield from pages.take(page)
+        self.tool_problems.extend(pages.problems)
+
+    def call(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """The tool's result as the server sent it, also one that reports a failure (`isError`). A warning is logged if
+        its structured content does not match the output schema of a tool that has been listed.
+
+        Asks the host whatever the server wants to know first. A call that may have left is never sent again.
+        Raises `ArgumentsError` for arguments that JSON cannot say, `ToolExcludedError` for a tool that the filter
+        excludes, and `NotOfferedError` if the server declares other capabilities and no tools.
+        """
+        deadline = deadline or self.deadline()
+        result = self.call_unchecked(tool_name, arguments, deadline, on_progress=on_progress)
+        tool = next((tool for tool in self._tools or () if tool.name == tool_name), None)
+        if tool is not None and tool.output_schema is not None:
+            from gaia_mcp.checking.structure import structure_problem
+
+            if problem := structure_problem(self.name, tool_name, tool.output_schema, result, deadline):
+                logger.warning("MCP server %r: %s", self.name, self.masker().text(problem))
+        return result
+
+    def call_unchecked(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        deadline: Deadline | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> dict[str, Any]:
+        """As `call`, for a caller that checks the structured content by itself."""
+        deadline = deadline or self.deadline()
+        self._check_used(tool_name)
+        self._ready(deadline)
+        if not self._offers_tools():
+            raise NotOfferedError(self.name, "tools")
+        params = {"name": tool_name, "arguments": arguments}
+        return self.request("tools/call", params, deadline, on_progress=on_progress)
+
+    def _uses(self, tool_name: str) -> bool:
+        return self.tool_filter is None or self.tool_filter.allows(tool_name)
+
+    def _check_used(self, tool_name: str) -> None:
+        if self.tool_filter is not None and (member := self.tool_filter.excluded_by(tool_name)):
+            raise ToolExcludedError(self.name, tool_name, member, self.tool_filter.patterns(member))
+
+    def _forget(self) -> None:
+        self._tools = None
+
+    def _require(self, kind: str, deadline: Deadline) -> None:
+        self._ready(deadline)
+        if not self._offers(kind):
+            raise NotOfferedError(self.name, kind)
+
+    def _offers(self, kind: str) -> bool:
+        is_silent = self._says_nothing() or (self.peer is not None and not can_declare(self.peer.version, kind))
+        return is_silent or kind in self.capabilities
+
+    def _offers_tools(self) -> bool:
+        # Small servers that declare nothing at all have tools, most often, and nothing else.
+        return not self.capabilities or self._offers("tools")
+
+    def _says_nothing(self) -> bool:
+        """Whether this is a custom transport whose server declares no capabilities at all."""
+        return not self._channels.reconnects and not self.capabilities

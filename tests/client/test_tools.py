@@ -1,0 +1,307 @@
+"""Listing, finding and calling tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_mcp.client.host import Host
+from gaia_mcp.client.mcp_client import MCPClient
+from gaia_mcp.client.tool import MCPTool
+from gaia_mcp.errors import (
+    NotOfferedError,
+    PeerError,
+    ToolExcludedError,
+)
+from gaia_mcp.protocol.pagination import MAX_PAGES
+from gaia_mcp.toolspec.tool_filter import ToolFilter
+from tests.client.eras import ERAS, scripted
+from tests.client.transports.scripted import Scripted
+from tests.client.transports.talk import Message, Talk, error
+
+if TYPE_CHECKING:
+    from tests.client.conftest import Started
+    from tests.client.eras import StartTalk
+
+
+def test_an_announced_change_is_heeded(start_server: Started) -> None:
+    """Spec, MC-11: the list that was known is stale at once."""
+    client = start_server("list_changes")
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+
+    client.call("echo", {})
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo", "new1"]
+    assert [tool.name for tool in client.fetch_tools()] == ["echo", "new1"]
+    assert start_server.notes("list_changes").count("tools/list") == 2
+
+
+def test_a_change_is_not_hidden_by_another_client_of_the_same_host(start_server: Started) -> None:
+    """Ours: one person may stand behind several servers."""
+    host = Host()
+    changed, other = start_server("list_changes", host=host), start_server("list_changes", host=host)
+    for client in (changed, other):
+        client.fetch_tools()
+    changed.call("echo", {})
+
+    assert [tool.name for tool in other.fetch_tools()] == ["echo"]
+    assert [tool.name for tool in changed.fetch_tools()] == ["echo", "new1"]
+
+
+def test_a_listener_is_called_at_once_with_a_changed_list(start_server: Started) -> None:
+    """Ours: an agent's registry follows."""
+    client = start_server("list_changes")
+    heard: list[str] = []
+    assert client.on_list_changed is None
+    client.on_list_changed = heard.append
+
+    client.call("echo", {})
+
+    assert heard == ["tools"]
+    assert client.on_list_changed is not None
+
+
+def test_the_known_tools_are_those_of_the_last_list(start_server: Started) -> None:
+    """Ours: nothing is asked."""
+    client = start_server("good_handshake")
+    assert client.known_tools() == []
+    client.fetch_tools()
+
+    client.known_tools().clear()
+    assert [tool.name for tool in client.known_tools()][:2] == ["echo", "slow"]
+    client.disconnect()
+    assert client.known_tools() == []
+
+
+def test_changes_are_listened_for_before_the_list_is_read(start_server: Started) -> None:
+    """Spec 2026-07-28, MC-11: a change between the two would be missed, and what was known then kept."""
+    start_server("good_stateless").fetch_tools()
+
+    notes = start_server.notes("good_stateless")
+    assert notes.index("subscriptions/listen") < notes.index("tools/list")
+
+
+def test_ten_thousand_tools_are_read_from_all_pages(start_server: Started) -> None:
+    """Spec, pagination."""
+    client = start_server("many_pages")
+    tools = client.fetch_tools()
+
+    assert [tool.name for tool in tools] == [f"tool{number}" for number in range(10_000)]
+    assert client.tool_problems == []
+
+
+def test_a_list_without_end_ends(start_server: Started) -> None:
+    """Ours: a cursor seen before ends the walk, and is reported."""
+    client = start_server("endless_cursor")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert any("cursor 'more'" in problem for problem in client.tool_problems)
+
+
+def test_an_empty_cursor_may_mean_the_end(start_server: Started) -> None:
+    """Ours: older servers say it so."""
+    client = start_server("empty_cursor_is_end")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert client.tool_problems == []
+
+
+def test_an_empty_cursor_that_is_refused_was_the_end(start_server: Started) -> None:
+    """Ours: an older server says it so, and does not know its own cursor."""
+    client = start_server("refuses_empty_cursor")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["echo"]
+    assert len(client.tool_problems) == 1
+
+
+def test_any_other_cursor_that_is_refused_is_an_error(start_server: Started) -> None:
+    """Spec, pagination: half a list is not the list."""
+    with pytest.raises(PeerError):
+        start_server("refuses_empty_cursor", "real").fetch_tools()
+
+
+def test_bad_tools_do_not_hide_the_good_ones(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("bad_tools")
+
+    assert [tool.name for tool in client.fetch_tools()] == ["good", "bare", "other"]
+    assert len(client.tool_problems) == 5
+
+
+def test_a_single_tool_is_found_without_reading_on(start_server: Started) -> None:
+    """Ours: a call from a shell must not read a hundred pages."""
+    client = start_server("many_pages")
+
+    found = client.find_tool("tool150")
+
+    assert found is not None
+    assert found.name == "tool150"
+    assert start_server.notes("many_pages").count("tools/list") == 2
+    assert client.find_tool("nothing") is None
+
+
+def test_a_tool_without_a_name_is_found_by_no_name() -> None:
+    """Ours: it cannot be called."""
+    client = MCPClient("own", Scripted(tools_list={"tools": [{"name": "", "inputSchema": {}}]}))
+    client.open()
+
+    assert client.find_tool("") is None
+    assert client.fetch_tools() == []
+
+
+def test_a_known_tool_is_found_without_asking(start_server: Started) -> None:
+    """Ours."""
+    client = start_server("good_handshake")
+    client.fetch_tools()
+
+    assert isinstance(client.find_tool("echo"), MCPTool)
+    assert client.find_tool("nothing") is None
+    assert start_server.notes("good_handshake").count("tools/list") == 1
+
+
+MESSY = {"tools": [{"name": "read"}, {"name": "write", "inputSchema": {}}, {"name": "write"}, {"name": ""}]}
+
+
+def with_filter(client: MCPClient, *, include: list[str] | None = None, exclude: tuple[str, ...] = ()) -> MCPClient:
+    client.tool_filter = ToolFilter(include, exclude)
+    return client
+
+
+def test_a_tool_that_is_excluded_is_not_there(start_talk: StartTalk) -> None:
+    """Ours: neither in a list nor with its problems; a cache is given all."""
+    client = with_filter(start_talk(lambda _: MESSY)[0], include=["read"])
+
+    assert [tool.name for tool in client.fetch_tools()] == ["read"]
+    assert [tool.name for tool in client.known_tools()] == ["read"]
+    assert [tool.name for tool in client.listed_tools()] == ["read", "write"]
+    assert client.tool_problems == ["tool 'read' has no inputSchema object", "tool 4 has no name"]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_tool_that_is_excluded_is_not_found_and_one_that_there_is_not_is_unknown(
+    start_talk: StartTalk, is_known: bool
+) -> None:
+    """Ours: the one is a choice of the entry's, the other a slip of the finger."""
+    client = with_filter(start_talk(lambda _: MESSY)[0], exclude=("w*",))
+    if is_known:
+        client.fetch_tools()
+
+    with pytest.raises(ToolExcludedError) as caught:
+        client.find_tool("write")
+
+    assert (caught.value.server, caught.value.tool) == ("odd", "write")
+    assert (caught.value.member, caught.value.patterns) == ("excludeTools", ("w*",))
+    assert client.find_tool("wipe") is None
+    found = client.find_tool("read")
+    assert found is not None
+    assert found.name == "read"
+
+
+def test_a_tool_that_is_excluded_is_not_called(start_talk: StartTalk) -> None:
+    """Ours: nothing is sent."""
+    client, conversation = start_talk(lambda _: {"content": []})
+    with_filter(client, include=["re*"])
+
+    with pytest.raises(ToolExcludedError, match="'write' of 'odd' is not among the 'includeTools' of its entry"):
+        client.call("write", {})
+
+    assert conversation.sent == []
+    assert client.call_tool("write", {}) == {
+        "error": "tool 'write' of 'odd' is not among the 'includeTools' of its entry"
+    }
+    assert client.call("read", {})["content"] == []
+
+
+def test_a_huge_list_is_read_to_its_end(start_talk: StartTalk) -> None:
+    """Ours: also one that comes in a single page."""
+    client, _ = start_talk(lambda _: {"resources": [{"uri": f"x://{number}", "name": "x"} for number in range(20_000)]})
+
+    assert len(client.list_resources()) == 20_000
+    assert client.tool_problems == []
+
+
+def test_a_list_that_never_ends_is_ended(start_talk: StartTalk) -> None:
+    """Ours: each page has another cursor, and what came so far is there."""
+
+    def answers(message: Message) -> Message:
+        here = int(message.get("params", {}).get("cursor", "0"))
+        return {"prompts": [{"name": str(here)}], "nextCursor": str(here + 1)}
+
+    client, conversation = start_talk(answers)
+
+    assert [prompt["name"] for prompt in client.list_prompts()] == [str(number) for number in range(MAX_PAGES)]
+    assert len(conversation.sent) == MAX_PAGES
+    assert len(client.tool_problems) == 1
+
+
+def test_a_list_that_is_refused_is_an_error(start_talk: StartTalk) -> None:
+    """Spec, errors: with the server's own code."""
+    client, _ = start_talk(lambda message: [error(message, -32603, "no list today")])
+
+    with pytest.raises(PeerError, match="no list today") as caught:
+        client.list_prompts()
+
+    assert caught.value.code == -32603
+
+
+# Calls.
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_server_that_does_not_declare_tools_is_not_asked_for_any(era: str) -> None:
+    """LC-3. Its list is empty, and a call is an error before it is sent."""
+    talk = Talk(scripted(era, lambda asked: {"tools": [], "content": []}, {"prompts": {}}))
+    client = MCPClient("s", talk)
+    client.open()
+    talk.sent.clear()
+
+    assert (client.fetch_tools(), client.find_tool("x"), client.known_tools()) == ([], None, [])
+    with pytest.raises(NotOfferedError) as caught:
+        client.call("x", {})
+
+    assert (caught.value.offer, talk.sent) == ("tools", [])
+
+
+def test_a_server_that_declares_nothing_at_all_is_asked_for_tools() -> None:
+    """Ours: small servers leave their capabilities empty."""
+    answers = {"tools/list": {"tools": [{"name": "x", "inputSchema": {}}]}, "tools/call": {"content": []}}
+    client = MCPClient("s", Talk(scripted(ERAS[1], lambda asked: answers[asked["method"]], {})))
+    client.open()
+
+    assert [tool.name for tool in client.fetch_tools()] == ["x"]
+    assert client.call("x", {}) == {"content": []}
+
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize(
+    ("result", "warning"),
+    [
+        ({"structuredContent": {"n": "one"}}, "does not match its output schema"),
+        ({}, "sent no structured content"),
+        ({"structuredContent": {"n": 1}}, ""),
+        ({"isError": True}, ""),
+    ],
+)
+@pytest.mark.parametrize("method", ["call", "call_tool"])
+def test_structured_content_that_does_not_fit_is_reported(
+    start_talk: StartTalk, caplog: pytest.LogCaptureFixture, method: str, result: Message, warning: str
+) -> None:
+    """MC-14: the result is returned all the same, as the server sent it."""
+    tools = [{"name": "x", "inputSchema": {}, "outputSchema": NUMBER}, {"name": "y", "inputSchema": {}}]
+    whole = {"content": [], **result}
+    client, _ = start_talk(lambda asked: {"tools": tools} if asked["method"] == "tools/list" else whole)
+
+    assert getattr(client, method)("x", {}) == whole
+    assert caplog.text == ""  # Nothing is known of the tool yet.
+    client.fetch_tools()
+    assert getattr(client, method)("y", {}) == whole
+    assert caplog.text == ""
+
+    assert getattr(client, method)("x", {}) == whole
+    assert (warning in caplog.text) if warning else (caplog.text == "")
+    caplog.clear()
+    client.call_unchecked("x", {})
+    assert caplog.text == ""
