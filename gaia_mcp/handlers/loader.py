@@ -1,12 +1,16 @@
 """Loading handlers: from a file, from a folder of files, or by the name of a class.
 
-A handler's code runs in this process. It can do anything, and take as long as it likes; the commands therefore load
-handlers only in a process of their own.
+A handler's code runs in this process, and can do anything. Without `import_seconds` it runs in the caller's thread and
+may take as long as it likes: a file that hangs while it is imported hangs the caller. The commands therefore load
+handlers only in a process of their own. With `import_seconds` a file is imported, and its handler created, in another
+thread, which is left behind when that time is over; what only the main thread may do, such as set signal handlers,
+fails there.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +19,13 @@ from gaia_mcp.handlers.base import MCPHandler
 from gaia_mcp.handlers.console import was_shown
 from gaia_mcp.handlers.discovery import handler_class, handler_class_in
 from gaia_mcp.importing.failures import failure_in_words
+from gaia_mcp.importing.files import move_to_end_of_path
+from gaia_mcp.importing.in_time import NotInTimeError, run_in_time
+from gaia_mcp.importing.targets import split_target
 from gaia_mcp.names import handler_key, handler_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     from gaia_mcp.handlers.base import MCPHandlerConfig
@@ -26,29 +33,41 @@ if TYPE_CHECKING:
 logger = logging.getLogger("gaia_mcp")
 
 
-def load_mcp_handler(file: str | PathLike[str], config: MCPHandlerConfig, **keywords: Any) -> MCPHandler:
+def load_mcp_handler(
+    file: str | PathLike[str], config: MCPHandlerConfig, *, import_seconds: float | None = None, **keywords: Any
+) -> MCPHandler:
     """The handler in a Python file, created with `config` and `keywords` (`console`, `project_config`).
 
     Its class is `MCP_HANDLER_CLASS` of the module, or else the only one that the module derives from `MCPHandler`.
-    Raises `HandlerError`, a `ValueError`, with the step that failed.
+    Raises `HandlerError`, a `ValueError`, with the step that failed. A file that hangs hangs the caller too, but for
+    `import_seconds`: then it is an error after that time, and its thread is left behind.
     """
     path = Path(file)
-    return _made(str(path), handler_class_in(path), config, keywords)
+    make = partial(_loaded, str(path), lambda: handler_class_in(path), config, keywords)
+    return _in_time(str(path), str(path.absolute().parent), make, import_seconds)
 
 
-def load_handler(target: str, config: MCPHandlerConfig, **keywords: Any) -> MCPHandler:
+def load_handler(
+    target: str, config: MCPHandlerConfig, *, import_seconds: float | None = None, **keywords: Any
+) -> MCPHandler:
     """As `load_mcp_handler`, for `path/to/file.py`, `path/to/file.py:Class` or `package.module:Class`."""
-    return _made(target, handler_class(target), config, keywords)
+    folder = str(Path(split_target(target)[0]).absolute().parent)
+    make = partial(_loaded, target, lambda: handler_class(target), config, keywords)
+    return _in_time(target, folder, make, import_seconds)
 
 
 def load_handlers_from_directory(
-    directory: str | PathLike[str], configs: Mapping[str, MCPHandlerConfig], **keywords: Any
+    directory: str | PathLike[str],
+    configs: Mapping[str, MCPHandlerConfig],
+    *,
+    import_seconds: float | None = None,
+    **keywords: Any,
 ) -> list[MCPHandler]:
     """The handlers in the Python files of a folder that `configs` has a configuration for, in the order of the files.
 
     A file is called like its handler, with or without `_handler` after it; `-` and `_` are the same. Files that begin
     with `_` are skipped. A handler that cannot be loaded is reported as a warning, on `console` and in the log, and the
-    others are loaded.
+    others are loaded; so is one that hangs, if there are `import_seconds` for each. Otherwise it hangs the caller.
     """
     console = keywords.get("console")
     by_key = {handler_key(name): config for name, config in configs.items()}
@@ -64,7 +83,7 @@ def load_handlers_from_directory(
             _warn(console, f"handler {str(file)!r} is not loaded: {loaded[key].name!r} has the same name")
             continue
         try:
-            handlers.append(load_mcp_handler(file, config, **keywords))
+            handlers.append(load_mcp_handler(file, config, import_seconds=import_seconds, **keywords))
         except HandlerError as error:
             _warn(console, f"{error.message}; {error.hint}" if error.hint else error.message)
         else:
@@ -82,7 +101,21 @@ def _files_in(folder: Path, console: Any) -> list[Path]:
         return []
 
 
-def _made(target: str, kind: type[MCPHandler], config: MCPHandlerConfig, keywords: dict[str, Any]) -> MCPHandler:
+def _in_time(target: str, folder: str, make: Callable[[], MCPHandler], seconds: float | None) -> MCPHandler:
+    """What `make` returns; a file that takes longer no longer decides from where other modules are imported."""
+    try:
+        handler: MCPHandler = run_in_time(make, seconds)
+    except NotInTimeError as cause:
+        move_to_end_of_path(folder)
+        hint = "let it do in connect() what takes long, or give it more import_seconds"
+        raise HandlerError(target, str(cause), hint=hint, case="handler-failed") from cause
+    return handler
+
+
+def _loaded(
+    target: str, choose: Callable[[], type[MCPHandler]], config: MCPHandlerConfig, keywords: dict[str, Any]
+) -> MCPHandler:
+    kind = choose()
     try:
         handler = kind(config, **keywords)
     except KeyboardInterrupt:

@@ -96,10 +96,15 @@ def first_in_path(folder: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(ValueError):
-            sys.path.remove(folder)
-        if folder not in sys.path:
-            sys.path.append(folder)
+        move_to_end_of_path(folder)
+
+
+def move_to_end_of_path(folder: str) -> None:
+    """Undo the beginning of `first_in_path`, also from another thread, and again."""
+    with suppress(ValueError):
+        sys.path.remove(folder)
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 def forget_modules(folder: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,11 @@ from gaia_mcp.errors import HandlerError
 from gaia_mcp.handlers.base import MCPHandlerConfig
 from gaia_mcp.handlers.loader import load_handler, load_handlers_from_directory, load_mcp_handler
 from tests.handlers.files import HANDLER, IMPORT, METHODS, WORD
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.handlers.files import Write
 
 CONFIG = MCPHandlerConfig("word")
@@ -328,3 +332,38 @@ def test_a_file_that_forks_while_it_is_loaded_does_not_run_the_program_twice(wri
     )
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "a b c\n", "")
+
+
+@pytest.fixture
+def hanging(write: Write) -> Iterator[Path]:
+    """A file that hangs while it is imported, until the test is over."""
+    reading, writing = os.pipe()
+    yield write("slow_handler.py", f"import os\nos.read({reading}, 1)\n{HANDLER}")
+    os.close(writing)
+    wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name == "MCP handler: import"])
+    os.close(reading)
+
+
+@pytest.mark.parametrize("load", [load_mcp_handler, load_handler])
+def test_a_file_that_hangs_is_given_up_where_there_is_a_limit(load: Any, hanging: Path) -> None:
+    """Ours: in a thread, which is left behind; from its folder nothing else is imported first."""
+    before = list(sys.path)
+
+    with pytest.raises(HandlerError) as caught:
+        load(str(hanging), MCPHandlerConfig("slow"), import_seconds=0.2)
+
+    assert caught.value.message == f"handler {str(hanging)!r} is not loaded after 0.2 s, and is given up"
+    assert sys.path == [*before, str(hanging.parent)]
+
+
+def test_of_a_folder_the_others_are_loaded(write: Write, hanging: Path, tmp_path: Path) -> None:
+    """Ours: with a warning that names the file; whatever else is wrong with one is told as without a limit."""
+    write("word_handler.py")
+    write("bad_handler.py", "raise SystemExit(3)")
+    console = Screen()
+
+    loaded = load_handlers_from_directory(tmp_path, configs("slow", "word", "bad"), console=console, import_seconds=0.5)
+
+    assert [handler.config.name for handler in loaded] == ["word"]
+    assert "bad_handler.py' cannot be imported: SystemExit: 3" in console.warnings[0]
+    assert f"handler {str(hanging)!r} is not loaded after 0.5 s" in console.warnings[1]
