@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.lines import Typed, again, to_type
+from gaia_mcp.protocol.input_required import required_urls
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 
 if TYPE_CHECKING:
@@ -69,6 +70,10 @@ def how_to_set(names: list[str], server: str) -> str:
 
 def after_error(error: PeerError) -> str:
     """What to type after a JSON-RPC error."""
+    if urls := required_urls(error.code, error.data):
+        from gaia_mcp.cli.calls.addresses import whole
+
+        return f"open {' and '.join(whole(each['url']) for each in urls)} and repeat the command"
     if names := missing_variables(error.text):
         return how_to_set(names, error.server)
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gaia_mcp.client.conversation.transport import ChannelTransport
 from gaia_mcp.client.deadline_lock import DeadlineLock
-from gaia_mcp.client.host import DeclinedError, Host, UnsupportedError
+from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import MCPTransport, OnProgress, time_ran_out
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, LONGEST_REQUEST_SECONDS, Deadline
 from gaia_mcp.errors import (
-    CancelledError,
     LocalProtocolError,
     MCPError,
     NotConnectedError,
+    PeerError,
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
 )
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS, input_required, pause_before, retry_params
+from gaia_mcp.protocol.jsonrpc import URL_REQUIRED
 from gaia_mcp.protocol.tasks import is_task
 
 if TYPE_CHECKING:
@@ -189,13 +190,19 @@ class ClientEngine:
         on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
         """Any request's result. Connects again if the server has gone since, and asks the host whatever the server
-        wants to know. Raises as `open` does.
+        wants to know; a URL that has to be opened first is a question too. Raises as `open` does.
         """
         deadline = deadline or self.deadline()
         asking = params
         for attempt in range(1, MAX_ROUND_TRIPS + 1):
             conversation = self._ready(deadline)
-            result = conversation.request(method, asking, deadline, on_progress=on_progress)
+            try:
+                result = conversation.request(method, asking, deadline, on_progress=on_progress)
+            except PeerError as error:
+                if error.code != URL_REQUIRED or not self._have_opened(error, deadline):
+                    raise
+                # The server has refused it, and has done nothing.
+                continue
             if is_task(result):
                 # Only now: few servers have any.
                 from gaia_mcp.client.tasks import TaskOfCall
@@ -260,17 +267,11 @@ class ClientEngine:
             )
 
     def _answers(self, questions: dict[str, dict[str, Any]], deadline: Deadline) -> dict[str, Any]:
-        answers: dict[str, Any] = {}
-        deadline.hold()
-        try:
-            for key, question in questions.items():
-                answers[key] = self.host.answer(question["method"], question.get("params", {}))
-        except UnsupportedError as unsupported:
-            problem = f"asked for {unsupported}, which this client did not declare"
-            raise RemoteProtocolError(self.name, problem) from None
-        except DeclinedError as declined:
-            # The server cannot be notified, and does not wait.
-            raise CancelledError(self.name, str(declined) or "what the server wanted to know") from None
-        finally:
-            deadline.release()
-        return answers
+        from gaia_mcp.client.questions import answers  # Few servers ask.
+
+        return answers(self.name, self.host, questions, deadline)
+
+    def _have_opened(self, error: PeerError, deadline: Deadline) -> bool:
+        from gaia_mcp.client.questions import are_opened
+
+        return are_opened(self.host, error, deadline)

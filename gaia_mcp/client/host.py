@@ -39,8 +39,10 @@ class Host:
     """Answers servers. `roots` are folders as `{"uri": "file:///…", "name"?: …}`, or what returns them when asked;
     `sample` asks a language model, and is declared to servers only where it is given (specification, client features).
 
-    Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there. What
-    a server wrote beside the protocol is kept: `strays` are lines that are not messages, `breaches` what was wrong
+    Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there. A
+    question about a URL that has to be opened before a request can succeed has "gaia-mcp/first" in its `_meta`.
+
+    What a server wrote beside the protocol is kept: `strays` are lines that are not messages, `breaches` what was wrong
     with messages.
     """
 

@@ -59,6 +59,7 @@ class PeerError(ProtocolError, kind="peer"):
         self.code = code
         self.text = text
         self.data = data
+        self.facts = {"code": code} if data is None else {"code": code, "data": data}
 
 
 class CompletionError(ProtocolError, ValueError, kind="completion"):

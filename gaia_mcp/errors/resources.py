@@ -23,7 +23,7 @@ class ResourceUnknownError(OfferUnknownError, PeerError):
             error.server, "resource", uri, reason="" if _NOT_FOUND.search(error.text) else error.text
         )
         MCPError.__init__(self, unknown.message, server=error.server)
-        vars(self).update({**vars(error), **vars(unknown)})
+        vars(self).update({**vars(error), **vars(unknown), "facts": error.facts})
 
 
 def resource_unknown(error: PeerError, uri: str) -> PeerError:

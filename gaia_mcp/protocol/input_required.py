@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
-from gaia_mcp.protocol.jsonrpc import as_text
+from gaia_mcp.protocol.jsonrpc import URL_REQUIRED, as_text
 from gaia_mcp.protocol.versions import STATELESS_VERSIONS
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ ResultTypes: TypeAlias = "Mapping[str, frozenset[str] | None]"
 RESULT_TYPES: ResultTypes = MappingProxyType(
     {"complete": None, "input_required": frozenset({"tools/call", "prompts/get", "resources/read"})}
 )
+
+
+# In the `_meta` of a question about a URL: once the answer is "accept" the request is sent again. So that answer must
+# not be given before the person has done what is to be done there.
+FIRST = "gaia-mcp/first"
 
 
 class InputRequired(NamedTuple):
@@ -78,6 +83,15 @@ def missing_capabilities(requests: dict[str, dict[str, Any]], declared: dict[str
         if absent or not isinstance(has, dict):
             missing[name] = {**missing.get(name, {}), **absent}
     return missing
+
+
+def required_urls(code: int, data: Any) -> list[dict[str, Any]]:
+    """The elicitations that a server requires before it answers, by the error with this code and data: each with its
+    `url`, and perhaps a `message`. Empty for any other error. Revision 2025-11-25 has it, and no later one.
+    """
+    listed = data.get("elicitations") if code == URL_REQUIRED and isinstance(data, dict) else None
+    known = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return [each for each in known if each.get("mode", "url") == "url" and isinstance(each.get("url"), str)]
 
 
 def retry_params(params: dict[str, Any], required: InputRequired, responses: dict[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,8 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 # Up to 2025-11-25 only; newer servers use INVALID_PARAMS.
 RESOURCE_NOT_FOUND = -32002
+# In 2025-11-25 only: URLs have to be opened before the request can succeed.
+URL_REQUIRED = -32042
 
 _decoder = json.JSONDecoder()
 _write = compact_writer()

@@ -20,6 +20,7 @@ from gaia_mcp.errors import (
     DeadlineError,
     LocalProtocolError,
     NotConnectedError,
+    PeerError,
     ProtocolError,
     RemoteProtocolError,
     ServerExitedError,
@@ -914,3 +915,28 @@ def test_an_era_that_cannot_be_kept_is_no_error(start_server: Started, tmp_path:
     (tmp_path / "eras").write_text("in the way")
 
     start_server("good_handshake", era_cache=era_cache(tmp_path)).check_alive()
+
+
+@pytest.mark.parametrize(("times", "is_answered"), [("1", True), (str(MAX_ROUND_TRIPS), False)])
+def test_a_call_goes_on_after_its_urls_were_opened(start_server: Started, times: str, is_answered: bool) -> None:
+    """Spec 2025-11-25, URLElicitationRequiredError: the request may be sent again. Not without an end."""
+    opened: list[str] = []
+
+    def elicit(params: dict[str, Any]) -> dict[str, Any]:
+        opened.append(params["url"])
+        return {"action": "accept"}
+
+    client = start_server("requires_url", times, host=Host(elicit=elicit))
+    if is_answered:
+        assert text_of(client.call("echo", {"a": 1})) == {"a": 1}
+    else:
+        with pytest.raises(RemoteProtocolError, match="requested more input"):
+            client.call("echo", {"a": 1})
+    assert opened == ["https://e.org/?a=1&b=\n2", "https://other.org/"] * int(times)
+
+
+def test_a_call_whose_url_is_not_opened_fails_with_it(start_server: Started) -> None:
+    """Ours: a program finds it in the error."""
+    with pytest.raises(PeerError) as caught:
+        start_server("requires_url", "1").call("echo", {})
+    assert (caught.value.code, caught.value.data["elicitations"][1]["url"]) == (-32042, "https://other.org/")

@@ -14,10 +14,12 @@ from gaia_mcp.protocol.input_required import (
     input_required,
     missing_capabilities,
     pause_before,
+    required_urls,
     retry_of,
     retry_params,
     type_problem,
 )
+from gaia_mcp.protocol.jsonrpc import URL_REQUIRED
 
 QUESTION = {"method": "elicitation/create", "params": {"message": "Sure?"}}
 
@@ -190,3 +192,23 @@ def test_a_retry_in_another_form_is_told(params: dict[str, Any]) -> None:
     """MS-9: what comes back is the client's to choose."""
     with pytest.raises(ValueError, match="must be"):
         retry_of(received(**params))
+
+
+ONE = {"mode": "url", "elicitationId": "1", "url": "https://e.org/", "message": "Sign in"}
+TWO = {"url": "https://other.org/"}
+
+
+@pytest.mark.parametrize(
+    ("code", "data", "urls"),
+    [
+        (URL_REQUIRED, {"elicitations": [ONE, TWO]}, [ONE, TWO]),
+        (URL_REQUIRED, {"elicitations": [{**ONE, "mode": "form"}, {"url": 5}, "x", TWO]}, [TWO]),
+        (URL_REQUIRED, {"elicitations": "x"}, []),
+        (URL_REQUIRED, {}, []),
+        (URL_REQUIRED, None, []),
+        (-32000, {"elicitations": [ONE]}, []),
+    ],
+)
+def test_the_urls_to_open_first_are_in_the_data_of_an_error(code: int, data: Any, urls: list[Any]) -> None:
+    """Spec 2025-11-25, elicitation: URLElicitationRequiredError."""
+    assert required_urls(code, data) == urls

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.cli.calls.addresses import address_lines
 from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
+from gaia_mcp.protocol.input_required import FIRST
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.schema import properties_of, required_of
 
@@ -36,7 +37,7 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
             return DECLINED
         try:
             if address:
-                is_opened = _is_confirmed("Will you open it yourself?", asked_while(waiting), default=False)
+                is_opened = _is_confirmed(_question(params), asked_while(waiting), default=False)
                 return {"action": "accept"} if is_opened else DECLINED
             return _ask_form(params.get("requestedSchema"), asked_while(waiting))
         except (EOFError, KeyboardInterrupt) as left:
@@ -47,6 +48,12 @@ def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str,
             return CANCELLED
 
     return ask
+
+
+def _question(params: dict[str, Any]) -> str:
+    meta = params.get("_meta")
+    is_first = isinstance(meta, dict) and meta.get(FIRST) is True
+    return "Have you opened it, and is all done there?" if is_first else "Will you open it yourself?"
 
 
 def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import BIN, SERVERS
+from tests.cli.conftest import BIN, SERVERS, entry_of
 from tests.cli.terminals import Person
 
 if TYPE_CHECKING:
@@ -207,3 +207,42 @@ def test_after_ctrl_c_nothing_more_is_asked_and_nothing_read(gaia: Gaia) -> None
     assert os.waitstatus_to_exitcode(status) == 130
     assert "second" not in person.has_read()
     os.close(terminal)
+
+
+def test_a_call_goes_on_after_the_urls_that_it_requires(gaia: Gaia, terminal: tuple[Person, int]) -> None:
+    """Spec 2025-11-25: -32042 lists URLs to be opened first. Ours: each is shown whole, and asked about."""
+    person, end = terminal
+    gaia.write({"s": entry_of("requires-url", "1")})
+    process = gaia.popen("call", "s", "echo", "a=1", stdin=end, stderr=end)
+    for url in ("  https://e.org/?a=1&b=%0A2\r\n", "  https://other.org/\r\n"):
+        person.waits_for(url)
+        person.waits_for("Have you opened it, and is all done there? [y/N]: ")
+        person.types(b"y\n")
+
+    out, _ = process.communicate(timeout=10)
+    assert (json.loads(out), process.returncode) == ({"a": "1"}, 0)
+
+
+def test_a_url_that_is_required_is_not_lost_without_a_terminal(gaia: Gaia) -> None:
+    """Ours: it is shown, advised, and in the data of the error, without secrets."""
+    url = f"https://e.org/?{'a' * 3000}"
+    data = {"elicitations": [{"url": url, "message": "Sign in"}], "key": "hunter2222"}
+    gaia.write({"s": entry_of("requires-url", "1", json.dumps(data), env={"A_TOKEN": "hunter2222"})})
+
+    ran = gaia("call", "s", "echo")
+    assert ran.code == 6
+    assert f"  {url}\n" in ran.stderr
+    assert "\nhint: open https://e.org/?aaa" in ran.stderr
+    error = gaia("call", "s", "echo", "--json").json["error"]
+    assert (error["code"], error["data"]) == (-32042, {**data, "key": "****"})
+
+
+def test_json_keeps_the_data_of_every_error(gaia: Gaia) -> None:
+    """Ours: what a server adds to an error is often what a program needs."""
+    gaia.write(
+        {"s": entry_of("requires-url", "1", '{"why": ["no money"]}'), "t": entry_of("list-errors", "-32603", "no")}
+    )
+
+    error = gaia("call", "s", "echo", "--json").json["error"]
+    assert (error["code"], error["data"]) == (-32042, {"why": ["no money"]})
+    assert gaia("tools", "t", "--json").json["error"]["code"] == -32603
