@@ -82,7 +82,7 @@ class ClientEngine:
         self._channels.host = self.host
         self._channels.revision = revision
         if debug:
-            logger.setLevel(logging.DEBUG)
+            self._channels.debug = True
 
     def __enter__(self) -> Self:
         try:
@@ -139,7 +139,7 @@ class ClientEngine:
 
     def start(self) -> None:
         """Start the server, without a message to it yet. Raises `SpawnError`."""
-        self._channels.connect()
+        self._channels.start()
 
     def open(self, deadline: Deadline | None = None) -> Peer:
         """Connect and agree on a version.

@@ -52,7 +52,8 @@ def sanitise_server_name(raw: str) -> str:
 
 
 class MCPClient(FeaturesClient):
-    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request.
+    """A client named `name` over `transport`. `timeout`, in seconds, is for connecting and for each request. With
+    `debug` every message is logged at DEBUG level, without secrets.
 
     `connect`, `list_tools` and `call_tool` behave as GAIA's documents promise; `open`, `fetch_tools`, `call` and the
     rest raise what is in `gaia_mcp.errors`.

@@ -30,7 +30,7 @@ from gaia_mcp.storage.server_cache import ServerCache
 from tests.client.conftest import text_of
 from tests.client.eras import ERAS, URI, changed, scripted, updated
 from tests.client.transports.scripted import Scripted
-from tests.client.transports.talk import Message, Talk, in_thread, progress_of, result
+from tests.client.transports.talk import Message, Talk, handshake, in_thread, progress_of, result
 from tests.waiting import ENOUGH_SECONDS, PATIENCE_SECONDS, Clock, deadline_until, wait_until
 
 if TYPE_CHECKING:
@@ -127,11 +127,17 @@ def test_the_status_and_the_log_of_its_process_are_known(start_server: Started) 
         client.call("echo", {})
 
 
-def test_debug_shows_more(caplog: pytest.LogCaptureFixture) -> None:
-    """GAIA's documents: debug=True."""
-    MCPClient("s", StdioTransport("x"), True)
+def test_debug_logs_what_passes(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GAIA's documents: debug=True. Ours: without it nothing but what goes wrong is logged."""
+    monkeypatch.setattr(logging.getLogger("gaia_mcp"), "level", logging.INFO)
+    MCPClient("quiet", Talk(handshake)).open()
+    assert caplog.messages == []
 
-    assert logging.getLogger("gaia_mcp").level == logging.DEBUG
+    MCPClient("s", Talk(handshake), True).open()
+
+    assert caplog.messages[0].startswith("MCP server 's' -> ")
+    assert '"method": "initialize"' in caplog.text
+    assert any(message.startswith("MCP server 's' <- ") for message in caplog.messages)
 
 
 # Tools, and paged lists.

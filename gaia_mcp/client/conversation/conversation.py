@@ -51,7 +51,7 @@ class Conversation:
 
     `host` answers the server's requests; `on_change` is called with what the server announces, on the thread that
     reads, so it must not send requests. `probe=False` says that the server is known to want `initialize`; `revision` is
-    the only one to agree on. All methods may be called from several threads.
+    the only one to agree on. With `debug` every message is logged. All methods may be called from several threads.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Conversation:
         probe: bool = True,
         revision: str | None = None,
         on_change: OnChange = lambda _: None,
+        debug: bool = False,
     ) -> None:
         self._channel = channel
         self._name = channel.name
@@ -74,7 +75,7 @@ class Conversation:
             revision=revision,
             result_types=TASK_RESULT_TYPES,
         )
-        self._dispatcher = Dispatcher(channel, self._connection, host, on_change)
+        self._dispatcher = Dispatcher(channel, self._connection, host, on_change, debug=debug)
 
     @property
     def peer(self) -> Peer | None:

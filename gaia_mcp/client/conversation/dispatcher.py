@@ -32,6 +32,7 @@ from gaia_mcp.protocol.events import (
 from gaia_mcp.protocol.jsonrpc import RequestId, Result
 
 if TYPE_CHECKING:
+    from gaia_mcp.client.conversation.message_log import MessageLog
     from gaia_mcp.client.conversation.waiters import Waiter
     from gaia_mcp.client.host import Host
     from gaia_mcp.deadline import Deadline
@@ -47,10 +48,19 @@ ASIDE_SECONDS = 2.0
 class Dispatcher:
     """`connection` over `channel`. `lost` is why nothing more will arrive; None until then.
 
-    `on_change` and `host` are called on the thread that reads, so they must not send requests.
+    `on_change` and `host` are called on the thread that reads, so they must not send requests. With `debug` every
+    message is logged.
     """
 
-    def __init__(self, channel: Channel, connection: ClientConnection, host: Host, on_change: OnChange) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        connection: ClientConnection,
+        host: Host,
+        on_change: OnChange,
+        *,
+        debug: bool = False,
+    ) -> None:
         self.lost: MCPError | None = None
         self.is_open = False
         self.opening: Waiter | None = None
@@ -62,6 +72,12 @@ class Dispatcher:
         self._connection = connection
         self._host = host
         self._on_change = on_change
+        self._log: MessageLog | None = None
+        if debug:
+            # Only now: it is a rare wish.
+            from gaia_mcp.client.conversation.message_log import MessageLog as Log
+
+            self._log = Log(channel)
         # A signal handler may disconnect, in a thread that holds it already.
         self._lock = threading.RLock()
         self._server_requests = ServerRequests(host, self._respond, lambda: list(self.waiters.values()))
@@ -105,6 +121,8 @@ class Dispatcher:
         for one in outgoing:
             if self.lost is not None:
                 raise self.why_lost(stage)
+            if self._log is not None:
+                self._log.sent(one.message)
             try:
                 if one.cancels:
                     self._channel.abandon(one)
@@ -126,6 +144,8 @@ class Dispatcher:
         """Send what no caller waits for, without waiting: the thread that sends it may be the one that reads."""
         for one in outgoing:
             if self.lost is None:
+                if self._log is not None:
+                    self._log.sent(one.message)
                 (self._channel.abandon if one.cancels else self._channel.send_soon)(one)
 
     def _respond(self, change: Callable[[ClientConnection], None]) -> None:
@@ -154,6 +174,8 @@ class Dispatcher:
 
     def _take(self, take: Callable[[Any, RequestId | None], None], arrived: Any, about: RequestId | None) -> None:
         connection = self._connection
+        if self._log is not None:
+            self._log.received(arrived)
         with self._lock:
             take(arrived, about)
             outgoing, events, opening = connection.take_outgoing(), connection.take_events(), self.opening

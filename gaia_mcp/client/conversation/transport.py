@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,12 +12,14 @@ from gaia_mcp.client.conversation.conversation import Conversation
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.transports.base import Channel, MCPTransport, OnChange, time_ran_out
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
-from gaia_mcp.errors import DeadlineError, NotConnectedError, ServerExitedError
+from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError
 from gaia_mcp.protocol.events import Change, ListChanged, Peer
 
 if TYPE_CHECKING:
     from gaia_mcp.client.transports.stdio.child import Stopped
     from gaia_mcp.redaction.masker import Masker
+
+logger = logging.getLogger("gaia_mcp")
 
 
 class ChannelTransport(MCPTransport):
@@ -26,7 +29,8 @@ class ChannelTransport(MCPTransport):
     changed, "tools", "prompts" or "resources"; `on_change` is called at once with that and with changed resources, on
     the thread that reads, so it must not send requests. `reconnects` is False where a server that has gone may not be
     reached again unasked. `revision` is the only one to agree on with the server, None for any. `timeout`, in seconds,
-    is for `connect` and for each `send_request`. All methods may be called from several threads.
+    is for `connect` and for each `send_request`. With `debug` every message is logged. All methods may be called from
+    several threads.
     """
 
     def __init__(
@@ -36,9 +40,11 @@ class ChannelTransport(MCPTransport):
         name: str = "server",
         timeout: float,
         reconnects: bool = True,
+        debug: bool = False,
     ) -> None:
         self.name = name
         self.timeout = timeout
+        self.debug = debug
         self.reconnects = reconnects
         self.host: Host | None = None
         self.revision: str | None = None
@@ -77,12 +83,23 @@ class ChannelTransport(MCPTransport):
         return conversation is not None and conversation.is_connected()
 
     def connect(self) -> bool:
-        """Connect, without sending anything yet. Raises `ConnectError` or `DeadlineError`."""
+        """Connect, without sending anything yet; False if that failed, with the reason in the log.
+
+        Raises `EntryError` (a `ValueError`) for an invalid command line.
+        """
+        try:
+            self.start()
+        except (ConnectError, DeadlineError) as error:
+            logger.warning("MCP server %r: %s", self.name, str(error))
+            return False
+        return True
+
+    def start(self) -> None:
+        """Connect, without sending anything yet. Raises `ConnectError`, `DeadlineError` or `EntryError`."""
         deadline = Deadline(self.timeout)
         with self._alone(deadline) as disconnects:
             if not self.is_connected():
                 self._start(deadline, disconnects, probe=True)
-        return True
 
     def open(self, *, probe: bool, deadline: Deadline) -> Peer:
         """Connect and agree with the server on a version. `probe=False`: it is known to want `initialize`.
@@ -159,7 +176,12 @@ class ChannelTransport(MCPTransport):
         self._stop(IMPATIENT_GRACE_SECONDS)
         self.host = host = self.host or Host()
         conversation = Conversation(
-            self._new_channel(), host, probe=probe, revision=self.revision, on_change=self._changed
+            self._new_channel(),
+            host,
+            probe=probe,
+            revision=self.revision,
+            on_change=self._changed,
+            debug=self.debug,
         )
         with self._lock:
             self._conversation = conversation

@@ -64,7 +64,7 @@ class CustomTransport(ChannelTransport):
 
     def _new_conversation(self, *, is_connected: bool) -> Conversation:
         channel = CustomChannel(self.name, self._transport, is_connected=is_connected)
-        conversation = Conversation(channel, self.host or Host(), probe=False)
+        conversation = Conversation(channel, self.host or Host(), probe=False, debug=self.debug)
         conversation.start(Deadline(self.timeout))
         return conversation
 

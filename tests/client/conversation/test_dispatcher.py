@@ -64,6 +64,22 @@ def test_nothing_can_be_asked_before_there_is_a_pipe() -> None:
     assert talk.is_open is False
 
 
+def test_every_message_is_logged_on_request(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GAIA's documents, Debug Mode: also what answers the server, and without secrets."""
+    monkeypatch.setattr(logging.getLogger("gaia_mcp"), "level", logging.INFO)
+    talk = Talk(handshake)
+    talk.debug = True
+    talk.open(probe=True, deadline=Deadline(5))
+    caplog.clear()
+
+    talk.arrives({"jsonrpc": "2.0", "id": "hunter22", "method": "ping"})
+
+    assert caplog.messages == [
+        'MCP server \'server\' <- {"jsonrpc": "2.0", "id": "****", "method": "ping"}',
+        'MCP server \'server\' -> {"jsonrpc": "2.0", "id": "****", "result": {}}',
+    ]
+
+
 def test_all_who_wait_hear_that_the_pipe_has_ended() -> None:
     """Ours."""
     talk = opened()

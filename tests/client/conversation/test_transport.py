@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.client.host import Host
+from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
 from gaia_mcp.errors import ConnectError, DeadlineError, NotConnectedError, ServerExitedError, VersionError
 from gaia_mcp.protocol.events import ResourceUpdated
@@ -26,7 +27,7 @@ from tests.client.transports.talk import (
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from gaia_mcp.client.transports.memory import MemoryChannel
+    from gaia_mcp.client.transports.base import Receiver
 
 
 def test_changed_lists_are_the_business_of_their_own_connection() -> None:
@@ -110,6 +111,21 @@ def test_connecting_sends_nothing_and_opening_agrees_on_a_version() -> None:
 
     assert (talk.open(probe=True, deadline=Deadline(5)), talk.peer) == (peer, peer)
     assert len(talk.channels) == 1
+
+
+def test_a_connection_that_fails_is_false(caplog: pytest.LogCaptureFixture) -> None:
+    """GAIA's documents: a bool. The reason is logged, and `start` raises it."""
+
+    class Absent(MemoryChannel):
+        def start(self, receiver: Receiver, deadline: Deadline) -> None:
+            raise ConnectError("nobody home")
+
+    talk = Talk(handshake, channel=Absent)
+
+    assert talk.connect() is False
+    assert caplog.messages == ["MCP server 'server': nobody home"]
+    with pytest.raises(ConnectError):
+        talk.start()
 
 
 def test_a_request_and_a_notification_have_the_time_of_the_transport() -> None:

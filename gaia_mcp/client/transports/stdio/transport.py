@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class StdioTransport(ChannelTransport):
     """Starts `command` with `args`, without a shell, and holds the conversation.
 
-    Without `args` a command is read as a command line and split into words. `env` is added to the variables that a
+    Without `args` a command is read as a command line and split into words, in which `~`, `$NAME` and `${NAME}` are
+    expanded. With `debug` every message is logged. `env` is added to the variables that a
     server inherits: those in `environment`, or with `inherits_all` every one. `timeout` is in seconds, for each request
     made through `send_request`. `child` is the first process, if its start has begun already.
     """
@@ -40,11 +41,10 @@ class StdioTransport(ChannelTransport):
         on_stderr: Callable[[bytes], None] | None = None,
         child: Child | None = None,
     ) -> None:
-        super().__init__(self._new_stdio_channel, name=name, timeout=timeout)
+        super().__init__(self._new_stdio_channel, name=name, timeout=timeout, debug=debug)
         self.command = command
         self.args = list(args) if args is not None else None
         self.env = dict(env or {})
-        self.debug = debug
         self.cwd = cwd
         self.inherits_all = inherits_all
         self._on_stderr = on_stderr

@@ -448,7 +448,7 @@ def test_a_command_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(SpawnError):
         transport.open(probe=True, deadline=Deadline(5))
     with pytest.raises(SpawnError):
-        transport.connect()
+        transport.start()
     assert transport.is_connected() is False
 
 
