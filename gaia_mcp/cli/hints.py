@@ -143,6 +143,12 @@ def _no_revision(error: VersionError) -> str:
     return f"have the two agree on one: {to_type('edit', error.server, more='--unset protocolVersion')}"
 
 
+def _distrusted(error: ReadOnlyError) -> str:
+    if not Typed.is_saved(error.server):
+        return "call it without --read-only if it may change something"
+    return f"if you trust its author: {to_type('edit', error.server, more='--trust-hints')}"
+
+
 def _excluded(error: ToolExcludedError) -> str:
     """How the entry gets the tool too, with all that it has already."""
     from gaia_mcp.toolspec.tool_filter import INCLUDE, is_match
@@ -258,6 +264,7 @@ CASES: dict[str, Callable[[Any], str]] = {
         f"if it is a server by itself, run it with: {to_type('tools', more=f'-- {_python()} {shlex.quote(e.target)}')}"
     ),
     "agent-problem": lambda e: f"correct it, and check again: {to_type('serve', e.target, more='--check')}",
+    "hints-distrusted": _distrusted,
     "entry-changed": lambda e: f"nothing was saved; look at it, and do it again: {to_type('show', e.server)}",
     "handler-failed": _code_failed,
     "host-file-missing": lambda _: f"see what is here with: {to_type('import')}",

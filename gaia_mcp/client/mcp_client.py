@@ -124,6 +124,7 @@ class MCPClient(FeaturesClient):
             era_cache=era_cache,
             tool_filter=entry.tool_filter,
             revision=entry.revision,
+            trusts_hints=entry.trusts_hints,
         )
 
     @classmethod

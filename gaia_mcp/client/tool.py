@@ -32,7 +32,8 @@ class MCPTool:
     """A tool, as in GAIA's documents (MCPTool). `input_schema` is JSON Schema, with whatever the server wrote in it;
     `definition` the whole definition as the server sent it.
 
-    Annotations are hints from the server and to be distrusted (specification, server/tools).
+    Annotations are hints from the server and to be distrusted (specification, server/tools). `trusts_hints` tells
+    whether the person who chose the server trusts them; a program that makes a tool by itself answers for its own.
     """
 
     name: str
@@ -40,6 +41,7 @@ class MCPTool:
     input_schema: dict[str, Any]
     annotations: dict[str, Any] = field(default_factory=dict)
     definition: dict[str, Any] = field(default_factory=dict, repr=False)
+    trusts_hints: bool = True
 
     @property
     def title(self) -> str:
@@ -54,8 +56,10 @@ class MCPTool:
 
     @property
     def only_reads(self) -> bool:
-        """Whether the server says so and the name does not deny it. A server that says nothing may do anything."""
-        return only_reads(self.name, self.annotations)
+        """Whether the server says so, is trusted in that, and the name does not deny it. A server that says nothing may
+        do anything.
+        """
+        return self.trusts_hints and only_reads(self.name, self.annotations)
 
     def to_gaia_format(self, prefix: str, raw_server_name: str | None = None) -> dict[str, Any]:
         """The entry for GAIA's `_TOOL_REGISTRY`, without its `function`: GAIA's documents, "Tool Registration Pattern".
@@ -78,7 +82,7 @@ class MCPTool:
             "description": f"[MCP:{prefix}] {self.description}",
             "parameters": parameters,
             "atomic": True,
-            "requires_confirmation": mcp_tool_requires_confirmation(self.name, self.annotations),
+            "requires_confirmation": not self.only_reads,
             "_mcp_server": prefix if raw_server_name is None else raw_server_name,
             "_mcp_tool_name": self.name,
         }
@@ -128,7 +132,7 @@ def _all_choices(schema: Any, root: dict[str, Any]) -> list[Any]:
 
 
 def read_tools(
-    definitions: list[Any], is_used: Callable[[str], bool] = lambda _: True
+    definitions: list[Any], is_used: Callable[[str], bool] = lambda _: True, *, trusts_hints: bool = True
 ) -> tuple[list[MCPTool], list[str]]:
     """The usable tools among a server's definitions, and what was wrong with the others, in words. What is wrong with
     a tool whose name `is_used` denies is left out.
@@ -157,6 +161,7 @@ def read_tools(
                 schema,
                 annotations if isinstance(annotations, dict) else {},
                 definition,
+                trusts_hints,
             )
         )
     return tools, list(dict.fromkeys(problems))

@@ -25,12 +25,16 @@ logger = logging.getLogger("gaia_mcp")
 
 class ToolsClient(ClientEngine):
     """A client that asks for tools. A tool that `tool_filter` excludes is not among the server's tools, and cannot be
-    called. Every method raises as `open` does.
+    called. With `trusts_hints` the person trusts what the server says of its tools in their annotations. Every method
+    raises as `open` does.
     """
 
-    def __init__(self, *arguments: Any, tool_filter: ToolFilter | None = None, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, tool_filter: ToolFilter | None = None, trusts_hints: bool = False, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self.tool_filter = tool_filter
+        self.trusts_hints = trusts_hints
         self.tool_problems: list[str] = []
         self.all_seen: list[Any] | None = None
         # Also those that the filter excludes.
@@ -66,7 +70,7 @@ class ToolsClient(ClientEngine):
                 changes.discard("tools")
                 conversation.watch_lists(deadline)
                 definitions = list(self.items("tools/list", deadline))
-                self._tools, problems = read_tools(definitions, self._uses)
+                self._tools, problems = read_tools(definitions, self._uses, trusts_hints=self.trusts_hints)
                 self.tool_problems.extend(problems)
             return self.known_tools()
 
@@ -97,7 +101,9 @@ class ToolsClient(ClientEngine):
                     break
             else:
                 self.all_seen = seen
-            return next(iter(read_tools([found])[0]), None) if found is not None else None
+            if found is None:
+                return None
+            return next(iter(read_tools([found], trusts_hints=self.trusts_hints)[0]), None)
 
     def items(self, method: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """What one of the paged lists holds, page by page; oddities of the paging go to `tool_problems`."""

@@ -34,6 +34,8 @@ _FILTERS = ("includeTools", "excludeTools")
 _SCOPES = ("stages", "agents")
 # The member that fixes the revision of MCP.
 REVISION = "protocolVersion"
+# The member by which a person trusts the annotations of the server's tools.
+TRUST_HINTS = "trustHints"
 # The kinds of code that this program serves itself.
 _SERVED = ("handler", "agent")
 
@@ -41,7 +43,8 @@ _SERVED = ("handler", "agent")
 class ServerEntry(NamedTuple):
     """A valid entry. `raw` is what stands in the file `source`; `timeout` is in seconds, None where it is not given.
     Without a `tool_filter` all tools of the server are used. `stages` and `agents` restrict who may use them, as
-    `toolspec.scope` defines. `revision` of MCP is the only one to use with the server, None for any.
+    `toolspec.scope` defines. `revision` of MCP is the only one to use with the server, None for any. With
+    `trusts_hints` the person trusts what the server says of its tools in their annotations.
     """
 
     name: str
@@ -54,6 +57,7 @@ class ServerEntry(NamedTuple):
     stages: Sequence[str] | None = None
     agents: Sequence[str] | None = None
     revision: str | None = None
+    trusts_hints: bool = False
 
     @property
     def transport(self) -> str:
@@ -80,7 +84,11 @@ class ServerEntry(NamedTuple):
         shown = {"name": self.name, "transport": self.transport, **self.target.masked()}
         if self.timeout is not None:
             shown["timeout"] = self.timeout
-        shown.update((key, self.raw[key]) for key in (*_FILTERS, *_SCOPES, REVISION) if self.raw.get(key) is not None)
+        shown.update(
+            (key, self.raw[key])
+            for key in (*_FILTERS, *_SCOPES, REVISION, TRUST_HINTS)
+            if self.raw.get(key) is not None
+        )
         return {**shown, "disabled": self.disabled, "source": str(self.source) if self.source else None}
 
     def described(self) -> str:
@@ -150,10 +158,15 @@ def read_entry(name: str, config: Any, source: Path | None = None, *, keeps_unse
         raise EntryError(name, "'disabled' must be true or false")
     tool_filter, (stages, agents) = _read_filter(name, config), _read_scope(name, config)
     revision = _read_revision(name, config.get(REVISION))
+    trusts_hints = config.get(TRUST_HINTS) or False
+    if not isinstance(trusts_hints, bool):
+        raise EntryError(name, f"{TRUST_HINTS!r} must be true or false")
     target = _read_target(name, config, source)
     if keeps_unset and isinstance(target, Command):
         target = target._replace(keeps_unset=True)
-    return ServerEntry(name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision)
+    return ServerEntry(
+        name, target, timeout, disabled, config, source, tool_filter, stages, agents, revision, trusts_hints
+    )
 
 
 def _read_timeout(name: str, timeout: Any) -> float | None:

@@ -53,15 +53,20 @@ class ContractError(RefusedError, kind="contract"):
 
 
 class ReadOnlyError(RefusedError, kind="read-only"):
-    """Only tools that are marked as read-only may be called, and this one is not; or it is, as `is_marked` tells, and
-    has the name of one that changes something. Nothing was sent.
+    """Only read-only tools may be called, and this one is not known to be: its server does not mark it so; or it does
+    (`is_marked`), and the tool has the name of one that changes something; or only the entry of the server does not
+    trust such hints (`is_distrusted`). Nothing was sent.
     """
 
-    def __init__(self, server: str, tool: str, *, is_marked: bool = False) -> None:
+    def __init__(self, server: str, tool: str, *, is_marked: bool = False, is_distrusted: bool = False) -> None:
         why = "is not marked as read-only by its server"
-        if is_marked:
+        case = ""
+        if is_distrusted:
+            why = "is marked as read-only, but the hints of its server are not trusted"
+            case = "hints-distrusted"
+        elif is_marked:
             why = "is marked as read-only, but its name suggests that it changes something"
-        super().__init__(f"tool {tool!r} of {server!r} {why}", server=server)
+        super().__init__(f"tool {tool!r} of {server!r} {why}", server=server, case=case)
         self.tool = tool
 
 

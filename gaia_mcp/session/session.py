@@ -168,7 +168,7 @@ class Session:
             return tool
         from gaia_mcp.client.tool import read_tools
 
-        return read_tools([definition])[0][0]
+        return read_tools([definition], trusts_hints=tool.trusts_hints)[0][0]
 
     def call(self, tool: str, arguments: dict[str, Any], *, on_progress: OnProgress | None = None) -> dict[str, Any]:
         """The tool's result as the server sent it, also one that reports a failure (`isError`). A call that may have

@@ -78,6 +78,7 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (OfferUnknownError("fs", "prompt", "x"), "see its prompts with: gaia mcp prompts fs"),
     (ArgumentsError("fs", "read", []), "see its parameters with: gaia mcp tools fs"),
     (ReadOnlyError("fs", "write"), "call it without --read-only if it may change something"),
+    (ReadOnlyError("fs", "read", is_distrusted=True), "if you trust its author: gaia mcp edit fs --trust-hints"),
     (
         ToolExcludedError("fs", "write", "includeTools", ["read_*"]),
         "use it too with: gaia mcp edit fs --only 'read_*' --only write",

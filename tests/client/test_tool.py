@@ -105,6 +105,17 @@ def test_a_tool_only_reads_if_its_server_says_so_and_its_name_does_not_deny_it(
     assert tool.to_gaia_format("s")["requires_confirmation"] is not only_reads
 
 
+@pytest.mark.parametrize("trusts_hints", [True, False])
+def test_a_hint_counts_only_where_the_person_trusts_its_server(trusts_hints: bool) -> None:
+    """B-10: annotations are untrusted."""
+    (tool,), _ = read_tools(
+        [{"name": "read", "inputSchema": {}, "annotations": {"readOnlyHint": True}}], trusts_hints=trusts_hints
+    )
+
+    assert tool.only_reads is trusts_hints
+    assert tool.to_gaia_format("s")["requires_confirmation"] is not trusts_hints
+
+
 @pytest.mark.parametrize(
     ("definition", "annotations", "title"),
     [

@@ -9,6 +9,7 @@ import pytest
 from gaia_mcp.client.host import Host
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.client.tool import MCPTool
+from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import (
     NotOfferedError,
     PeerError,
@@ -305,3 +306,16 @@ def test_structured_content_that_does_not_fit_is_reported(
     caplog.clear()
     client.call_unchecked("x", {})
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("config", [{}, {"trustHints": True}])
+def test_a_servers_hints_count_where_its_entry_says_so(start_talk: StartTalk, config: Message) -> None:
+    """B-10: the person who wrote the entry trusts the server. Searched or listed, a tool is the same."""
+    entry = read_entry("s", {"command": "x", **config})
+    tool = {"name": "x", "inputSchema": {}, "annotations": {"readOnlyHint": True}}
+    client, _ = start_talk(lambda asked: {"tools": [tool]})
+    client.trusts_hints = MCPClient.from_entry(entry).trusts_hints
+
+    found = [client.find_tool("x"), *client.fetch_tools()]
+
+    assert [tool is not None and tool.only_reads for tool in found] == [bool(config)] * 2

@@ -156,6 +156,7 @@ def nested(levels: int) -> dict[str, Any]:
         ({**OK, "includeTools": "read"}, "'includeTools'"),
         ({**OK, "protocolVersion": "2025-06-17"}, "2025-06-18"),
         ({**OK, "protocolVersion": [1]}, "'protocolVersion'"),
+        ({**OK, "trustHints": "yes"}, "'trustHints'"),
         ({**OK, "includeTools": ["read", 7]}, "'includeTools'"),
         ({**OK, "excludeTools": [""]}, "'excludeTools'"),
         ({**OK, "includeTools": ["a"], "excludeTools": {}}, "'excludeTools'"),
@@ -328,3 +329,11 @@ def test_an_entry_may_fix_the_revision(revision: str) -> None:
 
     assert (entry.revision, entry.masked()["protocolVersion"]) == (revision, revision)
     assert read_entry("x", {**OK, "protocolVersion": None}).revision is None
+
+
+def test_an_entry_may_trust_the_hints_of_its_server() -> None:
+    """B-10: only if it says so."""
+    entry = read_entry("x", {**OK, "trustHints": True})
+
+    assert (entry.trusts_hints, entry.masked()["trustHints"]) == (True, True)
+    assert not read_entry("x", {**OK, "trustHints": None}).trusts_hints

@@ -14,7 +14,7 @@ from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError, ToolUnknow
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.toolspec.invalid_arguments import near_misses
-from gaia_mcp.toolspec.read_only import claims_to_only_read
+from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
@@ -44,7 +44,12 @@ def check_allowed(session: Session, tool: MCPTool, locked_tools: LockedTools | N
     if locked_tools is not None:
         locked_tools.check_tool(session.entry.name, session.masked_tool(tool))
     if read_only and not tool.only_reads:
-        raise ReadOnlyError(session.entry.name, tool.name, is_marked=claims_to_only_read(tool.annotations))
+        raise ReadOnlyError(
+            session.entry.name,
+            tool.name,
+            is_marked=claims_to_only_read(tool.annotations),
+            is_distrusted=only_reads(tool.name, tool.annotations),
+        )
 
 
 def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadline | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     SettingOption,
     StageOption,
+    TrustHintsOption,
     UrlOption,
 )
 from gaia_mcp.cli.entries.habits import own_words
@@ -124,6 +125,7 @@ def add(
     only: OnlyOption = None,
     excluded: ExceptOption = None,
     protocol: ProtocolOption = None,
+    trust_hints: TrustHintsOption = None,
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
@@ -146,6 +148,7 @@ def add(
         restrict,
         set_settings,
         set_transport,
+        trust_hints_of,
     )
     from gaia_mcp.cli.entries.given import check_options, given_servers
     from gaia_mcp.cli.entries.saving import UNTRIED, tried_all
@@ -166,6 +169,7 @@ def add(
         fill_in(server.entry, env or [], header or [], cwd, request_timeout, inherit_env)
         set_transport(server.entry, transport)
         fix_revision(server.entry, protocol)
+        trust_hints_of(server.entry, trust_hints)
         choose_tools(server.entry, only or [], excluded or [])
         restrict(server.entry, stage or [], agent or [])
         set_settings(server.entry, setting or [])
@@ -183,15 +187,16 @@ def add(
     store.add(*entries, replace=[each.name for each in entries] if force else [])
     if scope not in (None, "user"):
         remark("there are no scopes here: it is saved for all folders; --config .mcp.json saves it for this project")
-    _remark(servers, entries)
+    _remark(servers, entries, is_trusting=bool(trust_hints))
     _print(store.path, [each.name for each in entries], tried)
 
 
-def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
-    """What is worth knowing about servers that are saved now."""
+def _remark(servers: list[Given], entries: list[ServerEntry], *, is_trusting: bool) -> None:
+    """What is worth knowing about servers that are saved now; with `is_trusting` --trust-hints was given."""
     from gaia_mcp.cli.entries.saving import warn_of_files, warn_of_patterns, warn_of_placeholders, warn_of_secrets
     from gaia_mcp.cli.entries.unseen import remark_on_unseen
     from gaia_mcp.cli.entries.without_effect import remark_on_retries
+    from gaia_mcp.cli.lines import to_type
 
     for server, entry in zip(servers, entries, strict=True):
         for text in server.remarks:
@@ -201,6 +206,9 @@ def _remark(servers: list[Given], entries: list[ServerEntry]) -> None:
         warn_of_placeholders(server.name, server.entry)
         warn_of_secrets(server.entry)
         warn_of_patterns(entry)
+        if entry.trusts_hints and not is_trusting:
+            undo = to_type("edit", entry.name, more="--no-trust-hints")
+            remark(f"its entry has what {entry.name!r} says of its tools believed; undo it with: {undo}")
         if entry.transport in ("http", "sse"):
             remark(f"this version cannot connect to {server.name!r} yet, since it is reached by a URL")
     remark_on_retries(entries)

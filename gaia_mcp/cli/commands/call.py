@@ -45,7 +45,7 @@ InteractiveOption = Annotated[
 ]
 LockedOption = Annotated[bool, typer.Option("--locked", help="Refuse unless this tool matches the lock file.")]
 ReadOnlyOption = Annotated[
-    bool, typer.Option("--read-only", help="Refuse unless the tool declares that it only reads.")
+    bool, typer.Option("--read-only", help="Refuse unless the tool says that it only reads, and is trusted.")
 ]
 
 
@@ -92,8 +92,8 @@ def call(
     them. If there are none, -o FILE and -o - take the text.
 
     With --locked the tool has to match the lock file of `gaia mcp lock`; other tools of the server may differ. With
-    --read-only the server has to set its readOnlyHint, and the name may have no verb such as `delete`. The first is a
-    hint: only --locked makes sure that it stays.
+    --read-only the server has to set its readOnlyHint, which you have to trust (`edit NAME --trust-hints`), and the
+    name may have no verb such as `delete`. Only --locked makes sure that the hint stays.
 
     Example: gaia mcp call time get_current_time timezone=Europe/Oslo
     """

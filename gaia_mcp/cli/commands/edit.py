@@ -22,6 +22,7 @@ from gaia_mcp.cli.entries.entry_options import (
     RequestTimeoutOption,
     SettingOption,
     StageOption,
+    TrustHintsOption,
     UrlOption,
 )
 from gaia_mcp.cli.invocation import Invocation
@@ -74,6 +75,7 @@ def edit(
     only: OnlyOption = None,
     excluded: ExceptOption = None,
     protocol: ProtocolOption = None,
+    trust_hints: TrustHintsOption = None,
     stage: StageOption = None,
     agent: AgentOption = None,
     setting: SettingOption = None,
@@ -88,7 +90,15 @@ def edit(
 
     Example: gaia mcp edit time --env TZ=Europe/Oslo --unset timeout
     """
-    from gaia_mcp.cli.entries.building import anchor, choose_tools, fill_in, fix_revision, restrict, set_settings
+    from gaia_mcp.cli.entries.building import (
+        anchor,
+        choose_tools,
+        fill_in,
+        fix_revision,
+        restrict,
+        set_settings,
+        trust_hints_of,
+    )
     from gaia_mcp.cli.entries.changes import Change, changed_entry, save_change
     from gaia_mcp.cli.entries.editor import edited
     from gaia_mcp.storage.json_files import parse_object
@@ -104,10 +114,11 @@ def edit(
 
     restrictions = (only, excluded, protocol, stage, agent)
     given = (words, url, env, header, cwd, request_timeout, *restrictions, setting, unset, rename)
-    if any(given) or inherit_env is not None:
+    if any(given) or inherit_env is not None or trust_hints is not None:
         after = changed_entry(name, before, words or [], url, unset or [])
         fill_in(after, env or [], header or [], cwd, request_timeout, inherit_env)
         fix_revision(after, protocol)
+        trust_hints_of(after, trust_hints)
         choose_tools(after, only or [], excluded or [])
         restrict(after, stage or [], agent or [])
         set_settings(after, setting or [])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.cli.status import UsageError
 from gaia_mcp.client.transports.stdio.command_line import references, split_command_line
-from gaia_mcp.config.entries import REVISION, read_entry
+from gaia_mcp.config.entries import REVISION, TRUST_HINTS, read_entry
 from gaia_mcp.config.served import Served
 from gaia_mcp.errors import EntryError
 from gaia_mcp.hosts.dialects import TYPES
@@ -94,6 +94,14 @@ def fix_revision(entry: dict[str, Any], revision: str | None) -> None:
     if revision not in ALL_VERSIONS:
         raise UsageError(f"there is no revision {revision!r} of MCP", hint=f"use one of: {', '.join(ALL_VERSIONS)}")
     entry[REVISION] = revision
+
+
+def trust_hints_of(entry: dict[str, Any], is_trusted: bool | None) -> None:
+    """Put into `entry` what `--trust-hints` and `--no-trust-hints` say."""
+    if is_trusted:
+        entry[TRUST_HINTS] = True
+    elif is_trusted is not None:
+        entry.pop(TRUST_HINTS, None)
 
 
 def set_settings(entry: dict[str, Any], settings: list[str]) -> None:

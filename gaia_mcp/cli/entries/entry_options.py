@@ -63,6 +63,14 @@ ProtocolOption = Annotated[
         autocompletion=revisions,
     ),
 ]  # fmt: skip
+TrustHintsOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--trust-hints/--no-trust-hints",
+        help="Believe what it says of its tools, such as that one only reads.",
+        show_default=False,
+    ),
+]
 StageOption = Annotated[
     list[str] | None,
     _option("--stage", metavar="STAGE", about="Offer its tools only at these stages.", autocompletion=stage_names),

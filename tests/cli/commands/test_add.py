@@ -341,3 +341,14 @@ def test_a_fixed_revision_that_a_server_does_not_have_is_named(gaia: Gaia) -> No
     assert later.code == 6
     assert "gaia mcp edit new --unset protocolVersion" in later.stderr
     assert gaia("add", "x", "--protocol", "1.0.0", "--", "y").code == 2
+
+
+def test_a_pasted_entry_that_trusts_hints_is_remarked_on(gaia: Gaia) -> None:
+    """B-10: it may be the server's author who says so."""
+    entry = json.dumps({**entry_of("good_handshake"), "trustHints": True})
+    pasted = gaia("add", "s", "--no-check", "--json", entry)
+    own = gaia("add", "t", "--no-check", "--trust-hints", "--json", entry)
+
+    assert "gaia mcp edit s --no-trust-hints" in pasted.stderr
+    assert "--no-trust-hints" not in own.stderr
+    assert saved(gaia)["s"]["trustHints"] is True

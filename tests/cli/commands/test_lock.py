@@ -303,7 +303,24 @@ def test_read_only_refuses_what_is_not_marked(gaia: Gaia, server: Server) -> Non
     assert ran.errors[0] == "error: tool 'write' of 's' is not marked as read-only by its server"
     assert not server.was_called
     assert gaia("call", "s", "write", "--read-only", "--json").json["error"]["kind"] == "read-only"
+    gaia("edit", "s", "--trust-hints")
     assert gaia("call", "s", "read", "--read-only").code == 0
+
+
+def test_a_hint_that_is_not_trusted_does_not_get_past_read_only(gaia: Gaia, server: Server) -> None:
+    """B-10: what a server says of its tools is believed where the person has said so, and no longer."""
+    ran = gaia("call", "s", "read", "--read-only")
+
+    assert ran.code == 8
+    assert ran.errors == [
+        "error: tool 'read' of 's' is marked as read-only, but the hints of its server are not trusted",
+        "hint: if you trust its author: gaia mcp edit s --trust-hints",
+    ]
+    assert not server.was_called
+    gaia("edit", "s", "--trust-hints")
+    assert gaia("call", "s", "read", "--read-only").code == 0
+    gaia("edit", "s", "--no-trust-hints")
+    assert gaia("call", "s", "read", "--read-only").code == 8
 
 
 def test_a_hint_alone_does_not_get_past_read_only(gaia: Gaia, server: Server) -> None:

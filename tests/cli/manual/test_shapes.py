@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEMO = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}
 FAR = {"url": "https://example.com/mcp", "headers": {"X-Key": "1"}}
 NOISY = {"command": "/bin/sh", "args": ["-c", 'echo up >&2; exec "$0" mcp serve demo', DEMO["command"]]}
-CHOICE = {"includeTools": ["*"], "excludeTools": ["x"], "protocolVersion": "2025-06-18"}
+CHOICE = {"includeTools": ["*"], "excludeTools": ["x"], "protocolVersion": "2025-06-18", "trustHints": True}
 FULL = {**DEMO, "env": {"A": "b"}, "cwd": "/", "inherit": True, "timeout": 20, **CHOICE}
 AGENT = """
 class Agent:
