@@ -14,19 +14,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def compact_writer() -> Callable[[Any], str]:
-    """What writes a value as `json.dumps(value, separators=(",", ":"), allow_nan=False)` does, and raises the same.
+def compact_writer(*, sort_keys: bool = False) -> Callable[[Any], str]:
+    """What writes a value as `json.dumps(value, separators=(",", ":"), allow_nan=False)` does, and raises the same;
+    `sort_keys` is its option of that name.
 
     It is made once: `json` makes its encoder anew for each value, which takes longer than writing a small one. Unlike
     `json` it looks for no cycles: one raises `RecursionError`.
     """
     import json.encoder
 
-    encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+    encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False, sort_keys=sort_keys)
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return encoder.encode
-    parts = make(None, encoder.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False)
+    parts = make(None, encoder.default, json.encoder.encode_basestring_ascii, None, ":", ",", sort_keys, False, False)
     return lambda value: "".join(parts(value, 0))
 
 

@@ -4,7 +4,7 @@
 
     def test_a_note_is_added() -> None:
         with client_for(Notes()) as client:
-            assert client.call("add", {"text": "buy milk"}).text == "1 note"
+            assert client.call("add", {"text": "buy milk"})["structuredContent"] == {"result": 1}
 
 No process is started, and nothing is mocked: arguments are validated, results are checked, and what the agent raises
 becomes what a client of its server would see.

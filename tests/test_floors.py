@@ -67,6 +67,8 @@ FLOORS = {
     "session": 4,
     "agents.hub": 5,
     "mixin": 5,
+    # A client and a server in one process, for the tests of agents.
+    "testing": 5,
     # The only place that prints or exits.
     "cli": 7,
     "__main__": 8,

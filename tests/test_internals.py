@@ -37,6 +37,13 @@ class TestCompactWriter:
         """Ours: the arguments of the C code are positional, and not documented."""
         assert compact_writer()(value) == json.dumps(value, separators=(",", ":"), allow_nan=False)
 
+    @steady
+    @given(st.dictionaries(st.text(), JSON))
+    def test_it_sorts_as_json_sorts(self, value: Any) -> None:
+        """Ours: two texts are the same if the values are."""
+        expected = json.dumps(value, separators=(",", ":"), allow_nan=False, sort_keys=True)
+        assert compact_writer(sort_keys=True)(value) == expected
+
     def test_an_integer_or_text_of_a_class_of_its_own_is_written_as_json_does(self) -> None:
         """Ours: agents return enums and the like."""
         for value in (type("Number", (int,), {})(3), type("Text", (str,), {})("a"), (1, 2)):

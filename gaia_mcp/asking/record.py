@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gaia_mcp.internals import compact_writer
 from gaia_mcp.protocol.input_required import MAX_ROUND_TRIPS
 from gaia_mcp.protocol.questions import QuestionError
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Wire = dict[str, Any]
 
+_write = compact_writer()
+_write_sorted = compact_writer(sort_keys=True)
 _CHANGES = "it is another question each time that the tool runs"
 _UNANSWERED = "the client sends no answer to it"
 
@@ -48,11 +51,13 @@ class Record:
     def dumped(self) -> str:
         """All of it as JSON."""
         members = (self.rounds, self.once, self.logs, self.progress, self._answers, self._open, self._rejected)
-        return json.dumps(members, separators=(",", ":"))
+        return _write(members)
 
     def answer(self, name: str, question: Question) -> Any:
         """The answer to exactly this question, None if there is none."""
-        digest, answer = self._answers.get(name, ("", None))
+        if name not in self._answers:
+            return None
+        digest, answer = self._answers[name]
         return answer if digest == digest_of(question) else None
 
     def take(self, name: str, answer: Any) -> None:
@@ -81,5 +86,4 @@ class Record:
 
 def digest_of(question: Question) -> str:
     """What tells a question from every other one."""
-    text = json.dumps(question, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
+    return hashlib.sha256(_write_sorted(question).encode("ascii")).hexdigest()[:32]

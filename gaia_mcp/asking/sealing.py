@@ -7,12 +7,13 @@ clock and no environment: callers pass `now` and keys.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import struct
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+
+from gaia_mcp.internals import compact_writer
 
 # A person may take their time; what is older than a working day's meeting is asked again.
 VALID_SECONDS = 3600
@@ -20,6 +21,7 @@ VALID_SECONDS = 3600
 MIN_SECRET_CHARS = 32
 _NONCE_BYTES = 12
 _KEY_ID_BYTES = 4
+_write_sorted = compact_writer(sort_keys=True)
 _EXPIRY = struct.Struct(">Q")
 
 
@@ -87,4 +89,4 @@ def subject_of(principal: str, method: str, params: dict[str, Any]) -> bytes:
     import hashlib
 
     same = {key: value for key, value in params.items() if key not in ("_meta", "inputResponses", "requestState")}
-    return hashlib.sha256(json.dumps([principal, method, same], sort_keys=True).encode("ascii")).digest()
+    return hashlib.sha256(_write_sorted([principal, method, same]).encode("ascii")).digest()

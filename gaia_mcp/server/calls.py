@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Calls:
 
     `send` gets every outgoing message, in order and from one thread at a time; it must not raise. `provider` is the one
     that `connection` describes. `on_failure` is called for what becomes an internal error. `sealer` seals what a client
-    carries from one run of a call to the next.
+    carries from one run of a call to the next. `waiting` is entered by the thread of a call that waits for its client.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Calls:
         send: Callable[[Outgoing], None],
         on_failure: OnFailure = note_failure,
         sealer: Sealer | None = None,
+        waiting: Callable[[ServedCall], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
+        self.waiting = waiting
         self._given_sealer = sealer
         self._connection = connection
         self._provider = provider

@@ -20,6 +20,8 @@ from gaia_mcp.server.provider import RequestError
 from gaia_mcp.toolcall import CallingClient, ToolCall
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from gaia_mcp.asking.questions import Asked
     from gaia_mcp.asking.record import Record
     from gaia_mcp.asking.sealing import Sealer
@@ -51,6 +53,8 @@ class Front(Protocol):
 
     def ask(self, call: ServedCall, questions: Mapping[str, Question]) -> dict[str, Answer] | None:
         """Send the questions; their answers to come. None if the result of the request has to ask them."""
+
+    waiting: Callable[[ServedCall], AbstractContextManager[None]]
 
     def withdraw(self, answers: Sequence[Answer]) -> None:
         """Cancel questions that need no answer any more."""
@@ -234,7 +238,9 @@ class ServedCall(ToolCall):
         forget = self.on_cancel(wake)
         try:
             for name, answer in answers.items():
-                if not answer.wait(ANSWER_SECONDS):
+                with self._front.waiting(self):
+                    has_come = answer.wait(ANSWER_SECONDS)
+                if not has_come:
                     raise QuestionError(f"question {name!r} was not answered within {ANSWER_SECONDS:g} s")
                 self.raise_if_cancelled()
                 if answer.error is not None:

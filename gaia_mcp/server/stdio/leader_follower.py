@@ -52,6 +52,15 @@ class Leadership:
         if not self._watch.is_alive():
             self._watch.start()
 
+    def step_down(self, call: object) -> None:
+        """Before this call waits for what only a leader can read: let another thread lead at once."""
+        with self._lock:
+            if self._kept_for is not call:
+                return
+            self._kept_for = None
+        self._on_depose()
+        self._held.release()
+
     def is_kept(self, call: object) -> bool:
         """After the call: whether the thread that ran it still leads."""
         with self._lock:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gaia_mcp.protocol.framing import MAX_RECORD_BYTES, LineBuffer, RecordTooLongError
@@ -21,6 +22,7 @@ from gaia_mcp.server.stdio.leader_follower import Leadership
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.connection import Outgoing
+    from gaia_mcp.server.served_call import ServedCall
     from gaia_mcp.server.stdio.loading import LoadingProvider
 
 # Each call has a thread while it runs; a client that asks without end must not take the machine.
@@ -65,7 +67,8 @@ class StdioSession:
         self._has_input = has_input
         self._write = write
         self._provider = provider
-        self._calls = Calls(ServerConnection(provider.describe()), provider, self._send, on_failure)
+        connection = ServerConnection(provider.describe())
+        self._calls = Calls(connection, provider, self._send, on_failure, waiting=self._waiting)
         self._ended = threading.Event()
         self._closed = threading.Event()
         self._client_has_gone = False
@@ -123,43 +126,71 @@ class StdioSession:
             if self._free == 0:
                 self._add_thread()
 
-    def _serve(self) -> None:
-        self._leadership.acquire()
-        while True:
-            try:
-                job = self._next_job()
-            except RecordTooLongError as problem:
-                print(f"error: the client wrote {problem}", file=sys.stderr)  # noqa: T201
-                job = None
-            except BaseException:
-                self._end()  # No thread would read from here on.
-                raise
-            if job is None:
-                self._end()
-                return
+    @contextmanager
+    def _waiting(self, call: ServedCall) -> Iterator[None]:
+        """While a call waits for its client, its thread neither leads nor takes the place of another call."""
+        self._leadership.step_down(call)
+        with self._lock:
+            if self._jobs:
+                threading.Thread(target=self._serve, args=(self._jobs.popleft(),), name="server", daemon=True).start()
+            else:
+                self._threads -= 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._threads += 1
+
+    def _serve(self, job: Job | None = None) -> None:
+        """A thread: begins with a call, or by leading."""
+        if job is None:
+            self._leadership.acquire()
+        elif not self._run(job):
+            return
+        while (job := self._read_job()) is not None:
             if len(self._calls) == 1 and not self._records:
-                self._leadership.keep(job)
+                self._leadership.keep(job.call)
             else:
                 self._need_follower()
                 self._leadership.release()
-            while job is not None:
-                self._calls.run(job)
-                job = self._job_after(job)
+            if not self._run(job):
+                return
+
+    def _run(self, job: Job) -> bool:
+        """Run a call, then those that wait for a thread. Whether this thread leads then; if not, it is one too many."""
+        while True:
+            self._calls.run(job)
+            if self._leadership.is_kept(job.call):
+                return True
+            with self._lock:
+                if self._jobs:
+                    job = self._jobs.popleft()
+                    continue
+                # The leader runs no call. More threads were there for calls that waited for their client.
+                if self._threads > self.max_calls + 1:
+                    self._threads -= 1
+                    return False
+                self._free += 1
+            self._leadership.acquire()
+            return True
+
+    def _read_job(self) -> Job | None:
+        """The next call to run; None when this thread reads no more, nor does any other."""
+        try:
+            job = self._next_job()
+        except RecordTooLongError as problem:
+            print(f"error: the client wrote {problem}", file=sys.stderr)  # noqa: T201
+            job = None
+        except BaseException:
+            self._end()  # No thread would read from here on.
+            raise
+        if job is None:
+            self._end()
+        return job
 
     def _end(self) -> None:
         self._ended.set()
         self._leadership.release()
-
-    def _job_after(self, job: Job) -> Job | None:
-        """The next call that waits for a thread; None when this thread leads, still or again."""
-        if self._leadership.is_kept(job):
-            return None
-        with self._lock:
-            if self._jobs:
-                return self._jobs.popleft()
-            self._free += 1
-        self._leadership.acquire()
-        return None
 
     # Reading, by the leader.
 

@@ -108,3 +108,23 @@ def test_the_watch_sleeps_when_there_are_no_calls() -> None:
 
     wait_until(lambda: not leadership._is_watched)
     assert not leadership._wake.is_set()
+
+
+def test_a_leader_whose_call_waits_steps_down_at_once() -> None:
+    """Ours: the answer that it waits for is read by another thread; the watch would take a moment."""
+    deposed = Deposed()
+    leadership = Leadership(deposed, tick_seconds=60)
+    leadership.acquire()
+    call = object()
+    leadership.keep(call)
+    acquired = acquired_by_another(leadership)
+
+    leadership.step_down(object())
+    assert deposed.times == 0
+    leadership.step_down(call)
+
+    assert acquired.wait(5)
+    assert deposed.times == 1
+    assert not leadership.is_kept(call)
+    leadership.step_down(call)
+    assert deposed.times == 1

@@ -820,3 +820,79 @@ def test_a_session_that_is_given_up_ends_while_a_message_is_written(agent: Agent
 
     assert not taken.is_set()
     taken.set()
+
+
+# Calls that ask their client.
+
+
+class AskingAgent:
+    """A tool that asks for the folders, and one that does not."""
+
+    def get_mcp_tool_definitions(self) -> list[Wire]:
+        """As every agent."""
+        return [{"name": "ask"}, {"name": "quick"}]
+
+    def execute_mcp_tool(self, name: str, arguments: Wire) -> str:
+        """As every agent."""
+        return current_call().roots()[0].uri if name == "ask" else "quick"
+
+
+def asking_session(open_session: Open, **options: Any) -> Session:
+    """A session with a client that has folders."""
+    talk = open_session(AskingAgent(), **options)
+    opening = initialize()
+    opening["params"]["capabilities"] = {"roots": {}}
+    talk.result(opening)
+    return talk
+
+
+def call_tool(request_id: str, name: str) -> Wire:
+    """A call in the handshake era."""
+    return plain(request_id, "tools/call", {"name": name, "arguments": {}})
+
+
+def text_of(answer: Wire) -> str:
+    """The text of a tool's result."""
+    text: str = answer["result"]["content"][0]["text"]
+    return text
+
+
+def test_calls_that_wait_for_their_client_take_no_place(open_session: Open) -> None:
+    """Ours: a person may take an hour; others are served meanwhile, and afterwards no thread is left over."""
+    before = threading.active_count()
+    talk = asking_session(open_session, max_calls=2)
+
+    talk.send(*(call_tool(f"ask {number}", "ask") for number in range(20)))
+    asked = [talk.next() for _ in range(20)]
+    assert {one["method"] for one in asked} == {"roots/list"}
+    talk.send(*(call_tool(f"quick {number}", "quick") for number in range(5)))
+    assert [text_of(talk.answer(f"quick {number}")) for number in range(5)] == ["quick"] * 5
+
+    answers = [{"jsonrpc": "2.0", "id": one["id"], "result": {"roots": [{"uri": "file:///a"}]}} for one in asked]
+    talk.send(*answers)
+    assert {text_of(talk.answer(f"ask {number}")) for number in range(20)} == {"file:///a"}
+    # The leader, its followers up to the limit, and the watch.
+    wait_until(lambda: threading.active_count() <= before + 4)
+
+
+def test_a_call_that_begins_to_wait_makes_room_for_one_that_waits_for_a_thread(open_session: Open) -> None:
+    """Ours: at the limit, the next call runs as soon as another one asks."""
+    gate = threading.Event()
+
+    class Gated(AskingAgent):
+        def execute_mcp_tool(self, name: str, arguments: Wire) -> str:
+            """Holds back the first call."""
+            assert gate.wait(PATIENCE_SECONDS)
+            return super().execute_mcp_tool(name, arguments)
+
+    talk = open_session(Gated(), max_calls=1, on_full=lambda _: gate.set())
+    opening = initialize()
+    opening["params"]["capabilities"] = {"roots": {}}
+    talk.result(opening)
+
+    talk.send(call_tool("ask", "ask"), call_tool("quick", "quick"))
+
+    assert text_of(talk.answer("quick")) == "quick"
+    (asked,) = [one for one in talk.seen if one.get("method") == "roots/list"]
+    talk.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": "file:///a"}]}})
+    assert text_of(talk.answer("ask")) == "file:///a"
