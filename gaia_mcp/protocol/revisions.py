@@ -163,6 +163,8 @@ def result_problem(version: str, method: str, result: Wire) -> str | None:
             return f"it is of the type {as_text(kind)!r}, and {version} has complete results only"
         required = type_problem(method, result) or input_required(result)
         return required if isinstance(required, str) else None
+    if "inputRequests" in result or "requestState" in result:
+        return "it is complete, and yet asks for input"
     if method == "resources/read" and result.get("contents") == []:
         return "its contents are empty; an unknown resource is an error"
     if method in CACHEABLE and version in STATELESS_VERSIONS:

@@ -77,8 +77,7 @@ class ServerConnection(Connection):
         method, context = opened
         if (problem := result_problem(context.version, method, value)) is not None:
             raise ValueError(problem)
-        requests = value.get("inputRequests", {}) if value.get("resultType") == "input_required" else {}
-        if missing := missing_capabilities(requests, context.capabilities):
+        if "inputRequests" in value and (missing := missing_capabilities(value["inputRequests"], context.capabilities)):
             data = {"requiredCapabilities": missing}
             self.respond_error(request_id, jsonrpc.MISSING_CAPABILITY, "Missing required client capability", data)
             return

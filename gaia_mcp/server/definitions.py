@@ -64,7 +64,7 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
 def check_task(name: str, definition: Wire, call: ToolCall) -> None:
     """Raises `RequestError` for a tool that must run as a task, called by a client that could have asked for one."""
     execution = definition.get("execution")
-    if call.lacks_task and isinstance(execution, dict) and execution.get("taskSupport") == "required":
+    if isinstance(execution, dict) and execution.get("taskSupport") == "required" and call.lacks_task:
         raise RequestError(f"tool {name!r} must run as a task, which this call does not ask for", METHOD_NOT_FOUND)
 
 

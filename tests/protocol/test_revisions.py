@@ -340,6 +340,8 @@ def test_a_result_that_asks_for_input_has_nothing_else(method: str) -> None:
         ("resources/list", {"resources": [], "cacheScope": "shared"}, "cacheScope is 'shared'"),
         ("server/discover", {"cacheScope": None}, "cacheScope is 'None'"),
         ("resources/read", {"contents": []}, "contents are empty"),
+        ("tools/call", {"content": [], "inputRequests": {}}, "complete, and yet asks for input"),
+        ("tools/call", {"content": [], "requestState": "s"}, "complete, and yet asks for input"),
     ],
 )
 def test_a_result_that_a_stateless_client_must_not_get_has_a_problem(method: str, result: Any, words: str) -> None:
