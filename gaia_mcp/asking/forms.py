@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from gaia_mcp.redaction.names import looks_secret
 from gaia_mcp.toolspec.schema import resolved
 from gaia_mcp.toolspec.validation import as_text, schema_of
 
@@ -101,11 +102,19 @@ def _check(schema: Wire) -> None:
     if schema.get("type") != "object" or not isinstance(fields, dict):
         raise ValueError("a form is a schema of type 'object' with 'properties'")
     for name, field in fields.items():
-        if (problem := _field_problem(field)) is not None:
+        if (problem := _field_problem(field)) is None and _asks_for_secret(name, field):
+            problem = "a form must not ask for a secret; elicit_url asks for it on a page of your own"
+        if problem is not None:
             raise ValueError(f"field {name!r} of the form: {problem}")
     for name in schema.get("required", ()):
         if name not in fields:
             raise ValueError(f"the form requires {name!r}, which is not one of its fields")
+
+
+def _asks_for_secret(name: str, field: Wire) -> bool:
+    # A choice is none, and a key may be one of a map.
+    is_free = field["type"] == "string" and not field.keys() & {"enum", "oneOf"}
+    return is_free and name.lower() != "key" and looks_secret(name)
 
 
 def _field_problem(field: Any) -> str | None:

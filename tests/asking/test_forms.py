@@ -138,6 +138,20 @@ def test_what_a_form_cannot_be_is_told_to_its_author(shape: Any, problem: str) -
         form_of(shape)
 
 
+@pytest.mark.parametrize("name", ["password", "api_key", "accessToken"])
+def test_a_form_asks_for_no_secret(name: str) -> None:
+    """MS-20: what is typed into a form passes through the client and its model."""
+    with pytest.raises(ValueError, match=f"{name!r} of the form: a form must not ask for a secret; elicit_url"):
+        form_of({"type": "object", "properties": {name: {"type": "string"}}})
+
+
+@pytest.mark.parametrize("name", ["name", "author", "keyword", "key"])
+def test_a_field_with_an_ordinary_name_is_no_secret(name: str) -> None:
+    """Ours: nor is a number or a choice, whatever its name is."""
+    fields = {name: {"type": "string"}, "token": {"type": "integer"}, "pin": {"type": "string", "enum": ["a", "b"]}}
+    assert list(form_of({"type": "object", "properties": fields}).schema["properties"]) == [name, "token", "pin"]
+
+
 def test_a_hint_that_cannot_be_read_is_no_form() -> None:
     """Ours: the author reads what is wrong with the hint."""
 
