@@ -26,11 +26,14 @@ class QuestionError(Exception):
 
 
 class MissingCapabilityError(QuestionError):
-    """The client has not declared a capability that a question needs: `required`, as `requiredCapabilities` has it."""
+    """The client has not declared a capability that a question needs: `required`, as `requiredCapabilities` has it.
+    Also where it could not, since its revision `lacks` what the question needs.
+    """
 
-    def __init__(self, required: Wire) -> None:
+    def __init__(self, required: Wire, lacks: str | None = None) -> None:
         names = [f"{name}.{mode}" for name, modes in required.items() for mode in modes] or list(required)
-        super().__init__(f"the client does not declare the capability {', '.join(names)}, which this question needs")
+        text = f"the client does not declare the capability {', '.join(names)}, which this question needs"
+        super().__init__(f"this question needs more than revision {lacks} of the client has" if lacks else text)
         self.required = required
 
 
@@ -47,7 +50,7 @@ class Question(NamedTuple):
 
 def missing_for(question: Question, version: str, declared: Wire) -> Wire:
     """The capabilities that a client of `version` needs for the question and has not declared; empty if it has all."""
-    if not _has(question, version):
+    if not has(question, version):
         declared = {}
     elif not since(version, _RICH_ELICITATION) and isinstance(declared.get("elicitation"), dict):
         # Modes came later: the capability stands for the form.
@@ -95,7 +98,7 @@ def answer_problem(question: Question, answer: Any) -> str | None:
     return None
 
 
-def _has(question: Question, version: str) -> bool:
+def has(question: Question, version: str) -> bool:
     """Whether the revision has what the question needs."""
     if version in STATELESS_VERSIONS or since(version, _RICH_ELICITATION):
         return True

@@ -24,7 +24,7 @@ from gaia_mcp.protocol.envelope import (
 from gaia_mcp.protocol.events import Cancelled, ErrorResponse, RequestContext, RequestReceived
 from gaia_mcp.protocol.input_required import RESULT_TYPES, missing_capabilities
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, missing_for, question_for
+from gaia_mcp.protocol.questions import MissingCapabilityError, Question, QuestionError, has, missing_for, question_for
 from gaia_mcp.protocol.revisions import capabilities_for, info_for, result_for, result_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 
@@ -151,7 +151,8 @@ class ServerConnection(Connection):
         for question in questions.values():
             required.update(missing_for(question, context.version, context.capabilities))
         if required:
-            raise MissingCapabilityError(required)
+            is_known = all(has(question, context.version) for question in questions.values())
+            raise MissingCapabilityError(required, None if is_known else context.version)
         if context.version in STATELESS_VERSIONS:
             return None
         ids: dict[str, RequestId] = {}

@@ -71,6 +71,7 @@ def test_a_missing_capability_is_named() -> None:
     """Ours: the author and the caller read the name that the specification has for it."""
     assert "elicitation.url" in str(MissingCapabilityError({"elicitation": {"url": {}}}))
     assert "capability roots," in str(MissingCapabilityError({"roots": {}}))
+    assert "revision 2025-06-18" in str(MissingCapabilityError({"elicitation": {"form": {}}}, "2025-06-18"))
 
 
 def test_the_newest_handshake_revision_has_the_same_form() -> None:

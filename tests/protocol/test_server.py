@@ -1016,6 +1016,14 @@ def test_a_prompt_that_cannot_ask_an_older_client_is_an_error() -> None:
     assert "roots" in sent["error"]["message"]
 
 
+def test_a_question_that_a_revision_does_not_have_is_told_as_such() -> None:
+    """Spec 2025-03-26: no elicitation, whatever the client declares."""
+    server = able_server("2025-03-26")
+
+    with pytest.raises(MissingCapabilityError, match="revision 2025-03-26"):
+        server.ask(5, {"who": WHO})
+
+
 @pytest.mark.parametrize("version", [NEW, OLD])
 def test_a_list_cannot_ask(version: str) -> None:
     """MS-7: input is required by tools, prompts and resources alone."""
