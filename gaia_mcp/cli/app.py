@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from gaia_mcp.cli.grammar.leading import with_group
 from gaia_mcp.cli.guard import refused
 from gaia_mcp.cli.lines import Typed, command_after, to_type
-from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, to_stderr
+from gaia_mcp.cli.screen.output import STDOUT, Form, fail, print_line, remark, to_stderr
 from gaia_mcp.cli.status import ExitStatus, UsageError
 from gaia_mcp.cli.typer_command import guarded
 from gaia_mcp.cli.typer_internals import (
@@ -160,7 +160,19 @@ def _show_version(wanted: bool) -> None:
         from gaia_mcp._version import __version__
 
         print_line(f"gaia-mcp {__version__}")
+        if (other := _amd_gaia()) is not None:
+            remark(f"amd-gaia {other} is installed here too; its program is gaia-cli, and this one is gmcp")
         raise typer.Exit
+
+
+def _amd_gaia() -> str | None:
+    """The version of AMD's GAIA in this environment, whose script `gaia` this one replaces; None without it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("amd-gaia")
+    except PackageNotFoundError:
+        return None
 
 
 VersionOption = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any
 
 import pytest
 
@@ -98,3 +99,81 @@ def test_an_output_that_does_not_tell_its_encoding_is_written_to(monkeypatch: py
     AgentConsole().print("ä")
 
     assert "".join(said) == "ä\n"
+
+
+def test_an_agent_of_gaia_finds_every_method_of_its_console(capsys: pytest.CaptureFixture[str]) -> None:
+    """GAIA, 0.23: the public methods of its consoles, with their parameters."""
+    steps: list[tuple[str, tuple[Any, ...], str]] = [
+        ("print_processing_start", ("why", 5, "model"), "working on: why\n"),
+        ("print_step_header", (1, 5), "step 1 of at most 5\n"),
+        ("print_step_paused", ("here",), "paused: here\n"),
+        ("print_state_info", ("PLANNING",), "PLANNING\n"),
+        ("print_thought", ("hm",), "thought: hm\n"),
+        ("print_goal", ("find it",), "goal: find it\n"),
+        ("print_plan", ([{"tool": "add", "tool_args": {}}, "think"], 1), "  1. add\n> 2. think\n"),
+        ("print_plan", (["think"],), "  1. think\n"),
+        ("print_plan_progress", (1, 3), "1 of 3 steps done\n"),
+        ("print_plan_progress", (2, 3, 1), "1 of 3 steps done\n"),
+        ("print_checklist_reasoning", ("so",), "thought: so\n"),
+        ("print_repeated_tool_warning", (), "warning: the same tool was called several times in a row\n"),
+        ("print_completion", (2, 5), "done in 2 of at most 5 steps\n"),
+        ("print_agent_selected", ("code", "python", "app"), "agent: code (python, app)\n"),
+        ("print_agent_created", ("mine",), "agent made: mine\n"),
+        ("print_tool_info", ("add", "a, b", "Adds"), "add(a, b): Adds\n"),
+        ("print_command_executing", ("ls",), "running ls\n"),
+        ("print_policy_alert", ("rm", "denied", "a rule", ["r1"], "1", None), "warning: rm: denied: a rule\n"),
+        ("print_response", ("text",), "Response:\ntext\n"),
+        ("display_stats", ({"tokens": 3, "seconds": 1.5},), "tokens: 3, seconds: 1.5\n"),
+        ("print_image", ("a.png", "a cat", False), "image: a.png (a cat)\n"),
+        ("print_image", ("a.png",), "image: a.png\n"),
+        ("print_diff", ("+a", "f.py"), "f.py:\n+a\n"),
+        ("print_file_created", ("f.py", 3, ".py"), "made f.py (3 bytes)\n"),
+        ("print_file_created", ("f.py",), "made f.py\n"),
+        ("print_file_modified", ("f.py",), "changed f.py\n"),
+        ("print_file_deleted", ("f.py",), "deleted f.py\n"),
+        ("print_file_moved", ("f.py", "g.py"), "moved f.py to g.py\n"),
+        ("start_file_preview", ("f.py", 15, ""), "writing f.py …\n"),
+        ("update_file_preview", ("a",), ""),
+        ("stop_file_preview", (), ""),
+        ("print_model_loading", ("m",), "loading m …\n"),
+        ("print_model_ready", ("m",), "m is loaded\n"),
+        ("print_model_ready", ("m", True), "m is already loaded\n"),
+        ("print_download_start", ("m",), "downloading m …\n"),
+        ("print_download_progress", (10, 1, 10, 0.5), ""),
+        ("print_download_complete", ("m",), "downloaded m\n"),
+        ("print_download_complete", (), "downloaded it\n"),
+        ("print_download_error", ("no disk", "m"), "error: m: no disk\n"),
+        ("print_download_error", ("no disk",), "error: no disk\n"),
+        ("print_download_skipped", ("m",), "m: already downloaded\n"),
+        ("print_extraction_start", (1, 2, "image/png"), "reading image 1 of page 2 (image/png) …\n"),
+        ("print_extraction_complete", (9, 1, 0.5, 3.0), "read 9 characters of image 1 in 0.5 s\n"),
+        ("print_ready_for_input", (), "ready\n"),
+        ("print_processing_step", (1, 2, "scan"), "1 of 2 scan: running\n"),
+        ("print_processing_pipeline_start", ("a.pdf", 2), "working on a.pdf in 2 steps\n"),
+        ("print_processing_pipeline_complete", ("a.pdf", True, 1.0), "a.pdf: done in 1.0 s\n"),
+        ("print_processing_pipeline_complete", ("a.pdf", False, 1.0, "N", True), "a.pdf: failed in 1.0 s\n"),
+        ("pause_progress", (), ""),
+        ("resume_progress", (), ""),
+        ("print_error", ("broken", True), "warning: broken\n"),
+        ("start_progress", ("working", True), "working …\n"),
+        ("print_final_answer", ("42", 7, 0.1), "42\n"),
+    ]
+    for console in (AgentConsole(), SilentConsole(silence_final_answer=True)):
+        for method, arguments, printed in steps:
+            getattr(console, method)(*arguments)
+            expected = "" if isinstance(console, SilentConsole) else printed
+            assert capsys.readouterr().out == expected, method
+        assert console.confirm_tool_execution("rm", {}) is False
+
+
+def test_a_streamed_text_is_printed_by_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """GAIA: `print_streaming_text`. Ours: a line at a time, since a log has no place for half of one."""
+    console = AgentConsole()
+
+    for chunk in ("one, ", "two\nthree", ", four\n", "five"):
+        console.print_streaming_text(chunk)
+    assert console.get_streaming_buffer() == "one, two\nthree, four\nfive"
+    assert capsys.readouterr().out == "one, two\nthree, four\n"
+    console.print_streaming_text("", end_of_stream=True)
+
+    assert (capsys.readouterr().out, console.get_streaming_buffer()) == ("five\n", "")

@@ -40,6 +40,19 @@ def test_the_version_is_told(gaia: Gaia) -> None:
     assert ran.stdout.decode() == f"gaia-mcp {__version__}\n"
 
 
+def test_the_version_tells_that_amds_gaia_is_there_too(gaia: Gaia, tmp_path: Path) -> None:
+    """Ours: both packages have a script `gaia`, and the one installed last replaces the other."""
+    package = tmp_path / "packages" / "amd_gaia-0.25.1.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: amd-gaia\nVersion: 0.25.1\n")
+    environ = {**gaia.environ, "PYTHONPATH": str(package.parent)}
+
+    ran = subprocess.run([BIN / "gaia", "--version"], capture_output=True, text=True, env=environ, check=True)
+
+    assert ran.stdout == f"gaia-mcp {__version__}\n"
+    assert ran.stderr == "note: amd-gaia 0.25.1 is installed here too; its program is gaia-cli, and this one is gmcp\n"
+
+
 def test_every_command_explains_itself_with_an_example(gaia: Gaia) -> None:
     """Ours: every help text ends with an example."""
     for command in COMMANDS:

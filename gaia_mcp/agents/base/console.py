@@ -1,5 +1,6 @@
 """The console that an agent prints its progress to: standard output, or none."""
 
+# ruff: noqa: ARG002 (some parameters are GAIA's, and have no effect here)
 from __future__ import annotations
 
 import json
@@ -7,16 +8,18 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from gaia_mcp.agents.base.steps import StepConsole
 
-class AgentConsole:
+
+class AgentConsole(StepConsole):
     """Prints to standard output, in colour if that is a terminal. Named in GAIA's documents about agents.
 
     Subclasses override single methods, or `_print` for all of them. Nothing is raised when the output is closed: the
     agent goes on. Characters that the output's encoding lacks are escaped.
     """
 
-    def print(self, *parts: Any) -> None:
-        """A line, unchanged."""
+    def print(self, *parts: Any, **_options: Any) -> None:
+        """A line, unchanged. The options of Rich's `print` have no effect."""
         self._print(" ".join(str(part) for part in parts))
 
     def print_dim(self, message: str) -> None:
@@ -35,8 +38,11 @@ class AgentConsole:
         """A warning."""
         self._print(f"warning: {message}", "yellow")
 
-    def print_error(self, message: str) -> None:
-        """An error."""
+    def print_error(self, message: str, recoverable: bool = False) -> None:
+        """An error; one that is `recoverable` is a warning."""
+        if recoverable:
+            self.print_warning(message)
+            return
         self._print(f"error: {message}", "red")
 
     def print_header(self, text: str) -> None:
@@ -58,7 +64,9 @@ class AgentConsole:
     def print_tool_complete(self) -> None:
         """The tool call has ended."""
 
-    def print_final_answer(self, answer: str) -> None:
+    def print_final_answer(
+        self, answer: str, total_tokens: int | None = None, ttft_seconds: float | None = None
+    ) -> None:
         """The answer to the query."""
         self._print(answer)
 
@@ -67,7 +75,7 @@ class AgentConsole:
         text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
         self._print(f"{title}:\n{text}" if title else text)
 
-    def start_progress(self, message: str) -> None:
+    def start_progress(self, message: str, show_timer: bool = False) -> None:
         """A longer step begins."""
         self._print(f"{message} …", "dim")
 
@@ -101,7 +109,9 @@ class SilentConsole(AgentConsole):
     def __init__(self, silence_final_answer: bool = False) -> None:
         self.silence_final_answer = silence_final_answer
 
-    def print_final_answer(self, answer: str) -> None:
+    def print_final_answer(
+        self, answer: str, total_tokens: int | None = None, ttft_seconds: float | None = None
+    ) -> None:
         """The answer to the query, unless that is silenced too."""
         if not self.silence_final_answer:
             super()._print(answer)

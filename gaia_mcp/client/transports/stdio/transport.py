@@ -44,7 +44,8 @@ class StdioTransport(ChannelTransport):
         super().__init__(self._new_stdio_channel, name=name, timeout=timeout, debug=debug)
         self.command = command
         self.args = list(args) if args is not None else None
-        self.env = dict(env or {})
+        # As in GAIA, None without any.
+        self.env = dict(env) if env else None
         self.cwd = cwd
         self.inherits_all = inherits_all
         self._on_stderr = on_stderr
@@ -99,7 +100,7 @@ class StdioTransport(ChannelTransport):
         if self._masker is None:
             from gaia_mcp.redaction.masker import Masker
 
-            given = secrets_given(self.command, self.args, self.env, inherits_all=self.inherits_all)
+            given = secrets_given(self.command, self.args, self.env or {}, inherits_all=self.inherits_all)
             self._masker = Masker(given, spared=self.name)
         return self._masker
 
@@ -109,7 +110,7 @@ class StdioTransport(ChannelTransport):
         if self.inherits_all:
             return []
         is_fetching = is_late and fetches_packages(self.command)
-        return not_passed_on(self.stderr_tail(), self.env, os.environ, is_fetching=is_fetching)
+        return not_passed_on(self.stderr_tail(), self.env or {}, os.environ, is_fetching=is_fetching)
 
     def _new_stdio_channel(self) -> StdioChannel:
         child, self._prepared = self._prepared, None
@@ -118,7 +119,7 @@ class StdioTransport(ChannelTransport):
                 self.name,
                 self.command,
                 self.args,
-                env=self.env,
+                env=self.env or {},
                 cwd=self.cwd,
                 inherits_all=self.inherits_all,
                 on_stderr=self._on_stderr,
