@@ -20,7 +20,13 @@ def config_folder(environ: Mapping[str, str] | None = None) -> Path:
     """`$GAIA_HOME`, else `$GAIA_CONFIG_DIR`, else `~/.gaia`. Raises `ConfigFileError` for an unknown home folder."""
     environ = os.environ if environ is None else environ
     chosen = environ.get("GAIA_HOME") or environ.get("GAIA_CONFIG_DIR")
-    return home_expanded(Path(chosen or "~/.gaia")).absolute()
+    if chosen:
+        return home_expanded(Path(chosen)).absolute()
+    try:
+        # Tests of programs for GAIA replace this very method.
+        return (Path.home() / ".gaia").absolute()
+    except RuntimeError as cause:
+        raise _home_unknown(Path("~/.gaia")) from cause
 
 
 def home_expanded(path: Path) -> Path:
@@ -28,7 +34,11 @@ def home_expanded(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as cause:
-        raise ConfigFileError(path, "the home folder is unknown", hint="write the path out") from cause
+        raise _home_unknown(path) from cause
+
+
+def _home_unknown(path: Path) -> ConfigFileError:
+    return ConfigFileError(path, "the home folder is unknown", hint="write the path out")
 
 
 def is_there(path: Path) -> bool:

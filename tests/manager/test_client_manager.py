@@ -569,3 +569,15 @@ def test_a_manager_reads_its_file_again_when_it_is_reloaded(tmp_path: Path) -> N
         manager.reload()
 
         assert manager.list_servers() == ["new"]
+
+
+def test_a_server_that_is_reached_by_a_url_is_reported(tmp_path: Path) -> None:
+    """GAIA: it is left out, with a warning. Ours: also where a class of the program's own stands for the client."""
+    with patch("gaia_mcp.client.mcp_client_manager.MCPClient") as client_class:
+        manager = MCPClientManager(MCPConfig(tmp_path / "servers.json"))
+        manager.config._servers = {"far": {"type": "sse", "url": "http://127.0.0.1:1/sse"}}
+        manager.load_from_config()
+
+    assert client_class.from_config.call_count == 0
+    (line,) = manager.get_status_report()
+    assert "only supports stdio" in line["error"]

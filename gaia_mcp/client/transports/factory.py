@@ -62,11 +62,16 @@ def check_type(entry: ServerEntry) -> None:
 
     In a file other words are read too, for the programs that share it have words of their own.
     """
+    check_reachable(entry)
     kind = entry.raw.get("type", "stdio")
-    if entry.transport in ("http", "sse", "rpc"):
-        kind = entry.transport
     if kind != "stdio":
         raise _unreachable(entry, kind)
+
+
+def check_reachable(entry: ServerEntry) -> None:
+    """Raise `EntryError` for a server that is not started, but reached by a URL."""
+    if entry.transport in ("http", "sse", "rpc"):
+        raise _unreachable(entry, entry.transport)
 
 
 def _unreachable(entry: ServerEntry, kind: object) -> EntryError:
