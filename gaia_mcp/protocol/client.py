@@ -24,7 +24,7 @@ from gaia_mcp.protocol.events import (
 )
 from gaia_mcp.protocol.input_required import RESULT_TYPES, ResultTypes, type_problem
 from gaia_mcp.protocol.jsonrpc import Error, Fixed, Malformed, Message, Notification, Request, RequestId, Result
-from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, Step
+from gaia_mcp.protocol.negotiation import Negotiated, Negotiation, NextRequest, Step, contradicts_itself
 from gaia_mcp.protocol.revisions import server_request_problem
 from gaia_mcp.protocol.versions import BATCH_VERSION
 
@@ -228,7 +228,10 @@ class ClientConnection(Connection):
 
     def _receive_error(self, method: str, error: Error) -> None:
         assert error.id is not None  # noqa: S101 (looked up by it)
-        self._events.append(ErrorResponse(error.id, method, error.code, error.message, error.data))
+        text = error.message
+        if self.peer is not None and contradicts_itself(error, self.peer.version):
+            text += f": it rejected {self.peer.version}, which it lists as supported"
+        self._events.append(ErrorResponse(error.id, method, error.code, text, error.data))
 
     def _match_without_id(self, error: Error) -> RequestId | None:
         # Servers read in order: this is about the probe, which was sent before all that is pending now.

@@ -219,6 +219,11 @@ def _allowed(versions: tuple[str, ...], only: str | None) -> tuple[str, ...]:
     return tuple(version for version in versions if only in (None, version))
 
 
+def contradicts_itself(error: Error, version: str) -> bool:
+    """Whether a server rejects the revision of a request and lists it as supported."""
+    return error.code == jsonrpc.UNSUPPORTED_VERSION and version in (_supported(error.data) or ())
+
+
 def _supported(data: Any) -> list[str] | None:
     supported = data.get("supported") if isinstance(data, dict) else None
     if not isinstance(supported, list):

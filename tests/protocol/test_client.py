@@ -129,6 +129,28 @@ def test_the_probes_late_answer_changes_nothing(late: dict[str, Any]) -> None:
     assert event.peer.era == "handshake"
 
 
+@pytest.mark.parametrize(
+    ("code", "listed", "said"),
+    [
+        (-32022, [NEW], f"no: it rejected {NEW}, which it lists as supported"),
+        (-32022, ["2027-01-01"], "no"),
+        (-32022, None, "no"),
+        (-32602, [NEW], "no"),
+    ],
+)
+def test_a_server_that_rejects_the_agreed_version_later_and_lists_it_is_quoted_with_that(
+    code: int, listed: Any, said: str
+) -> None:
+    """Spec 2026-07-28, MC-3: there is no other version to retry with, and the user is told why."""
+    client = open_client(NEW)
+    request = client.request("tools/list")
+
+    (event,) = give(client, rpc_error(request, code, "no", {"supported": listed}))
+
+    assert isinstance(event, ErrorResponse)
+    assert (event.code, event.text) == (code, said)
+
+
 def test_the_probes_late_answer_may_come_when_all_is_open() -> None:
     """Spec, IO-10."""
     client, _ = opening()

@@ -8,7 +8,8 @@ import pytest
 
 from gaia_mcp.errors import LocalProtocolError, PeerError, RemoteProtocolError, VersionError
 from gaia_mcp.protocol.events import NegotiationFailed, Opened, Peer, RequestReceived
-from gaia_mcp.protocol.jsonrpc import Result
+from gaia_mcp.protocol.jsonrpc import Error, Result
+from gaia_mcp.protocol.negotiation import contradicts_itself
 from gaia_mcp.protocol.versions import ALL_VERSIONS, HANDSHAKE_VERSIONS, STATELESS_VERSIONS
 from tests.protocol_support import (
     CAPABILITIES,
@@ -315,6 +316,20 @@ def test_a_handshake_refused_with_its_own_version_is_the_servers_mistake() -> No
 
     assert isinstance(error, RemoteProtocolError)
     assert str(error) == f"server 'peer' rejected {OLD}, which it lists as supported"
+
+
+@pytest.mark.parametrize(
+    ("code", "data", "contradicts"),
+    [
+        (-32022, {"supported": [OLD, NEW]}, True),
+        (-32022, {"supported": [OLD]}, False),
+        (-32022, None, False),
+        (-32602, {"supported": [NEW]}, False),
+    ],
+)
+def test_a_version_that_is_rejected_and_listed_is_a_contradiction(code: int, data: Any, contradicts: bool) -> None:
+    """Spec 2026-07-28, MC-3."""
+    assert contradicts_itself(Error(1, code, "no", data), NEW) is contradicts
 
 
 def test_a_server_that_refuses_each_era_with_a_version_of_the_other_contradicts_itself() -> None:
