@@ -2,14 +2,16 @@
 
 They are approved with the file that names them. What the code of an entry imports is known only while it runs, and a
 new file may come before a module of another package; so all files are approved that it could import from its folder,
-where that is inside of the project. What is installed, or lies elsewhere, is not followed, as little as what a command
-of the project runs. Annotations are evaluated, for the same reason as in `cli/grammar/model`.
+or from the `PYTHONPATH` of the entry, where these are inside of the project. What is installed, or lies elsewhere, is
+not followed, as little as what a command of the project runs. Annotations are evaluated, for the same reason as in
+`cli/grammar/model`.
 """
 
 import errno
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ MAX_BYTES = 32 << 20
 # Of files and folders of all kinds that are looked at.
 MAX_LOOKED_AT = 20_000
 # What Python imports.
-_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
+_SUFFIXES = (".py", ".pyw", ".pyc", ".so", ".pyd")
 # Packages that were installed are imported from here, if at all, under other names.
 _INSTALLED = ("site-packages", "dist-packages", "node_modules")
 
@@ -75,37 +77,46 @@ class _Code:
             return  # It cannot be used.
         if not isinstance(target, Served):
             return
-        files, folder = target.source_files(name, environ, path.parent)
+        files, folders = target.source_files(name, environ, path.parent)
         for file in files:
             self._read(file)
-        if folder and os.path.join(os.path.realpath(folder), "").startswith(os.path.join(self._project, "")):  # noqa: PTH118
-            for file in self._importable(folder):
-                self._read(file)
+        for folder in folders:
+            if os.path.join(os.path.realpath(folder), "").startswith(os.path.join(self._project, "")):  # noqa: PTH118
+                for file in self._importable(folder):
+                    self._read(file)
 
-    def _importable(self, folder: str) -> Iterator[str]:
-        """The files in `folder` and below it that Python can import, in the order of their names. A folder that cannot
-        be read is one of them.
-        """
+    def _importable(self, beginning: str) -> Iterator[str]:
+        """The files in a folder and below it that Python can import. A folder that cannot be read is one of them."""
+        # Not by recursion: a path may have two thousand parts.
+        folders = [beginning]
+        while folders:
+            folder = folders.pop()
+            entries = self._entries(folder)
+            if entries is None:
+                yield folder
+            for entry in entries or ():
+                if entry.name.endswith(_SUFFIXES) and not _is_folder(entry):
+                    # `x.cpython-311.pyc` is made of a source, and not what is loaded.
+                    if not (entry.name.endswith(".pyc") and "." in entry.name[:-4]):
+                        yield entry.path
+                elif "." not in entry.name and entry.name not in _INSTALLED and _is_folder(entry):
+                    folders.append(entry.path)
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]] | None:
+        """What lies in a folder, by names; nothing in one that was seen before, None for one that cannot be read."""
         try:
             status = os.stat(folder)  # noqa: PTH116
             if (status.st_dev, status.st_ino) in self._seen:
-                return
+                return []
             self._seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
+                found = sorted(islice(entries, MAX_LOOKED_AT + 1), key=lambda entry: entry.name)
         except OSError:
-            yield folder
-            return
+            return None
         self._looked_at += len(found)
         if self._looked_at > MAX_LOOKED_AT:
             raise TooMuchCodeError(f"runs code beside more than {MAX_LOOKED_AT} files, such as those in {folder!r}")
-        for entry in found:
-            if entry.name.endswith(_SUFFIXES) and not _is_folder(entry):
-                # `x.cpython-311.pyc` is made of a source, and not what is loaded.
-                if not (entry.name.endswith(".pyc") and "." in entry.name[:-4]):
-                    yield entry.path
-            elif "." not in entry.name and entry.name not in _INSTALLED and _is_folder(entry):
-                yield from self._importable(entry.path)
+        return found
 
     def _read(self, file: str) -> None:
         if file in self.digests:

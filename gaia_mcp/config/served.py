@@ -89,24 +89,28 @@ class Served(NamedTuple):
             return self
         return self._replace(hub_file=str(file.absolute()))
 
-    def source_files(self, server: str, environ: Mapping[str, str], working_folder: Path) -> tuple[list[str], str]:
-        """The Python files that its code may be in, with variables expanded, and the folder from which that code
+    def source_files(
+        self, server: str, environ: Mapping[str, str], working_folder: Path
+    ) -> tuple[list[str], list[str]]:
+        """The Python files that its code may be in, with variables expanded, and the folders from which that code
         imports first. There are several files for a module, which is looked for in `cwd`, or else in `working_folder`;
-        for a built-in agent there are none, and no folder.
+        for a built-in agent there are none, and no folders.
         """
         try:
             target = self._anchored(with_home(expanded(self.target, environ, server=server, field=self.transport)))
-            cwd = "" if self.cwd is None else with_home(expanded(self.cwd, environ, server=server, field="cwd"))
-        except VariableUnsetError:
-            return [self.target], ""  # It cannot be used; once the variable is set, it is another file.
+            own = Command("", [], {"PYTHONPATH": self.env.get("PYTHONPATH", "")}, self.cwd).resolved(server, environ)
+        except (EntryError, VariableUnsetError):
+            return [self.target], []  # It cannot be used; once the variable is set, it is another file.
         place, colon, _ = split_target(target)
-        if os.path.isabs(place):  # noqa: PTH117
-            return [place], os.path.dirname(place)  # noqa: PTH120
-        if not colon:
-            return [], ""
-        folder = os.path.join(working_folder, self.folder, cwd)  # noqa: PTH118
-        module = os.path.join(folder, *place.split("."))  # noqa: PTH118
-        return [f"{module}.py", os.path.join(module, "__init__.py")], folder  # noqa: PTH118
+        is_file = os.path.isabs(place)  # noqa: PTH117
+        if not (is_file or colon):
+            return [], []
+        child = os.path.join(working_folder, self.folder, own.cwd or "")  # noqa: PTH118
+        folder = os.path.dirname(place) if is_file else child  # noqa: PTH120
+        module = os.path.join(child, *place.split("."))  # noqa: PTH118
+        files = [place] if is_file else [f"{module}.py", os.path.join(module, "__init__.py")]  # noqa: PTH118
+        parts = filter(None, str(own.env["PYTHONPATH"]).split(os.pathsep))
+        return files, [folder, *(os.path.join(child, part) for part in parts)]  # noqa: PTH118
 
     def order_variable(self, server: str) -> dict[str, str]:
         """The variable that tells a child how to serve what was not typed alone, with its value; else none.

@@ -418,3 +418,40 @@ def test_more_code_than_can_be_read_at_every_command_is_not_approved(
     assert found is not None
     assert (found.approved, found.changed, found.code) == (False, "", {})
     assert found.problem.startswith("runs code ")
+
+
+@pytest.mark.parametrize("cwd", [None, "code"])
+def test_what_the_path_of_an_entry_leads_to_is_approved_with_it(
+    project: Path, environ: dict[str, str], cwd: str | None
+) -> None:
+    """Ours: as far as it is of the project; the path begins in the folder that the code runs in."""
+    entry = {"handler": "code/x.py", "env": {"PYTHONPATH": f"lib:${{MORE:-more}}:{project.parent}"}, "cwd": cwd}
+    (project / "mcp_servers.json").write_text(json.dumps({"mcpServers": {"x": entry}}))
+    for name in ("code/x.py", "lib/near.py", "more/near.py", "code/lib/near.py", "../near.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("one")
+    approve_now(project, environ)
+
+    own = "code/lib/near.py" if cwd else "lib/near.py"
+    (project / "../near.py").write_text("two")
+    (project / "lib/data.txt").write_text("two")
+    assert is_approved(project, environ)
+    (project / own).write_text("two")
+    found = find_project_file(project, environ)
+    assert found is not None
+    assert (found.approved, found.changed) == (False, str(project / own))
+
+
+def test_folders_in_folders_without_end_are_no_error(coded: Path, environ: dict[str, str]) -> None:
+    """Ours: every command in the folder reads them."""
+    folders = [coded.joinpath(*["d"] * depth) for depth in range(1, 1200)]
+    for folder in folders:
+        folder.mkdir()
+    (folders[-1] / "near.py").touch()
+    try:
+        assert not is_approved(coded, environ)
+        approve_now(coded, environ)
+    finally:
+        (folders[-1] / "near.py").unlink()
+        for folder in reversed(folders):
+            folder.rmdir()
