@@ -59,6 +59,7 @@ class ServerConnection(Connection):
         self.description = description
         self._signed: tuple[Description | None, Fixed] = (None, Fixed({}))
         self._version: str | None = None
+        self._is_initialized = False
         self._client = RequestContext("", {}, {}, None, None)
         self._log_level = "info"
         self._open: dict[RequestId, tuple[str, RequestContext]] = {}
@@ -155,6 +156,9 @@ class ServerConnection(Connection):
             raise MissingCapabilityError(required, None if is_known else context.version)
         if context.version in STATELESS_VERSIONS:
             return None
+        if not self._is_initialized:
+            # It is answered before (some clients never send the notification), but may not be ready for requests.
+            raise QuestionError("the client has not sent notifications/initialized, and cannot be asked before")
         ids: dict[str, RequestId] = {}
         for name, question in questions.items():
             ids[name] = number = self._new_id()
@@ -262,6 +266,7 @@ class ServerConnection(Connection):
             self.respond_error(request.id, jsonrpc.INVALID_PARAMS, text)
             return
         self._version = proposed if proposed in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+        self._is_initialized = False
         self._client = RequestContext(self._version, info, capabilities, None, None)
         self._open[request.id] = (request.method, self._client)
         response: dict[str, Any] = {
@@ -328,8 +333,10 @@ class ServerConnection(Connection):
             self._events.append(ErrorResponse(response.id, method, response.code, response.message, response.data))
 
     def _receive_notification(self, notification: Notification) -> None:
+        if notification.method == "notifications/initialized":
+            self._is_initialized = True
         if notification.method != "notifications/cancelled":
-            return  # Nothing depends on notifications/initialized or any other.
+            return  # Nothing depends on any other.
         cancelled = notification.params.get("requestId")
         if jsonrpc.is_id(cancelled):
             self.cancel(cancelled, jsonrpc.as_text(notification.params.get("reason", "")))

@@ -925,6 +925,7 @@ def able_server(version: str, method: str = "tools/call", capabilities: dict[str
     else:
         params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": CLIENT}
         give(server, rpc(0, "initialize", params))
+        give(server, note("notifications/initialized"))
         give(server, rpc(5, method, {"name": "work"}))
     sent_by(server)
     return server
@@ -944,6 +945,23 @@ def test_a_handshake_client_is_asked_by_requests_about_its_own() -> None:
         Result(2, {"roots": []}),
         ErrorResponse(1, ELICIT, -32603, "broken", {"x": 1}),
     ]
+
+
+def test_a_client_is_not_asked_before_it_has_ended_the_handshake() -> None:
+    """Spec 2025-11-25, LS-2: before `notifications/initialized` it need not be ready for requests; a second handshake
+    begins anew.
+    """
+    server = able_server(OLD)
+    give(server, rpc(6, "initialize", {"protocolVersion": OLD, "capabilities": {"roots": {}}, "clientInfo": CLIENT}))
+    give(server, rpc(7, "tools/call", {"name": "work"}))
+    sent_by(server)
+
+    with pytest.raises(QuestionError, match="has not sent notifications/initialized"):
+        server.ask(7, {"where": WHERE})
+    assert sent_by(server) == []
+
+    give(server, note("notifications/initialized"))
+    assert server.ask(7, {"where": WHERE}) == {"where": 1}
 
 
 def test_an_answer_that_is_not_a_response_ends_its_question() -> None:

@@ -77,6 +77,7 @@ class Person:
         if era == "handshake":
             params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t"}}
             self.give(plain("i", "initialize", params))
+            self.give({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def give(self, message: Wire) -> list[Job]:
         """Hand in a message; the jobs that it makes."""

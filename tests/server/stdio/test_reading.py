@@ -843,6 +843,7 @@ def asking_session(open_session: Open, **options: Any) -> Session:
     opening = initialize()
     opening["params"]["capabilities"] = {"roots": {}}
     talk.result(opening)
+    talk.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     return talk
 
 
@@ -889,6 +890,7 @@ def test_a_call_that_begins_to_wait_makes_room_for_one_that_waits_for_a_thread(o
     opening = initialize()
     opening["params"]["capabilities"] = {"roots": {}}
     talk.result(opening)
+    talk.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     talk.send(call_tool("ask", "ask"), call_tool("quick", "quick"))
 
