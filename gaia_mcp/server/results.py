@@ -176,8 +176,6 @@ def prompt_result(value: Any, description: str) -> Wire:
         value = [{"role": "user", "content": value}]
     if not isinstance(value, list):
         raise ResultError(f"{type(value).__name__}, not a text, a list of messages, or a result with messages")
-    if not isinstance(result.get("description", ""), str):
-        raise ResultError("an invalid result: description is not a text")
     return {**result, "messages": [_message(message, f"messages[{number}]") for number, message in enumerate(value)]}
 
 
