@@ -6,12 +6,15 @@ Nothing is asked for that the server did not declare (specification, lifecycle).
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.engine import ClientEngine
 from gaia_mcp.client.tool import MCPTool, read_tools
 from gaia_mcp.errors import NotOfferedError, PeerError, ToolExcludedError
+from gaia_mcp.protocol.caching import Freshness, freshness
 from gaia_mcp.protocol.pagination import Pages
 from gaia_mcp.protocol.revisions import can_declare
 
@@ -37,8 +40,11 @@ class ToolsClient(ClientEngine):
         self.trusts_hints = trusts_hints
         self.tool_problems: list[str] = []
         self.all_seen: list[Any] | None = None
+        # What the server has said of the freshness of each list, by its method; nothing in the handshake era.
+        self.freshness: dict[str, Freshness] = {}
         # Also those that the filter excludes.
         self._tools: list[MCPTool] | None = None
+        self._tools_stale_at = math.inf
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -62,7 +68,7 @@ class ToolsClient(ClientEngine):
             changes = self._channels.list_changes
             if "tools" in changes:
                 self._tools = None
-            if self._tools is None or refresh:
+            if self._tools is None or refresh or time.monotonic() >= self._tools_stale_at:
                 conversation = self._ready(deadline)
                 if not self._offers_tools():
                     self.tool_problems = []
@@ -70,6 +76,8 @@ class ToolsClient(ClientEngine):
                 changes.discard("tools")
                 conversation.watch_lists(deadline)
                 definitions = list(self.items("tools/list", deadline))
+                fresh = self.freshness.get("tools/list")
+                self._tools_stale_at = math.inf if fresh is None else time.monotonic() + fresh.ttl_ms / 1000
                 self._tools, problems = read_tools(definitions, self._uses, trusts_hints=self.trusts_hints)
                 self.tool_problems.extend(problems)
             return self.known_tools()
@@ -111,6 +119,7 @@ class ToolsClient(ClientEngine):
 
     def _walk(self, pages: Pages, deadline: Deadline) -> Iterator[Any]:
         self.tool_problems = []
+        self.freshness.pop(pages.method, None)
         while not pages.done:
             try:
                 page = self.request(pages.method, pages.params, deadline)
@@ -118,6 +127,8 @@ class ToolsClient(ClientEngine):
                 if not pages.is_end_by_error():
                     raise
             else:
+                if self.peer is not None and (fresh := freshness(self.peer.version, page)) is not None:
+                    self.freshness[pages.method] = fresh.with_page(self.freshness.get(pages.method))
                 yield from pages.take(page)
         self.tool_problems.extend(pages.problems)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from gaia_mcp.config.command import NOTHING, Command
+from gaia_mcp.config.expansion import expanded
 from gaia_mcp.errors import ConfigFileError, EntryError
 
 if TYPE_CHECKING:
@@ -127,6 +128,22 @@ class ServerEntry(NamedTuple):
         import zlib
 
         return zlib.crc32(json.dumps(self.identifying()).encode("ascii"))
+
+    def credentials(self) -> int:
+        """What distinguishes the credentials that the server is given: a checksum of its variables, or its headers,
+        with references to variables of ours expanded. As short as `identity`, so that no secret can be found by it.
+        """
+        import json
+        import zlib
+
+        given = getattr(self.target, "env", None) or getattr(self.target, "headers", {})
+        values = [
+            [key, expanded(held, os.environ, server=self.name, field=key, keeps_unset=True)]
+            if isinstance(held, str)
+            else [key, held]
+            for key, held in sorted(given.items())
+        ]
+        return zlib.crc32(json.dumps(values).encode("ascii"))
 
     def identifying(self) -> list[Any]:
         """What `identity` is the checksum of, as JSON. It may hold secrets."""

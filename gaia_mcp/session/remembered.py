@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gaia_mcp.protocol.caching import Freshness
     from gaia_mcp.storage.server_cache import ServerCache
 
 
@@ -27,15 +28,15 @@ class Remembered:
         self._knew_tools |= kind == "tools"
         self._changed.discard(kind)
 
-    def keep(self, kind: str, items: Sequence[Any]) -> None:
-        """Remember the items of a list in place of those that were known."""
-        self._cache.keep_seen([self._masked(item) for item in items if isinstance(item, dict)], kind)
+    def keep(self, kind: str, items: Sequence[Any], freshness: Freshness | None = None) -> None:
+        """Remember the items of a list, and how fresh they are, in place of those that were known."""
+        self._cache.keep_seen([self._masked(item) for item in items if isinstance(item, dict)], kind, freshness)
 
-    def keep_new(self, tools: Sequence[Any]) -> None:
+    def keep_new(self, tools: Sequence[Any], freshness: Freshness | None = None) -> None:
         """Remember the tools unless some are remembered already."""
         self._knew_tools = True
         if self._cache.seen() is None:
-            self.keep("tools", tools)
+            self.keep("tools", tools, freshness)
 
     def changed(self, kind: str) -> None:
         """The list is no longer what it was."""

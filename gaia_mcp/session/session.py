@@ -180,7 +180,7 @@ class Session:
         """All prompts, masked. They are remembered as tools are."""
         self._remembered.asking("prompts")
         found = self._declared("prompts", self._client.list_prompts)
-        self._remembered.keep("prompts", found)
+        self._remembered.keep("prompts", found, self._client.freshness.get("prompts/list"))
         return found
 
     def prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any]:
@@ -197,7 +197,11 @@ class Session:
         found, problems = self.resources(), self.problems
         found += self._masked(self._client.list_resource_templates(self._time()))
         self.problems = [*problems, *self._client.tool_problems]
-        self._remembered.keep("resources", found)
+        # Both lists are one in the memory, as fresh as the older one.
+        fresh = self._client.freshness.get("resources/list")
+        if fresh is not None:
+            fresh = fresh.with_page(self._client.freshness.get("resources/templates/list"))
+        self._remembered.keep("resources", found, fresh)
         return found
 
     def read(self, uri: str) -> dict[str, Any]:
@@ -264,7 +268,7 @@ class Session:
         changed since: some servers make up their tools only when they know their client.
         """
         if self._client.all_seen is not None:
-            self._remembered.keep_new(self._client.all_seen)
+            self._remembered.keep_new(self._client.all_seen, self._client.freshness.get("tools/list"))
         if self._remembered.lacks_tools:
             with suppress(MCPError):
                 self._tools(Deadline(SETTLE_SECONDS))
@@ -287,7 +291,8 @@ class Session:
                 problems = [_unsupported("tools", error)]
         self.problems = [*self._client.tool_problems, *problems]
         # Also what the entry excludes: it may be changed, and the cache is read through its filter.
-        self._remembered.keep("tools", [tool.definition for tool in listed])
+        fresh = self._client.freshness.get("tools/list")
+        self._remembered.keep("tools", [tool.definition for tool in listed], fresh)
         return found
 
     def _declared(self, kind: str, ask: Callable[[Deadline], list[dict[str, Any]]]) -> list[dict[str, Any]]:

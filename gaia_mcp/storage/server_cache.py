@@ -1,7 +1,9 @@
 """What was learnt about a server: its era, and the tools, prompts and resources that it had when it was last seen.
 
 One small file for each server and kind of thing, so that no more is read than is asked for. A value is believed for a
-limited time, and only of the server whose identity it was learnt with. A cache is never a reason to fail: a file that
+limited time, and only of the server whose identity it was learnt with; what a server calls private only with the
+credentials that it was asked with. What suggests words to type uses a list that is no longer fresh (`ttlMs`); what
+answers with it does not. A cache is never a reason to fail: a file that
 cannot be read is ignored, and one that cannot be written stays as it was.
 """
 
@@ -12,6 +14,7 @@ import json
 import os
 import re
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
@@ -21,9 +24,10 @@ from gaia_mcp.names import UNSAVED_MARK
 from gaia_mcp.storage.left_over import UNLOCKED_SECONDS, remove_left_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from gaia_mcp.protocol.caching import Freshness
     from gaia_mcp.toolspec.tool_filter import ToolFilter
 
     class Server(Protocol):
@@ -37,7 +41,11 @@ if TYPE_CHECKING:
 
         def identity(self) -> int: ...
 
+        def credentials(self) -> int: ...
 
+
+# What a file holds beside a list about its freshness.
+_OF_FRESHNESS = ("ttlMs", "cacheScope", "credentials")
 # The lists of what a server offers.
 LISTS = ("tools", "prompts", "resources")
 # An update of a server goes unnoticed for a week at most; until then both eras work all the same.
@@ -67,26 +75,34 @@ class ServerCache:
         """Remember the era, if that is possible."""
         self._keep("era", era)
 
-    def seen(self, kind: str = "tools") -> list[dict[str, Any]] | None:
+    def seen(self, kind: str = "tools", *, is_fresh: bool = False) -> list[dict[str, Any]] | None:
         """The definitions of "tools", "prompts", or "resources" with their templates, as the server sent them; None if
-        they are not known, or too old to rely on. Of the tools only those that the filter of the server allows.
+        they are not known, or too old to rely on, which with `is_fresh` the server decides. Of the tools only those
+        that the filter of the server allows.
         """
-        items = self.listed(kind)
+        items = self.listed(kind, is_fresh=is_fresh)
         tool_filter = self._server.tool_filter
         if items is None or tool_filter is None or kind != "tools":
             return items
         return [item for item in items if tool_filter.allows(item["name"])]
 
-    def listed(self, kind: str = "tools") -> list[dict[str, Any]] | None:
+    def listed(self, kind: str = "tools", *, is_fresh: bool = False) -> list[dict[str, Any]] | None:
         """As `seen`, with the tools that the filter excludes."""
-        items = self._lookup(kind, SEEN_SECONDS)
+        items = self._lookup(kind, SEEN_SECONDS, is_fresh=is_fresh)
         if not isinstance(items, list):
             return None
         return [item for item in items if isinstance(item, dict) and isinstance(item.get("name"), str)]
 
-    def keep_seen(self, items: Sequence[dict[str, Any]], kind: str = "tools") -> None:
-        """Remember the definitions, if that is possible."""
-        self._keep(kind, list(items))
+    def keep_seen(
+        self, items: Sequence[dict[str, Any]], kind: str = "tools", freshness: Freshness | None = None
+    ) -> None:
+        """Remember the definitions, if that is possible, and what the server has said of their freshness."""
+        more: dict[str, Any] = {}
+        if freshness is not None:
+            more = {"ttlMs": freshness.ttl_ms, "cacheScope": "private" if freshness.is_private else "public"}
+            if freshness.is_private:
+                more["credentials"] = self._server.credentials()
+        self._keep(kind, list(items), more)
 
     def copy_to(self, other: ServerCache) -> None:
         """Remember the same of `other`, which is this server under another name."""
@@ -94,28 +110,36 @@ class ServerCache:
             other.keep_era(era)
         for kind in LISTS:
             if (items := self.listed(kind)) is not None:
-                other.keep_seen(items, kind)
+                kept = self._read(kind)
+                other._keep(kind, items, {key: kept[key] for key in _OF_FRESHNESS if key in kept})
 
     def forget(self, kind: str) -> None:
         """Drop what is known of a kind, or the "era": it has changed."""
         with contextlib.suppress(OSError):
             self._path(kind).unlink()
 
-    def _lookup(self, kind: str, seconds: float) -> Any:
+    def _lookup(self, kind: str, seconds: float, *, is_fresh: bool = False) -> Any:
         try:
-            kept = json.loads(read_file(self._path(kind), MAX_BYTES))
+            kept = self._read(kind)
             age = self._now() - kept["written"]
             value = kept[kind]
             is_of_server = kept["identity"] == self._server.identity()
+            if "credentials" in kept:
+                is_of_server &= kept["credentials"] == self._server.credentials()
+            if is_fresh and "ttlMs" in kept:
+                seconds = min(seconds, kept["ttlMs"] / 1000)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return value if is_of_server and 0 <= age < seconds else None
 
-    def _keep(self, kind: str, value: Any) -> None:
+    def _read(self, kind: str) -> Any:
+        return json.loads(read_file(self._path(kind), MAX_BYTES))
+
+    def _keep(self, kind: str, value: Any, more: Mapping[str, Any] = MappingProxyType({})) -> None:
         path = self._path(kind)
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
-            kept = {"identity": self._server.identity(), "written": int(self._now()), kind: value}
+            kept = {"identity": self._server.identity(), "written": int(self._now()), **more, kind: value}
             text = paired(json.dumps(kept, separators=(",", ":")))
             if len(text) > MAX_BYTES:
                 return  # It would not be read.

@@ -78,7 +78,6 @@ EXPECTED: list[tuple[MCPError, str]] = [
     (OfferUnknownError("fs", "prompt", "x"), "see its prompts with: gaia mcp prompts fs"),
     (ArgumentsError("fs", "read", []), "see its parameters with: gaia mcp tools fs"),
     (ReadOnlyError("fs", "write"), "call it without --read-only if it may change something"),
-    (ReadOnlyError("fs", "read", is_distrusted=True), "if you trust its author: gaia mcp edit fs --trust-hints"),
     (
         ToolExcludedError("fs", "write", "includeTools", ["read_*"]),
         "use it too with: gaia mcp edit fs --only 'read_*' --only write",
@@ -120,6 +119,7 @@ CASE_BY_CASE: list[tuple[MCPError, str]] = [
         DeadlineError("fs", "at its start", 5, case="not-mcp"),
         "check that its command starts an MCP server, or allow more time with --timeout SECONDS",
     ),
+    (ReadOnlyError("fs", "read", is_distrusted=True), "if you trust its author: gaia mcp edit fs --trust-hints"),
     (ConfigFileError(PATH, "does not exist", case="host-file-missing"), "see what is here with: gaia mcp import"),
     (
         EntryError("fs", "lies in the keyring", case="keyring-missing"),

@@ -319,3 +319,30 @@ def test_a_servers_hints_count_where_its_entry_says_so(start_talk: StartTalk, co
     found = [client.find_tool("x"), *client.fetch_tools()]
 
     assert [tool is not None and tool.only_reads for tool in found] == [bool(config)] * 2
+
+
+@pytest.mark.parametrize(("ttl", "requests"), [(0, 2), (None, 2), (60_000, 1)])
+def test_a_list_is_used_again_while_it_is_fresh(ttl: int | None, requests: int) -> None:
+    """MC-10: what is absent is 0."""
+    page: Message = {"tools": [], "cacheScope": "public"} if ttl is None else {"tools": [], "ttlMs": ttl}
+    talk = Talk(scripted(ERAS[0], lambda asked: page, {"tools": {}}))
+    client = MCPClient("s", talk)
+    client.open()
+
+    client.fetch_tools()
+    client.fetch_tools()
+
+    assert talk.methods().count("tools/list") == requests
+    assert client.freshness["tools/list"].ttl_ms == (ttl or 0)
+
+
+def test_a_list_of_the_handshake_era_is_used_until_it_changes() -> None:
+    """Spec: its results say nothing of their freshness, and servers announce changes."""
+    talk = Talk(scripted(ERAS[1], lambda asked: {"tools": [], "ttlMs": 0}, {"tools": {}}))
+    client = MCPClient("s", talk)
+    client.open()
+
+    client.fetch_tools()
+    client.fetch_tools()
+
+    assert (talk.methods().count("tools/list"), client.freshness) == (1, {})

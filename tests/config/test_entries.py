@@ -337,3 +337,17 @@ def test_an_entry_may_trust_the_hints_of_its_server() -> None:
 
     assert (entry.trusts_hints, entry.masked()["trustHints"]) == (True, True)
     assert not read_entry("x", {**OK, "trustHints": None}).trusts_hints
+
+
+def test_the_credentials_of_an_entry_are_its_variables_or_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MC-10: references count with what they stand for; the order does not, nor what is not set."""
+    monkeypatch.setenv("TOKEN", "one")
+    entry = read_entry("x", {**OK, "env": {"A": "1", "T": "${TOKEN}", "N": "${NOT_SET_HERE}", "K": {"$keyring": "k"}}})
+    first = entry.credentials()
+
+    assert first == read_entry("x", {**OK, "env": dict(reversed(entry.raw["env"].items()))}).credentials()
+    assert first != read_entry("x", {**OK, "env": {**entry.raw["env"], "A": "2"}}).credentials()
+    monkeypatch.setenv("TOKEN", "two")
+    assert first != entry.credentials()
+    url = {"url": "https://e.org"}
+    assert read_entry("x", {**url, "headers": {"K": "1"}}).credentials() != read_entry("x", url).credentials()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from gaia_mcp.config.entries import ServerEntry, read_entry
+from gaia_mcp.protocol.caching import Freshness
 from gaia_mcp.storage.server_cache import ERA_SECONDS, SEEN_SECONDS, ServerCache
 from gaia_mcp.toolspec.tool_filter import ToolFilter
 
@@ -27,9 +28,13 @@ class Known(NamedTuple):
     key: str = "time"
     number: int = 5
     tool_filter: ToolFilter | None = None
+    secret: int = 7
 
     def identity(self) -> int:
         return self.number
+
+    def credentials(self) -> int:
+        return self.secret
 
 
 SERVER = Known()
@@ -327,3 +332,33 @@ def test_a_file_of_an_earlier_version_is_read_or_ignored(
 
     cache = at(tmp_path, 1, read_entry("time", entry))
     assert (cache.era(), cache.seen()) == (era, tools)
+
+
+@pytest.mark.parametrize(("seconds", "is_known"), [(0, True), (59, True), (60, False)])
+def test_a_list_is_fresh_as_long_as_its_server_says(tmp_path: Path, seconds: float, is_known: bool) -> None:
+    """MC-10. Ours: words to type are still suggested of it."""
+    at(tmp_path, 0).keep_seen(TOOLS, freshness=Freshness(60_000, is_private=False))
+
+    assert at(tmp_path, seconds).seen(is_fresh=True) == (TOOLS if is_known else None)
+    assert at(tmp_path, seconds).seen() == TOOLS
+
+
+def test_a_list_that_is_never_fresh_is_not_used_again(tmp_path: Path) -> None:
+    """MC-10: `ttlMs` 0. One of a revision without the member is."""
+    at(tmp_path, 0).keep_seen(TOOLS, freshness=Freshness(0, is_private=False))
+    assert at(tmp_path, 0).seen(is_fresh=True) is None
+
+    at(tmp_path, 0).keep_seen(TOOLS)
+    assert at(tmp_path, 1000).seen(is_fresh=True) == TOOLS
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_a_private_list_is_known_with_the_same_credentials_only(tmp_path: Path, is_private: bool) -> None:
+    """MC-10: also under the server's next name."""
+    cache, renamed = ServerCache(tmp_path, SERVER), SERVER._replace(key="new")
+    cache.keep_seen(TOOLS, freshness=Freshness(60_000, is_private=is_private))
+    cache.copy_to(ServerCache(tmp_path, renamed))
+
+    for server in (SERVER, renamed):
+        assert ServerCache(tmp_path, server).seen(is_fresh=True) == TOOLS
+        assert (ServerCache(tmp_path, server._replace(secret=8)).seen() is None) is is_private

@@ -48,7 +48,8 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
 
     Looks in names, descriptions and parameters, of all enabled servers or of those that are named, and prints the best
     match first. A word with * or ? is a glob, which the whole name of a tool has to match. Connects only to servers
-    whose tools are not known yet, for ten seconds at most, or that are not saved. Exit code 7 if no tool is found.
+    whose tools are not known or no longer fresh, for ten seconds at most, or that are not saved. Exit code 7 if no
+    tool is found.
 
     Example: gaia mcp search issue create
     """
@@ -84,15 +85,15 @@ def search(invocation: Invocation, words: Words, only: ServerOption = None) -> N
 
 
 def _known(entries: list[ServerEntry], deadline: Deadline | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The tools of each server: those that it had when it was last asked; it is asked now if it never was, or is not
-    saved.
+    """The tools of each server: those that it had when it was last asked; it is asked now if it never was, if its list
+    is no longer fresh, or if it is not saved.
     """
     from gaia_mcp.paths import cache_folder
     from gaia_mcp.storage.server_cache import ServerCache
 
     unknown = []
     for entry in entries:
-        tools = ServerCache(cache_folder(), entry).seen()
+        tools = ServerCache(cache_folder(), entry).seen(is_fresh=True)
         if tools is None or entry.source is None:
             unknown.append(entry)
         else:

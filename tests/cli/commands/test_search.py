@@ -172,7 +172,7 @@ def test_what_a_server_calls_its_tools_cannot_touch_the_terminal(gaia: Gaia) -> 
     gaia.write({"demo": {"command": str(BIN / "gaia"), "args": ["mcp", "serve", "demo"]}})
     assert gaia("tools").code == 0
     (cache,) = gaia.home.rglob("tools/demo.json")
-    cache.write_text(cache.read_text().replace("Paint a", "\\u001b[2J"))
+    cache.write_text(cache.read_text().replace("Paint a", "\\u001b[2J").replace('"ttlMs":0', '"ttlMs":99999999'))
     words = f"{BIN}/gaia mcp search pict"
 
     ran = subprocess.run(
