@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.names import did_you_mean
-from gaia_mcp.toolspec.schema import properties_of
+from gaia_mcp.toolspec.schema import parts_of, properties_of
 
 if TYPE_CHECKING:
     from gaia_mcp.toolspec.validation import ValidationError
@@ -63,6 +63,19 @@ def near_misses(schema: Any, arguments: dict[str, Any]) -> list[str]:
     """The names that the schema does not mention but something like them, each with what may have been meant."""
     known = properties_of(schema)
     return [f"{key!r}, {meant}" for key in arguments if key not in known and (meant := did_you_mean(key, known))]
+
+
+def unknown_names(schema: Any, arguments: dict[str, Any]) -> list[str]:
+    """The names that the schema does not mention, each with what may have been meant, if that can be guessed. Empty if
+    the schema lists no names, or tells that it takes others.
+    """
+    parts = parts_of(schema, schema)
+    listed = [members for part in parts if isinstance(members := part.get("properties"), dict)]
+    if not listed or any(part.get("additionalProperties") or part.get("patternProperties") for part in parts):
+        return near_misses(schema, arguments)
+    known = {name for members in listed for name in members}
+    unknown = {key: did_you_mean(key, known) for key in arguments if key not in known}
+    return [f"{key!r}, {meant}" if meant else repr(key) for key, meant in unknown.items()]
 
 
 def _with_suggestion(problem: ValidationError, schema: Any) -> str:

@@ -61,6 +61,15 @@ _ORDERS = tuple(
             r"(?:tell|inform|notify|alert|warn|mention|reveal|disclose)(?:ing)?"
             rf"(?: (?:this|that|it|these|any(?:thing)?|about)){{0,2}}(?: of this)?(?: to)? {_PERSON}"
         ),
+        (
+            r"(?:\bnot|\bnever|n[’']t)(?: \w{1,20})?(?: to)? be(?: \w{1,20})? "
+            rf"(?:displayed|shown|revealed|disclosed|exposed|presented|mentioned) to {_PERSON}"
+        ),
+        (
+            r"\b(?:do not|don[’']t|never|must not|should not) (?:show|display|present|expose|reveal|disclose)"
+            rf"(?: \w{{1,20}}){{0,3}} to {_PERSON}"
+        ),
+        rf"\b(?:hidden|concealed) from {_PERSON}|\binvisible to {_PERSON}",
         rf"\b(?:hide|conceal|keep)(?: \w{{1,20}}){{1,3}} from {_PERSON}",
         rf"\b(?:do not|don[’']t|never|must not) let {_PERSON} (?:know|see|notice|find out)\b",
         rf"\bwithout {_PERSON}(?:(?:[’']s)? (?:knowledge|awareness)| (?:knowing|noticing))\b",

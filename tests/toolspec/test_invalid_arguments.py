@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gaia_mcp.toolspec import invalid_arguments
-from gaia_mcp.toolspec.invalid_arguments import details_of, near_misses, report
+from gaia_mcp.toolspec.invalid_arguments import details_of, near_misses, report, unknown_names
 from gaia_mcp.toolspec.validation import as_text, schema_of
 
 CLOSED = {
@@ -85,3 +85,20 @@ def test_the_details_of_a_report_are_found_again() -> None:
     assert details_of(report("book", details, {"type": "object"}, {"n": 1})) == found
     assert details_of("out of cheese") == []
     assert details_of("x\n\nError details:\n- and no schema") == []
+
+
+def test_a_name_that_the_schema_does_not_mention_is_found() -> None:
+    """Ours: with what may have been meant, also where a part of a union mentions the others."""
+    assert unknown_names(OPEN, {"hotl": "Ritz", "zzz": 1, "nights": 2}) == ["'hotl', did you mean 'hotel'?", "'zzz'"]
+    union = {"anyOf": [OPEN, {"properties": {"zzz": {}}}]}
+    assert unknown_names(union, {"zzz": 1, "nights": 2, "y": 3}) == ["'y'"]
+    assert unknown_names({"properties": {}}, {"zzz": 1}) == ["'zzz'"]
+    assert unknown_names({"type": "object"}, {"zzz": 1}) == []
+
+
+def test_a_schema_that_takes_any_name_mentions_all() -> None:
+    """JSON Schema: by `additionalProperties`, or by a pattern. A likely mistake is told all the same."""
+    for more in ({"additionalProperties": True}, {"additionalProperties": {"type": "integer"}}):
+        assert unknown_names({**OPEN, **more}, {"zzz": 1}) == []
+        assert unknown_names({**OPEN, **more}, {"hotl": 1}) == ["'hotl', did you mean 'hotel'?"]
+    assert unknown_names({"patternProperties": {"^z": {}}}, {"zzz": 1}) == []

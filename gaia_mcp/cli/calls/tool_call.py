@@ -13,7 +13,7 @@ from gaia_mcp.cli.status import UsageError
 from gaia_mcp.errors import ArgumentsError, PeerError, ReadOnlyError, ToolUnknownError
 from gaia_mcp.names import did_you_mean
 from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
-from gaia_mcp.toolspec.invalid_arguments import near_misses
+from gaia_mcp.toolspec.invalid_arguments import unknown_names
 from gaia_mcp.toolspec.read_only import claims_to_only_read, only_reads
 from gaia_mcp.toolspec.validation import SchemaError
 
@@ -67,8 +67,9 @@ def typed_arguments(session: Session, tool: MCPTool, plan: Plan, deadline: Deadl
         # Its hint leads to the help page of the tool, which reads the cache.
         session.settle()
         raise
-    for near_miss in near_misses(schema, arguments):
-        remark(f"{tool.name!r} does not mention {near_miss}")
+    if unknown := unknown_names(schema, arguments):
+        # They are sent: some tools take more than their schema tells.
+        remark(f"{tool.name!r} does not mention {'; '.join(unknown)}")
     return arguments
 
 

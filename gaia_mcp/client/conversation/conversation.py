@@ -84,8 +84,11 @@ class Conversation:
 
     @property
     def may_have_ended_on_probe(self) -> bool:
-        """Whether the server has not responded to anything yet, so that it may be one that ends on a probe."""
-        return self._connection.is_probing and self._connection.may_prefer_handshake
+        """Whether the server has read the probe, as far as is known, and has not responded to anything: it may be one
+        that ends on a probe. One that ended before would end again.
+        """
+        is_probed = self._connection.is_probing and self._connection.may_prefer_handshake
+        return is_probed and not self._channel.is_unread()
 
     @property
     def is_open(self) -> bool:

@@ -125,6 +125,10 @@ class Channel(ABC):
         """Whether the other end has read all that was sent. False also where that is not known."""
         return False
 
+    def is_unread(self) -> bool:
+        """Whether the other end has not read all that was sent. False also where that is not known."""
+        return False
+
     @abstractmethod
     def why_lost(self, stage: str, noise: str = "") -> MCPError:
         """The error for a caller who waited for `stage` when the connection ended. `noise` is what the server wrote

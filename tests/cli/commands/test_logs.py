@@ -95,7 +95,7 @@ def test_what_a_called_server_writes_is_kept_as_it_comes(gaia: Gaia) -> None:
     assert re.fullmatch(r"\[[^]]*  call, process \d+\]", gaia("logs", "x").stdout.splitlines()[0])
 
 
-def test_a_server_that_is_started_twice_by_a_call_has_one_log(gaia: Gaia) -> None:
+def test_a_server_that_is_started_twice_by_a_call_has_one_log_that_names_both(gaia: Gaia) -> None:
     """Ours: a run is one server in one command. This one leaves when it is asked what a newer server would answer."""
     server = entry_of("exits-on-probe")
     script = 'echo up >&2; exec "$0" "$@"'
@@ -104,7 +104,9 @@ def test_a_server_that_is_started_twice_by_a_call_has_one_log(gaia: Gaia) -> Non
     assert gaia("call", "x", "echo", "text=a").code == 0
 
     (log,) = kept(gaia)
-    assert log.read_text() == "up\nexpected initialize\nup\n"
+    assert re.fullmatch(
+        r"up\nexpected initialize\n\[process \d+, after process \d+, exit status 1\]\nup\n", log.read_text()
+    )
 
 
 def test_a_quiet_server_leaves_nothing(demo: Gaia) -> None:
@@ -297,3 +299,17 @@ def test_a_mistake_is_said_in_two_lines(noisy: Gaia, words: tuple[str, ...], cod
     ran = noisy("logs", *words)
 
     assert (ran.code, ran.stdout, len(ran.errors)) == (code, "", 2)
+
+
+def test_a_server_that_ends_at_once_is_started_once(gaia: Gaia) -> None:
+    """Ours: what ends before it has read anything would end again, whichever revision it is asked for."""
+    ran = gaia("add", "bad", "--", *entry_words("exits-at-once"))
+
+    assert (ran.code, "exited with status 3 at its start" in ran.errors[0]) == (4, True)
+    (log,) = kept(gaia)
+    assert log.read_text() == "starting\nno configuration found\n"
+
+
+def entry_words(name: str) -> list[str]:
+    entry = entry_of(name)
+    return [entry["command"], *entry["args"]]

@@ -43,6 +43,8 @@ class StdioChannel(Channel):
         self._new_masker = masker
         self._max_record_bytes = max_record_bytes
         self._receiver: Receiver | None = None
+        # Whether the child no longer read when something was written to it.
+        self._is_refused = False
         self._outbox = Outbox(child.write)
         self._reader: threading.Thread | None = None
         self._reading: LeaderFollower | None = None
@@ -69,6 +71,7 @@ class StdioChannel(Channel):
         try:
             self.child.write(data, deadline)
         except BrokenPipeError:
+            self._is_refused = True
             raise self._no_longer_reads(stage) from None
         except TimeoutError as problem:
             error = time_ran_out(self.name, deadline, f"{stage} (it does not read its input)")
@@ -97,6 +100,9 @@ class StdioChannel(Channel):
 
     def is_drained(self) -> bool:
         return self.child.is_drained()
+
+    def is_unread(self) -> bool:
+        return self._is_refused or self.child.is_unread()
 
     def close(self, grace_seconds: float | None) -> None:
         if self._reading is not None:

@@ -229,6 +229,10 @@ class Child:
         """Whether it has read all that was written. False also where the system does not tell."""
         return self._stdin is not None and self._stdin.is_drained()
 
+    def is_unread(self) -> bool:
+        """Whether it has left something of its stdin unread. False also where the system does not tell."""
+        return self._stdin is not None and self._stdin.is_unread()
+
     def close_stdin(self) -> None:
         """Close its stdin."""
         self._closing = True

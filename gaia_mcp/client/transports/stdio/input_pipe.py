@@ -50,13 +50,20 @@ class InputPipe:
         """Whether the child has read all that was written. False also where the system does not tell: only Linux does
         at this end of a pipe.
         """
+        return self._has_unread() is False
+
+    def is_unread(self) -> bool:
+        """Whether the child has left something of it unread. False also where the system does not tell."""
+        return self._has_unread() is True
+
+    def _has_unread(self) -> bool | None:
         if sys.platform != "linux" or self.is_closed:
-            return False
+            return None
         import fcntl
         import termios
 
-        # An `int`, how much there is to read.
-        return not any(fcntl.ioctl(self._descriptor, termios.FIONREAD, bytes(4)))
+        # An `int`, how much there is to read; also after the end of the child.
+        return any(fcntl.ioctl(self._descriptor, termios.FIONREAD, bytes(4)))
 
     def write(self, data: bytes, deadline: Deadline) -> None:
         """Write all of `data`.

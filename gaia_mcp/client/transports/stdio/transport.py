@@ -115,6 +115,9 @@ class StdioTransport(ChannelTransport):
     def _new_stdio_channel(self) -> StdioChannel:
         child, self._prepared = self._prepared, None
         if child is None:
+            on_stderr = self._on_stderr
+            if on_stderr is not None and self._channel is not None:
+                on_stderr = self._announcing(self._channel, on_stderr)
             child = Child.of(
                 self.name,
                 self.command,
@@ -122,7 +125,28 @@ class StdioTransport(ChannelTransport):
                 env=self.env or {},
                 cwd=self.cwd,
                 inherits_all=self.inherits_all,
-                on_stderr=self._on_stderr,
+                on_stderr=on_stderr,
             )
         self._channel = StdioChannel(self.name, child, self.masker)
         return self._channel
+
+    def _announcing(self, before: StdioChannel, on_stderr: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """`on_stderr` for the process that follows that of `before`: a line names both before what it writes."""
+        line: bytes | None = None
+
+        def hear(data: bytes) -> None:
+            nonlocal line
+            if line is None:
+                line = _succession(before, self.pid)
+                on_stderr(line)
+            on_stderr(data)
+
+        return hear
+
+
+def _succession(before: StdioChannel, pid: int | None) -> bytes:
+    status = before.stopped.returncode if before.stopped is not None else None
+    how = "" if status is None else f", exit status {status}" if status >= 0 else f", ended by signal {-status}"
+    # The first process may have ended in the middle of a line.
+    newline = "" if (before.child.stderr_tail() or "\n").endswith("\n") else "\n"
+    return f"{newline}[process {pid}, after process {before.child.pid}{how}]\n".encode()

@@ -401,3 +401,14 @@ def test_whether_the_child_has_read_all_is_known(channel: OpenChannel) -> None:
     talk.send(PING, Deadline(5), "ping")
 
     wait_until(talk.is_drained)
+    assert not talk.is_unread()
+
+
+def test_what_was_refused_was_not_read(channel: OpenChannel) -> None:
+    """Ours: a child that has gone before, whose pipe holds nothing."""
+    talk, _ = channel("raise SystemExit(3)")
+    wait_until(lambda: not talk.is_running())
+
+    with pytest.raises(ServerExitedError):
+        talk.send(PING, Deadline(5), "ping")
+    assert talk.is_unread()

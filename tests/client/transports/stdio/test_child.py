@@ -644,10 +644,12 @@ def test_a_child_that_ends_by_itself_may_leave_the_server_in_its_place(child: Ma
 def test_whether_it_has_read_all_is_known(child: MakeChild) -> None:
     """IO-10, ours: one that reads nothing may still be starting."""
     reads, does_not = child(ECHO), child(DOES_NOT_READ)
-    assert not child(ECHO, start=False).is_drained()
+    new = child(ECHO, start=False)
+    assert (new.is_drained(), new.is_unread()) == (False, False)
 
     for one in (reads, does_not):
         one.write(b"hello\n", Deadline(5))
 
     wait_until(reads.is_drained)
-    assert not does_not.is_drained()
+    assert not reads.is_unread()
+    assert (does_not.is_drained(), does_not.is_unread()) == (False, True)

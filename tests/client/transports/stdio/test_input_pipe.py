@@ -180,10 +180,10 @@ def test_whether_all_has_been_read_is_known(pipe: MakePipe) -> None:
     """IO-10, ours: a child that reads nothing may not be there yet."""
     reading, ours = pipe()
 
-    assert ours.is_drained()
+    assert (ours.is_drained(), ours.is_unread()) == (True, False)
     ours.write(b"hello\n", Deadline(5))
-    assert not ours.is_drained()
+    assert (ours.is_drained(), ours.is_unread()) == (False, True)
     read_all(reading)
-    assert ours.is_drained()
+    assert (ours.is_drained(), ours.is_unread()) == (True, False)
     ours.close()
-    assert not ours.is_drained()
+    assert (ours.is_drained(), ours.is_unread()) == (False, False)

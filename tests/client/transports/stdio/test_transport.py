@@ -3,6 +3,7 @@ from __future__ import annotations
 import _thread
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -788,3 +789,30 @@ def test_a_server_that_is_fetched_in_silence_is_reported_likewise(
         transport.open(probe=False, deadline=Deadline(1))
 
     assert caught.value.facts["not_passed_on"] == ["NPM_CONFIG__AUTH"]
+
+
+@pytest.mark.parametrize(("last", "newline"), [("one\\n", ""), ("one", "\n"), ("", "")])
+def test_the_log_of_a_server_that_is_started_again_names_its_processes(
+    nothing_left: dict[str, str], last: str, newline: str
+) -> None:
+    """Ours: two processes write to one log, and neither says where it begins."""
+    heard: list[bytes] = []
+    code = f"import sys; sys.stderr.write('{last}'); sys.stderr.flush(); sys.stdin.readline(); sys.exit(3)"
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s", on_stderr=heard.append)
+
+    with pytest.raises(ServerExitedError):
+        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+    said = last.replace("\\n", "\n")
+    pattern = rf"{said}{newline}\[process \d+, after process \d+, exit status 3\]\n{said}" if said else ""
+    assert re.fullmatch(pattern, b"".join(heard).decode())
+
+
+def test_a_server_that_ends_before_it_reads_is_started_once(nothing_left: dict[str, str], tmp_path: Path) -> None:
+    """Ours: it would end again; only one that has read the probe may end because of that."""
+    notes = tmp_path / "notes"
+    code = f"import sys; open({str(notes)!r}, 'a').write('x'); sys.exit(3)"
+    transport = StdioTransport(sys.executable, ["-c", code], nothing_left, name="s")
+
+    with pytest.raises(ServerExitedError):
+        transport.open(probe=True, deadline=Deadline(ENOUGH_SECONDS))
+    assert notes.read_text() == "x"
