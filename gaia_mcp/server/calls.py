@@ -188,8 +188,8 @@ class Calls:
         return jobs
 
     def _answered(self, request_id: RequestId, result: dict[str, Any] | None, error: str | None) -> None:
-        if (answer := self._asked.pop(request_id, None)) is not None:
-            answer.set(result, error)
+        # The connection reports no response to what was withdrawn.
+        self._asked.pop(request_id).set(result, error)
 
     # What a running call has its front send.
 

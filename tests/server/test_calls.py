@@ -6,12 +6,15 @@ import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.protocol.jsonrpc import RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.server import Description, ServerConnection
+from gaia_mcp.server import served_call
 from gaia_mcp.server.calls import Calls, Job
 from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError
 from gaia_mcp.toolcall import CallCancelledError, ToolCall
@@ -462,6 +465,113 @@ def test_a_subscription_hears_of_a_change_on_its_own_stream() -> None:
     client.calls.close()
 
     assert client.about("s") == ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed", "s"]
+
+
+# Asking.
+
+FOLDERS = {"roots": [{"uri": "file:///a", "name": ""}]}
+ABLE = {"io.modelcontextprotocol/clientCapabilities": {"roots": {}}}
+
+
+def able() -> list[Wire]:
+    """The opening of a handshake client that has folders."""
+    opening = initialize()
+    opening["params"]["capabilities"] = {"roots": {}}
+    return [opening, {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+
+
+def answer_of(request_id: object, **members: Any) -> Wire:
+    """A response of the client."""
+    return {"jsonrpc": "2.0", "id": request_id, **members}
+
+
+def where(call: ToolCall) -> Wire:
+    """A tool that asks for the folders."""
+    return done(call.roots()[0].uri)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ({"result": FOLDERS}, "file:///a"),
+        ({"error": {"code": -1, "message": "no"}}, "refused question '1': no"),
+        ({"result": 7}, "refused question '1': "),
+    ],
+)
+def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, text: str) -> None:
+    """Spec 2025-11-25, roots: a request on the call's own stream, while the call waits."""
+    entered: list[str] = []
+
+    def work(call: ToolCall) -> Wire:
+        try:
+            return where(call)
+        except QuestionError as problem:
+            return done(str(problem))
+
+    provider, sent = Functions(work=work), []
+
+    class Waits(AbstractContextManager[None]):
+        def __enter__(self) -> None:
+            entered.append("waits")
+            # Only now: as when the question has left and another thread reads.
+            calls.receive(json.dumps(answer_of(1, **answer)).encode())
+
+        def __exit__(self, *_: object) -> None:
+            entered.append("goes on")
+
+    calls = Calls(ServerConnection(provider.describe()), provider, sent.append, waiting=lambda _: Waits())
+    for opening in able():
+        calls.receive(json.dumps(opening).encode())
+    (job,) = calls.receive(json.dumps(plain("c", "tools/call", {"name": "work"})).encode())
+
+    calls.run(job)
+
+    asked, answered = sent[-2:]
+    assert (asked.about, asked.message["method"]) == ("c", "roots/list")
+    assert text in answered.message["result"]["content"][0]["text"]
+    assert entered == ["waits", "goes on"]
+
+
+def test_a_question_without_an_answer_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B-8: and cancelled, so that nobody answers what is not needed any more."""
+    monkeypatch.setattr(served_call, "ANSWER_SECONDS", 0.01)
+    client = Client(Functions(work=where))
+    for opening in able():
+        client.ask(opening)
+
+    client.run(plain("c", "tools/call", {"name": "work"}))
+
+    assert client.about(1) == ["notifications/cancelled"]
+    # One that comes after all is nothing to anybody.
+    assert client.ask(answer_of(1, result=FOLDERS)) == []
+
+
+def test_a_stateless_client_is_asked_by_the_result() -> None:
+    """MS-7: the run ends, and the next one has the answer."""
+    client = Client(Functions(work=where))
+    result: Any = client.run(call(1, "work", **ABLE))["result"]
+    assert result["resultType"] == "input_required"
+
+    retry = call(2, "work", **ABLE)
+    retry["params"] |= {"requestState": result["requestState"], "inputResponses": {"1": FOLDERS}}
+
+    assert client.run(retry)["result"]["content"][0]["text"] == "file:///a"
+
+
+def test_a_client_without_the_capability_learns_of_it() -> None:
+    """MS-4."""
+    client = Client(Functions(work=where))
+
+    assert client.run(call(1, "work"))["error"]["data"] == {"requiredCapabilities": {"roots": {}}}
+
+
+def test_a_state_that_is_not_ours_is_refused() -> None:
+    """MS-9."""
+    client = Client(Functions(work=where))
+    forged = call(1, "work", **ABLE)
+    forged["params"]["requestState"] = "forged"
+
+    assert client.run(forged)["error"] == {"code": INVALID_PARAMS, "message": "invalid requestState"}
 
 
 # The end.

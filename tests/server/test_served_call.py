@@ -69,6 +69,7 @@ class Person:
         self.asked: list[str] = []
         self.logged: list[Any] = []
         self.requests = 0
+        self.agent = agent
         self._capabilities = capabilities
         self._responses: dict[int, Wire] = {}
         self._answered = threading.Event()
@@ -191,6 +192,24 @@ def test_several_questions_are_asked_at_once(era: str) -> None:
 
     assert text_of(person.call("ask")) == "[Accepted(value={'name': 'Ada'}), [Root(uri='file:///a', name='A')]]"
     assert person.requests == (1 if era == "handshake" else 2)
+
+
+@BOTH
+def test_only_what_has_no_valid_answer_is_asked_for_again(era: str) -> None:
+    """Ours: a person answers each question once."""
+    both = Tools(ask=lambda call: str(call.ask_all(Elicit("Who?", NAME), ListRoots())))
+    person = Person(era, both, **{"Who?": [{"action": "accept", "content": {}}, ADA]})
+
+    assert "Ada" in text_of(person.call("ask"))
+    assert person.asked == ["Who?", "roots/list", "Who?"]
+
+
+def test_a_call_of_2025_11_25_may_lack_a_task() -> None:
+    """LS-8: only a client of that revision could have asked for one."""
+    person = Person("handshake", Tools(ask=lambda call: str(call.lacks_task)))
+
+    assert text_of(person.call("ask")) == "True"
+    assert text_of(Person("stateless", person.agent).call("ask")) == "False"
 
 
 @BOTH

@@ -100,6 +100,23 @@ def test_a_client_has_time_for_an_agent_that_loads_slowly() -> None:
     assert IMPATIENT_SECONDS < LOADING_SECONDS
 
 
+def test_a_client_that_has_sent_nothing_more_is_asked_about_again() -> None:
+    """Ours: until the provider is there."""
+    loading = LoadingProvider("early", 3600.0, impatient_seconds=0.0)
+    asked: list[bool] = []
+
+    def has_sent_more() -> bool:
+        asked.append(True)
+        if len(asked) == 3:
+            loading.load(AgentProvider(Agent()))
+        return False
+
+    loading.await_description(DISCOVER, has_sent_more)
+
+    assert len(asked) == 3
+    assert loading.describe().info["name"] == "Agent"
+
+
 def test_every_other_request_does_not_wait_for_the_description() -> None:
     """Ours: a ping is answered at once."""
     loading = LoadingProvider("early", loading_seconds=3600.0)
