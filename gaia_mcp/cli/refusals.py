@@ -71,9 +71,10 @@ def how_to_set(names: list[str], server: str) -> str:
 def after_error(error: PeerError) -> str:
     """What to type after a JSON-RPC error."""
     if urls := required_urls(error.code, error.data):
-        from gaia_mcp.cli.calls.addresses import whole
+        from gaia_mcp.cli.calls.addresses import is_site, whole
 
-        return f"open {' and '.join(whole(each['url']) for each in urls)} and repeat the command"
+        if all(is_site(each["url"]) for each in urls):
+            return f"open {' and '.join(whole(each['url']) for each in urls)} and repeat the command"
     if names := missing_variables(error.text):
         return how_to_set(names, error.server)
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""

@@ -162,3 +162,18 @@ def test_a_list_that_is_declared_and_not_supported_is_one_warning(gaia: Gaia) ->
     start = entry_of("list-errors", "-32601", "Method not found")
     ran = gaia("add", "t", "--", start["command"], *start["args"])
     assert (ran.code, ran.stderr) == (0, f"note: t: {problems['tools']}\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("https://e.org/a?b=1", "open https://e.org/a?b=1 and repeat the command"),
+        ("javascript:alert(1)", OWN),
+        ("file:///etc/passwd", OWN),
+    ],
+)
+def test_only_a_site_is_to_be_opened(url: str, hint: str) -> None:
+    """MC-8: the URL is the server's, and may run code in a browser."""
+    urls = [{"mode": "url", "message": "Log in", "url": url, "elicitationId": "1"}]
+
+    assert after_error(PeerError("fs", "tools/call", -32042, "no", {"elicitations": urls})) == hint

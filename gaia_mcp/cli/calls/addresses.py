@@ -14,6 +14,11 @@ def address_lines(url: str) -> list[str]:
     return [whole(url), f"({_host_in_words(url)}; enter nothing there that you would not give to this site)"]
 
 
+def is_site(url: str) -> bool:
+    """Whether a browser finds a site there, and does not run or read what the URL itself says."""
+    return url.lower().startswith(("https://", "http://")) and bool(_host(url))
+
+
 def whole(url: str) -> str:
     """`url` on one line, not shortened: each character that cannot be seen is percent-encoded, as a URL requires."""
     return "".join(letter if letter.isprintable() and letter != " " else _encoded(letter) for letter in url)

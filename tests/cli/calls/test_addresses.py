@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gaia_mcp.cli.calls.addresses import address_lines
+from gaia_mcp.cli.calls.addresses import address_lines, is_site
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,21 @@ def test_the_host_is_named_also_in_ascii(url: str, host: str) -> None:
 def test_a_url_is_shown_whole_on_one_line(url: str, shown: str) -> None:
     """MC-8."""
     assert address_lines(url)[0] == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "is_one"),
+    [
+        ("https://e.org", True),
+        ("HTTP://e.org/a", True),
+        ("javascript:alert(1)", False),
+        ("file:///etc/passwd", False),
+        ("https:///a", False),
+        ("vscode://e.org/a", False),
+        (" https://e.org", False),
+        ("", False),
+    ],
+)
+def test_only_a_site_is_one(url: str, is_one: bool) -> None:
+    """MC-8: no hint says to open what runs in the browser, or reads a file."""
+    assert is_site(url) is is_one
