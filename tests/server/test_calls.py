@@ -316,23 +316,6 @@ def test_the_front_learns_of_every_internal_error() -> None:
     ]
 
 
-@pytest.mark.parametrize(("params", "lacks"), [({}, True), ({"task": {}}, False)])
-def test_a_call_knows_whether_a_task_is_asked_for(params: Wire, lacks: bool) -> None:
-    """Spec 2025-11-25, LS-8."""
-    calls: list[ToolCall] = []
-
-    def work(call: ToolCall) -> Wire:
-        calls.append(call)
-        return done()
-
-    client = Client(Functions(work=work))
-    client.run(initialize("2025-11-25"))
-    client.run(plain(1, "tools/call", {"name": "work", **params}))
-    client.run(call(2, "work"))
-
-    assert [one.lacks_task for one in calls] == [lacks, False]
-
-
 def test_a_job_that_is_refused_is_an_error_and_does_not_run() -> None:
     """Spec, B-11: the server limits what it takes. One that was cancelled gets no response."""
     ran: list[ToolCall] = []

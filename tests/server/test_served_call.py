@@ -170,6 +170,17 @@ def test_a_person_is_asked_with_the_same_code_in_both_eras(era: str, answer: Wir
     assert person.asked == ["Who?"]
 
 
+@pytest.mark.parametrize(
+    ("era", "more", "lacks"),
+    [("handshake", {}, "True"), ("handshake", {"task": {}}, "False"), ("stateless", {}, "False")],
+)
+def test_a_call_knows_whether_its_client_could_have_asked_for_a_task(era: str, more: Wire, lacks: str) -> None:
+    """Spec 2025-11-25, LS-8: in the stateless era the server alone decides."""
+    person = Person(era, Tools(tell=lambda call: str(call.lacks_task)))
+
+    assert text_of(person.call("tell", **more)) == lacks
+
+
 @BOTH
 def test_everything_that_a_client_has_can_be_asked_for(era: str) -> None:
     """Spec, client features: URLs, sampling, roots."""
