@@ -28,28 +28,47 @@ FORMATS = ("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6",
 def type_in_words(schema: Any, root: Any) -> str:
     """A schema's type in a few words: `string`, `date`, `integer | null`, `"a" | "b"`, `array of string`.
 
-    `any` for a type that is nested too deeply or repeats itself.
+    `any` for a type that repeats itself. What belongs together is in brackets: `(array of string) | null`. The end of
+    what is long or deep is left out.
     """
     return _in_words(schema, root, iter(range(MAX_STEPS)))
 
 
-def _in_words(schema: Any, root: Any, steps: Iterator[int]) -> str:
+# Of a union or a list of choices so many are shown, and lists so deep: there a person stops reading.
+SHOWN_PARTS, SHOWN_DEPTH = 8, 3
+
+
+def _in_words(schema: Any, root: Any, steps: Iterator[int], depth: int = 0) -> str:
     schema = resolved(schema, root, steps)
     if choices := choices_of(schema):
-        shown = [json.dumps(choice, ensure_ascii=False) for choice in choices[:MAX_PARTS]]
-        return " | ".join([*shown, "…"] if len(choices) > MAX_PARTS else shown)
+        return _joined([json.dumps(choice, ensure_ascii=False) for choice in choices[:MAX_PARTS]], len(choices))
     kinds = types_of(schema)
     if schema.get("format") in FORMATS:
         kinds = [schema["format"] if kind == "string" else kind for kind in kinds]
-    if kinds == ["array"]:
-        inner = _in_words(schema.get("items"), root, steps)
-        return f"array of {inner}" if inner != "any" else "array"
     if kinds:
-        return " | ".join(kinds)
+        return _joined([_list_in_words(schema, root, steps, depth) if kind == "array" else kind for kind in kinds])
     for union in ("anyOf", "oneOf"):
         if isinstance(parts := schema.get(union), list) and parts:
-            return " | ".join(dict.fromkeys(_in_words(part, root, steps) for part in parts[:MAX_PARTS]))
+            # A part that is a union itself belongs to this one.
+            return _joined([_in_words(part, root, steps, depth) for part in parts[:MAX_PARTS]], len(parts))
     return "object" if "properties" in schema else "any"
+
+
+def _list_in_words(schema: dict[str, Any], root: Any, steps: Iterator[int], depth: int) -> str:
+    inner = "any" if depth + 1 >= SHOWN_DEPTH else _in_words(schema.get("items"), root, steps, depth + 1)
+    if inner == "any":
+        return "array"
+    return f"array of ({inner})" if " | " in inner or inner.startswith("array of ") else f"array of {inner}"
+
+
+def _joined(parts: list[str], count: int = 0) -> str:
+    """The parts of a union, of which there are `count`, each once; one that is a list of something in brackets."""
+    different = list(dict.fromkeys(parts))
+    if len(different) == 1 and count <= len(parts):
+        return different[0]
+    shown = [f"({part})" if part.startswith("array of ") else part for part in different[:SHOWN_PARTS]]
+    more = len(different) - len(shown) + max(0, count - len(parts))
+    return " | ".join([*shown, f"… {more} more"] if more else shown)
 
 
 def members_in_words(schema: Any, root: Any) -> str:

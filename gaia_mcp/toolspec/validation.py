@@ -24,6 +24,7 @@ MAX_ERRORS = 1000
 
 # How the validator says that a value has the wrong type, and that a reference leads to another document.
 _OF_TYPE = " is not of type "
+_EXPECTED = " was expected"
 _ELSEWHERE = re.compile(r"Resource '(.*)' is not present in a registry", re.DOTALL)
 
 
@@ -164,10 +165,17 @@ def _validation_errors_of(error: Any) -> list[ValidationError]:
         return [problem for inner in meant[0] for problem in _validation_errors_of(inner)]
     where = _dotted(error.instance_path)
     said: dict[str, None] = {}
+    is_here = True
     for branch in meant or branches:
         first = _validation_errors_of(branch[0])[0]
         said[first.what if first.where == where else str(first)] = None
+        is_here = is_here and first.where == where
     texts = list(said)
+    if is_here and all(text.endswith(_EXPECTED) for text in texts):
+        # Each branch has a value of its own; as for an enumeration.
+        allowed = ", ".join(text.removesuffix(_EXPECTED) for text in texts)
+        what = f"{json.dumps(error.instance, ensure_ascii=False)} is not one of {allowed}"
+        return [ValidationError(where, cut_middle(what, 300), error.kind.name)]
     if not meant:
         texts = [texts[0], *(text.rpartition(_OF_TYPE)[2] for text in texts[1:])]
     return [ValidationError(where, (", or " if meant else " or ").join(texts), error.kind.name)]

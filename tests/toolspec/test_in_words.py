@@ -11,6 +11,8 @@ from gaia_mcp.toolspec.in_words import members_in_words, signature, type_in_word
 from tests.protocol_support import steady
 from tests.schema_support import ANY_SCHEMA, nested
 
+STRINGS = {"type": "array", "items": {"type": "string"}}
+
 
 @pytest.mark.parametrize(
     ("schema", "words"),
@@ -24,7 +26,20 @@ from tests.schema_support import ANY_SCHEMA, nested
         ({"const": "x", "type": "string"}, '"x"'),
         ({"type": "array", "items": {"type": "string"}}, "array of string"),
         ({"type": "array"}, "array"),
-        ({"type": "array", "items": {"type": "array", "items": {"enum": [1]}}}, "array of array of 1"),
+        ({"type": "array", "items": {"type": "array", "items": {"enum": [1]}}}, "array of (array of 1)"),
+        # What belongs together.
+        (
+            {"type": "array", "items": {"type": "array", "items": {"type": ["object", "null"]}}},
+            "array of (array of (object | null))",
+        ),
+        ({"anyOf": [STRINGS, {"type": "null"}]}, "(array of string) | null"),
+        ({"type": ["array", "null"], "items": {"type": "string"}}, "(array of string) | null"),
+        ({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}, "array of (string | null)"),
+        ({"anyOf": [STRINGS, STRINGS]}, "array of string"),
+        # Where a person stops reading.
+        ({"enum": list(range(20))}, "0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | … 12 more"),
+        ({"anyOf": [{"const": n} for n in range(200)]}, "0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | … 192 more"),
+        (nested(9), "array of (array of array)"),
         ({"properties": {}}, "object"),
         ({"anyOf": []}, "any"),
         ({}, "any"),
@@ -62,7 +77,7 @@ def test_a_type_without_end_is_cut_off(schema: Any) -> None:
 def test_a_type_without_bottom_is_cut_off() -> None:
     """Ours: as above, without a reference."""
     words = type_in_words(nested(100_000), {})
-    assert words.startswith("array of array of")
+    assert words == "array of (array of array)"
     assert len(words) < 2000
 
 

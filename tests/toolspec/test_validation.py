@@ -276,6 +276,12 @@ def test_the_validator_can_be_loaded_ahead() -> None:
     [
         ([{"enum": ["x", "y"]}, {"type": "null"}], "z", ['a: "z" is not one of "x" or "y"']),
         ([{"type": "integer"}, {"type": "null"}], "q", ['a: "q" is not of type "integer" or "null"']),
+        ([{"const": "hero-1", "title": "One"}, {"const": 2}], "x", ['a: "x" is not one of "hero-1", 2']),
+        (
+            [{"properties": {"k": {"const": "a"}}}, {"properties": {"k": {"const": "b"}}}],
+            {"k": "x"},
+            ['a: a.k: "a" was expected, or a.k: "b" was expected'],
+        ),
         (
             [{"type": "string"}, {"anyOf": [{"type": "integer"}, {"type": "null"}]}],
             [],

@@ -141,7 +141,7 @@ def _members(described: Any, root: Any, depth: int) -> Iterator[tuple[str, str]]
 def _sample(name: str, described: Any, schema: Any) -> str:
     """An example of an argument; of a list with two values, since a repeated key makes a list."""
     kind = type_in_words(described, schema)
-    is_list = kind.startswith("array")
+    is_list = kind.lstrip("(").startswith("array")
     words = [word for word, _ in value_words(name, schema)]
     if not words and needs_json(described, schema):
         return f"{_shown(name)}:=" + ("'[]'" if is_list else "'{}'")

@@ -257,12 +257,12 @@ def test_what_stands_in_an_object_is_told_too(gaia: Gaia) -> None:
 
     arguments = ran.stdout.partition("Arguments:\n")[2].partition("Options:")[0]
     assert [" ".join(line.split()) for line in arguments.splitlines() if line.strip()] == [
-        "files= array of object | null",
+        "files= array of (object | null)",
         "path string [required]",
         "ranges array of object",
         "start integer. First line",
         "end any",
         "in object",
-        "files array of object | null",
+        "files array of (object | null)",
     ]
     assert arguments.index("  path") < arguments.index("    start")
