@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.tool import MCPTool, read_tools
+from gaia_mcp.client.tool import MCPTool, mcp_tool_requires_confirmation, read_tools
 
 SCHEMA = {
     "type": "object",
@@ -112,6 +112,7 @@ def test_a_hint_counts_only_where_the_person_trusts_its_server(trusts_hints: boo
         [{"name": "read", "inputSchema": {}, "annotations": {"readOnlyHint": True}}], trusts_hints=trusts_hints
     )
 
+    assert not mcp_tool_requires_confirmation("read", {"readOnlyHint": True})  # GAIA's function knows no server.
     assert tool.only_reads is trusts_hints
     assert tool.to_gaia_format("s")["requires_confirmation"] is not trusts_hints
 

@@ -346,3 +346,16 @@ def test_a_list_of_the_handshake_era_is_used_until_it_changes() -> None:
     client.fetch_tools()
 
     assert (talk.methods().count("tools/list"), client.freshness) == (1, {})
+
+
+def test_what_is_required_and_not_declared_is_an_error() -> None:
+    """LC-3: nothing is sent."""
+    talk = Talk(scripted(ERAS[1], lambda asked: {"messages": []}, {"prompts": {}}))
+    client = MCPClient("s", talk)
+    client.open()
+    talk.sent.clear()
+
+    with pytest.raises(NotOfferedError):
+        client.read_resource("x://y")
+    assert talk.sent == []
+    assert client.get_prompt("x") == {"messages": []}
