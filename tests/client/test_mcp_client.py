@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_mcp.client.mcp_client import MCPClient, mcp_tool_requires_confirmation, sanitise_server_name
+from gaia_mcp.client.mcp_client import MCPClient, sanitise_server_name
+from gaia_mcp.client.transports.stdio.transport import StdioTransport
 from gaia_mcp.errors import (
     ArgumentsError,
     EntryError,
@@ -271,9 +272,12 @@ def test_one_warning_is_logged_about_a_name_that_loses_a_word(caplog: pytest.Log
     assert [record.args for record in caplog.records] == [("mcp-once", "once")]
 
 
-def test_a_tool_needs_no_confirmation_only_if_it_says_that_it_reads() -> None:
-    """GAIA, from 0.23 on: neither a missing hint nor one that the name denies is believed."""
-    assert mcp_tool_requires_confirmation("read_file", {"readOnlyHint": True}) is False
-    assert mcp_tool_requires_confirmation("delete_file", {"readOnlyHint": True}) is True
-    assert mcp_tool_requires_confirmation("read_file", {}) is True
-    assert mcp_tool_requires_confirmation("read_file", None) is True
+def test_the_code_of_an_entry_is_looked_for_beside_its_file(tmp_path: Path) -> None:
+    """Ours: as the commands do."""
+    entry = {"agent": "mine.py"}
+    (tmp_path / "mine.py").touch()
+
+    client = MCPClient.from_config("mine", entry, source=tmp_path / "servers.json")
+
+    assert isinstance(client.transport, StdioTransport)
+    assert str(tmp_path / "mine.py") in (client.transport.args or [])

@@ -228,3 +228,11 @@ def test_what_is_required_but_not_described_is_told_too() -> None:
         "b": {"type": "string", "required": False, "description": ""},
         "a": {"type": "string", "required": True, "description": ""},
     }
+
+
+def test_a_tool_needs_no_confirmation_only_if_it_says_that_it_reads() -> None:
+    """GAIA, from 0.23 on: neither a missing hint nor one that the name denies is believed."""
+    assert mcp_tool_requires_confirmation("read_file", {"readOnlyHint": True}) is False
+    assert mcp_tool_requires_confirmation("delete_file", {"readOnlyHint": True}) is True
+    assert mcp_tool_requires_confirmation("read_file", {}) is True
+    assert mcp_tool_requires_confirmation("read_file", None) is True

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gaia_mcp.client.transports.factory import command_of, transport_of
+from gaia_mcp.client.transports.factory import check_reachable, check_type, command_of, transport_of
 from gaia_mcp.config.command import Command
 from gaia_mcp.config.entries import read_entry
 from gaia_mcp.errors import EntryError, VariableUnsetError
@@ -57,3 +57,16 @@ def test_code_that_this_program_serves_is_reached_as_a_command(config: dict[str,
     assert transport.args[-2:] == ["serve", config.get("handler") or config["agent"]]
     assert transport.inherits_all
     assert json.loads(transport.env["GAIA_MCP_SERVE"])["name"] == "x"
+
+
+def test_a_server_that_a_program_names_is_started() -> None:
+    """GAIA: a `type` other than stdio is an error there. Ours: in a file other words stand beside a command too."""
+    local = read_entry("fs", {"type": "local", "command": "run"})
+    far = read_entry("far", {"url": "https://host"})
+
+    check_type(read_entry("fs", {"type": "stdio", "command": "run"}))
+    check_reachable(local)
+    for check, entry in ((check_type, local), (check_type, far), (check_reachable, far)):
+        with pytest.raises(EntryError, match="only supports stdio") as caught:
+            check(entry)
+        assert caught.value.case == "transport-unknown"
