@@ -43,8 +43,8 @@ class StdioChannel(Channel):
         self._new_masker = masker
         self._max_record_bytes = max_record_bytes
         self._receiver: Receiver | None = None
-        # Whether the child no longer read when something was written to it.
-        self._is_refused = False
+        # Whether anything could be written before the child ended.
+        self._has_written = False
         self._outbox = Outbox(child.write)
         self._reader: threading.Thread | None = None
         self._reading: LeaderFollower | None = None
@@ -70,8 +70,8 @@ class StdioChannel(Channel):
         data = encoded(outgoing)
         try:
             self.child.write(data, deadline)
+            self._has_written = True
         except BrokenPipeError:
-            self._is_refused = True
             raise self._no_longer_reads(stage) from None
         except TimeoutError as problem:
             error = time_ran_out(self.name, deadline, f"{stage} (it does not read its input)")
@@ -102,7 +102,7 @@ class StdioChannel(Channel):
         return self.child.is_drained()
 
     def is_unread(self) -> bool:
-        return self._is_refused or self.child.is_unread()
+        return not self._has_written or self.child.is_unread()
 
     def close(self, grace_seconds: float | None) -> None:
         if self._reading is not None:

@@ -409,6 +409,7 @@ def test_what_was_refused_was_not_read(channel: OpenChannel) -> None:
     talk, _ = channel("raise SystemExit(3)")
     wait_until(lambda: not talk.is_running())
 
+    assert talk.is_unread()  # Also where nothing was tried, since the end was noticed before.
     with pytest.raises(ServerExitedError):
         talk.send(PING, Deadline(5), "ping")
     assert talk.is_unread()
