@@ -918,3 +918,9 @@ def test_an_unknown_notification_is_ignored(version: str) -> None:
     give(client, note("notifications/of/tomorrow", {"a": 1}))
     assert client.take_events() == []
     assert sent_by(client) == []
+
+
+def test_a_client_that_has_probed_may_do_better_without() -> None:
+    """IO-10: a new connection may begin with `initialize`; one that has begun so would not differ."""
+    assert opening()[0].may_prefer_handshake
+    assert not opening(probe=False)[0].may_prefer_handshake
