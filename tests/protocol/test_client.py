@@ -73,7 +73,7 @@ def test_a_client_is_probing_until_the_probe_is_answered(answer: dict[str, Any])
     client = new_client()
     assert not client.is_probing
     client.open()
-    assert client.is_probing
+    assert (client.is_probing, client.may_prefer_handshake) == (True, True)
 
     give(client, answer)
 
