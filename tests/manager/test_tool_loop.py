@@ -148,7 +148,7 @@ def test_a_name_that_a_model_may_use_leads_back_to_its_tool(bench: Bench) -> Non
     ],
 )
 def test_a_tool_that_fails_is_told_as_an_error(bench: Bench, name: str, arguments: Any, told: str) -> None:
-    """A11: the model may try something else."""
+    """A11, and MC-14: the model may try something else."""
     result = bench.run([tool_calls(tool_call(name, arguments)), text("sorry")])
     assert answers(result) == [told]
     assert result.content == "sorry"

@@ -366,7 +366,7 @@ def test_a_call_without_a_name_or_with_arguments_of_the_wrong_kind_is_refused(pa
 
 
 def test_arguments_are_checked_before_the_agent_sees_them() -> None:
-    """Spec 2025-11-25, tools: invalid arguments are a tool error; ours: with every validation error and the schema."""
+    """Spec 2025-11-25, B-11: invalid arguments are a tool error; ours: with every validation error and the schema."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n", "m"],
               "additionalProperties": False}  # fmt: skip
     agent = Plain({"name": "a", "inputSchema": schema})
