@@ -95,6 +95,11 @@ class Host:
         if len(kept) < STRAYS_KEPT:
             kept.append((not is_message and one_line(excerpt)) or one_line(problem))
 
+    def forget_strays(self) -> None:
+        """The server is started once more, and writes again what it has written."""
+        self.strays.clear()
+        self.breaches.clear()
+
     def noise(self) -> str:
         """What strayed, in words for an error or a remark; empty if nothing did."""
         told = [_counted(self.strays, *_STRAYS), _counted(self.breaches, *_BREACHES)]

@@ -153,3 +153,14 @@ def test_messages_that_break_the_rules_are_counted_apart() -> None:
         "1 line to stdout that is not MCP: 'hello', "
         "and 2 messages that break the rules of MCP, the first: 'a second response to id 3'"
     )
+
+
+def test_what_strayed_is_forgotten_before_another_start() -> None:
+    """Ours: the server will write it again."""
+    host = Host()
+    host.strayed("not JSON", "Usage: x --stdio")
+    host.strayed("a second response", "")
+
+    host.forget_strays()
+
+    assert host.noise() == ""

@@ -121,6 +121,7 @@ class ChannelTransport(MCPTransport):
                 if deadline.expired:
                     raise
             # Some servers end on anything but `initialize`, or are mute from then on: once more, with that first.
+            (self.host or Host()).forget_strays()
             return self._start(deadline, disconnects, probe=False).negotiate(deadline)
 
     def disconnect(self, grace_seconds: float | None = None) -> None:

@@ -183,6 +183,17 @@ def test_a_server_that_is_mute_after_the_probe_is_opened_again_by_handshake() ->
     assert len(mute.channels) == 1
 
 
+def test_what_a_server_writes_twice_is_told_once() -> None:
+    """Ours: a server that is started once more writes again what it wrote beside the protocol."""
+    talk = Talk(lambda message: handshake(message) if len(talk.channels) == 2 else [], channel=Reading)
+    talk.host = Host()
+    talk.host.strayed("not JSON", "Usage: x --stdio")
+
+    talk.open(probe=True, deadline=Impatient(16))
+
+    assert talk.host.noise() == ""
+
+
 def test_a_fixed_revision_is_the_only_one_to_agree_on() -> None:
     """IO-10, ours."""
     talk = Talk(handshake)
