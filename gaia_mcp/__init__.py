@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.base.agent import Agent
     from gaia_mcp.agents.base.api_agent import ApiAgent
     from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
+    from gaia_mcp.agents.base.features import prompt, resource
     from gaia_mcp.agents.base.mcp_agent import MCPAgent
     from gaia_mcp.agents.base.tools import tool
     from gaia_mcp.asking.questions import Accepted, Cancelled, Declined, Elicit, ElicitURL, ListRoots, Sample
@@ -97,6 +98,8 @@ __all__ = [
     "load_handler",
     "load_handlers_from_directory",
     "load_mcp_handler",
+    "prompt",
+    "resource",
     "run_tool_loop",
     "tool",
 ]
@@ -107,6 +110,7 @@ __getattr__ = lazily(
         "gaia_mcp.agents.base.agent": ("Agent",),
         "gaia_mcp.agents.base.api_agent": ("ApiAgent",),
         "gaia_mcp.agents.base.console": ("AgentConsole", "SilentConsole"),
+        "gaia_mcp.agents.base.features": ("prompt", "resource"),
         "gaia_mcp.agents.base.mcp_agent": ("MCPAgent",),
         "gaia_mcp.agents.base.tools": ("tool",),
         "gaia_mcp.asking.questions": (

@@ -39,6 +39,7 @@ FLOORS = {
     "protocol": 1,
     "recordings": 1,
     "toolspec": 1,
+    "uri_templates": 1,
     "yamltext": 1,
     # A process for what would keep this one from listening.
     "checking": 2,

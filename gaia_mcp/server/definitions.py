@@ -94,6 +94,18 @@ def listed_resource(resource: Wire, note: Note = lambda _: None) -> Wire:
     return _well_typed(f"resource {resource['uri']!r}", shown, note)
 
 
+def template_definitions(defined: Any) -> list[Wire]:
+    """The resource templates that have a URI template."""
+    return [template for template in defined or [] if _has_text(template, "uriTemplate")]
+
+
+def listed_template(template: Wire, note: Note = lambda _: None) -> Wire:
+    """The template as `resources/templates/list` shows it: with a name. Otherwise as for tools."""
+    uri = template["uriTemplate"]
+    named = template if _has_text(template, "name") else {**template, "name": uri}
+    return _well_typed(f"template {uri!r}", named, note)
+
+
 def _well_typed(owner: str, members: Wire, note: Note) -> Wire:
     """The members of a definition, or of a part of it, without those that are None or have a wrong type."""
     found: Wire = {}

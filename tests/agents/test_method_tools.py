@@ -310,7 +310,7 @@ def test_hints_that_cannot_be_schemas_are_named_with_their_place() -> None:
         "Broken.odd(rest): arguments have names; take a list instead of *rest",
         "Broken.listed(numbers): [<class 'int'>] is not a type that has a JSON Schema",
         "Broken.bare: a method has a parameter for its object, usually self",
-        "Broken.stream: a tool returns one value, and cannot be a generator",
+        "Broken.stream: a generator cannot be served; return one value",
         "Broken.opened(return): socket is not a type that has a JSON Schema; the tool has no output schema",
         "Broken.again: there is another tool 'fine'",
     ]

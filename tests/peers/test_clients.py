@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import subprocess
 import sys
@@ -403,3 +404,96 @@ def test_the_sdk_learns_what_it_lacks(mark: dict[str, str], mode: str, version: 
         assert caught.value.data == {"requiredCapabilities": {"sampling": {}}}
 
     _with_client(use, ASKING, mark, mode)
+
+
+# An agent that offers more than tools.
+
+OFFERING = [sys.executable, "-m", "gaia_mcp", "serve", f"{PROGRAMS / 'offering_agent.py'}:Offering"]
+
+
+@MODES
+def test_the_sdk_uses_what_decorators_offer(mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, prompts, resources, templates: with all that an author says of them."""
+    not_found = -32602 if version == "2026-07-28" else -32002
+
+    async def use(client: Client) -> None:
+        (prompt,) = (await client.list_prompts()).prompts
+        assert (prompt.name, prompt.title, prompt.description) == ("review", "Review", "Review a book.")
+        assert prompt.icons is not None
+        assert prompt.icons[0].src == "https://example.com/icon.png"
+        assert prompt.arguments is not None
+        assert [(one.name, one.required, one.description) for one in prompt.arguments] == [
+            ("style", True, "How long it is."),
+            ("number", False, None),
+        ]
+        got = await client.get_prompt("review", {"style": "long", "number": "2"})
+        assert got.messages[0].content.text == "Write a long review of Dracula."
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.uri_template for one in templates] == ["books://{number}{?upper}", "files:///{+folder}/{name}.txt"]
+        texts = {
+            "books://2": "Dracula",
+            "books://2?upper=true": "DRACULA",
+            "books://all": '[\n  "Emma",\n  "Dracula"\n]',
+            "page://7": "7",
+        }
+        for uri, text in texts.items():
+            assert (await client.read_resource(uri)).contents[0].text == text
+        (contents,) = (await client.read_resource("files:///a/b/c.txt")).contents
+        assert base64.b64decode(contents.blob) == b"a/b c"
+        kept = await client.read_resource("books://all")
+        if version == "2026-07-28":
+            assert (kept.ttl_ms, kept.cache_scope) == (60000, "public")
+        for uri in ("books://3", "books://x", "books://2?lower=true", "nothing://here"):
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(uri)
+            assert caught.value.error.code == not_found
+
+    _with_client(use, OFFERING, mark, mode)
+
+
+@MODES
+def test_the_sdk_reads_long_lists_in_pages(mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, pagination: nothing twice, nothing left out; an invalid cursor is -32602."""
+
+    async def use(client: Client) -> None:
+        uris, cursor, pages = [], None, 0
+        while True:
+            page = await client.list_resources(cursor=cursor)
+            uris += [str(resource.uri) for resource in page.resources]
+            cursor, pages = page.next_cursor, pages + 1
+            if cursor is None:
+                break
+            if pages == 1:
+                all_books = page.resources[0]
+                assert (all_books.title, all_books.size) == ("All", 3)
+                assert all_books.annotations is not None
+                assert (all_books.annotations.audience, all_books.annotations.priority) == (["user"], 0.5)
+        assert (uris, pages) == (["books://all", *(f"page://{number}" for number in range(2500))], 3)
+        with pytest.raises(MCPError) as caught:
+            await client.list_resources(cursor="invalid")
+        assert caught.value.error.code == -32602
+
+    _with_client(use, OFFERING, mark, mode)
+
+
+@MODES
+def test_the_sdk_completes_arguments(mark: dict[str, str], mode: str, version: str) -> None:
+    """Spec, completion: 100 values at most; what the author's function raises is no error of the client's."""
+    review = types.PromptReference(type="ref/prompt", name="review")
+    book = types.ResourceTemplateReference(type="ref/resource", uri="books://{number}{?upper}")
+
+    async def use(client: Client) -> None:
+        assert client.server_capabilities is not None
+        assert client.server_capabilities.completions is not None
+        style = (await client.complete(review, {"name": "style", "value": "s"})).completion
+        assert (style.values, style.total, style.has_more) == (["short"], 1, False)
+        number = (await client.complete(book, {"name": "number", "value": "1"}, {"upper": "!"})).completion
+        assert (number.values[:2], len(number.values)) == (["10!", "11!"], 100)
+        assert (number.total, number.has_more) == (1000, True)
+        failed = (await client.complete(book, {"name": "upper", "value": "x"})).completion
+        assert failed.values == []
+        with pytest.raises(MCPError) as caught:
+            await client.complete(review, {"name": "nope", "value": ""})
+        assert caught.value.error.code == -32602
+
+    _with_client(use, OFFERING, mark, mode)

@@ -10,8 +10,10 @@ from gaia_mcp.server.definitions import (
     check_task,
     described_agent,
     listed_resource,
+    listed_template,
     prompt_definitions,
     resource_definitions,
+    template_definitions,
     tool_definition,
 )
 from gaia_mcp.server.provider import RequestError
@@ -217,3 +219,14 @@ def test_the_version_of_an_agent_may_be_that_of_its_module(monkeypatch: pytest.M
     monkeypatch.setattr(sys.modules[__name__], "__version__", "7", raising=False)
 
     assert described_agent(Bare, {})["version"] == "7"
+
+
+def test_a_template_has_a_name() -> None:
+    """Spec, ResourceTemplate: `name` is required. Ours: the template is one; what is wrong is left out."""
+    noted: list[str] = []
+
+    (template,) = template_definitions([{"uriTemplate": "a://{x}", "title": 1}, {"uri": "a://"}, None])
+
+    assert listed_template(template, noted.append) == {"uriTemplate": "a://{x}", "name": "a://{x}"}
+    assert listed_template({"uriTemplate": "a:", "name": "n"})["name"] == "n"
+    assert noted == ["template 'a://{x}': title is not a text, and is left out"]

@@ -1,11 +1,22 @@
-"""The base classes of agents, the decorator for their tools, and the consoles that they print to."""
+"""The base classes of agents, the decorators for what they offer, and the consoles that they print to."""
 
 from __future__ import annotations
 
 from gaia_mcp.agents.base.agent import Agent
 from gaia_mcp.agents.base.api_agent import ApiAgent
 from gaia_mcp.agents.base.console import AgentConsole, SilentConsole
+from gaia_mcp.agents.base.features import prompt, resource
 from gaia_mcp.agents.base.mcp_agent import MCPAgent
 from gaia_mcp.agents.base.tools import _TOOL_REGISTRY, tool
 
-__all__ = ["_TOOL_REGISTRY", "Agent", "AgentConsole", "ApiAgent", "MCPAgent", "SilentConsole", "tool"]
+__all__ = [
+    "_TOOL_REGISTRY",
+    "Agent",
+    "AgentConsole",
+    "ApiAgent",
+    "MCPAgent",
+    "SilentConsole",
+    "prompt",
+    "resource",
+    "tool",
+]

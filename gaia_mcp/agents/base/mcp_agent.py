@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gaia_mcp.agents.base.agent import Agent
+from gaia_mcp.agents.base.marks import PromptMark, ResourceMark, marked
 from gaia_mcp.agents.base.tools import marks_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
+    from gaia_mcp.agents.base.method_features import MethodFeatures
 
     def _required(method: Method) -> Method:
         """To a type checker they are ordinary methods: it does not see that `@tool` makes them complete."""
@@ -31,10 +33,13 @@ class MCPAgent(Agent, ABC):
     decide; they may call those of this class for the marked methods. A marked method, and `execute_mcp_tool`, may be
     `async def`: the server runs them on an event loop in a thread of its own.
 
+    Methods that are marked with `@prompt` and `@resource` are offered beside what the following methods offer.
+
     More methods are used if an agent has them: `get_mcp_prompt(name, arguments)` returns a prompt's text, its messages
     or a complete `prompts/get` result; `read_mcp_resource(uri)` a resource's text, bytes, JSON value or a complete
-    `resources/read` result; `get_mcp_refusal(tool_name, problem)` what a tool returns for arguments that do not fit its
-    schema, instead of `problem` as a text.
+    `resources/read` result; `complete_mcp_argument(ref, argument, typed, given)` the values that complete what a person
+    has typed of an argument, where `ref` is that of MCP and `given` has the other arguments; `get_mcp_refusal(
+    tool_name, problem)` what a tool returns for arguments that do not fit its schema, instead of `problem` as a text.
 
     `max_calls` is how many of its calls may run at once; more of them wait. None stands for the server's own limit.
     """
@@ -72,33 +77,62 @@ class MCPAgent(Agent, ABC):
         return execute_mcp_tool(self, tool_name, arguments)
 
     def get_mcp_tool_problems(self) -> list[str]:
-        """What is wrong with the type hints of marked methods: each with class, method and parameter. A tool with an
-        invalid hint is missing from the definitions.
+        """What is wrong with marked methods, above all with type hints: each with class, method and parameter. A tool,
+        prompt or resource with an invalid hint is missing from the definitions.
         """
         from gaia_mcp.agents.base.method_tools import tools_of
 
-        return list(tools_of(type(self)).problems)
+        features = self.get_mcp_features()
+        return [*tools_of(type(self)).problems, *(features.problems if features is not None else ())]
 
     def get_mcp_prompts(self) -> list[dict[str, Any]]:
-        """The prompts: each a dict with `name`, `description` and `arguments`. None by default."""
-        return []
+        """The prompts: each a dict with `name`, `description` and `arguments`, and other members of MCP's `Prompt`.
+
+        Here, and always beside those that a subclass returns, the prompts of the methods that are marked with
+        `@prompt`.
+        """
+        features = self.get_mcp_features()
+        return [_copy(prompt.definition) for prompt in features.prompts.values()] if features is not None else []
 
     def get_mcp_resources(self) -> list[dict[str, Any]]:
-        """The resources: each a dict with `uri`, `name`, `description` and `mimeType`. None by default."""
-        return []
+        """The resources: each a dict with `uri`, `name`, `description` and `mimeType`, and other members of MCP's
+        `Resource`. Those of the methods that are marked with `@resource` as for prompts.
+        """
+        features = self.get_mcp_features()
+        return [_copy(one.definition) for one in features.resources.values()] if features is not None else []
+
+    def get_mcp_resource_templates(self) -> list[dict[str, Any]]:
+        """The resource templates: each a dict with `uriTemplate`, `name`, `description` and `mimeType`. Those of marked
+        methods as for prompts; `read_mcp_resource` is called for a URI of any other template.
+        """
+        features = self.get_mcp_features()
+        return [_copy(one.definition) for one in features.templates.values()] if features is not None else []
+
+    def get_mcp_features(self) -> MethodFeatures | None:
+        """The marked methods beside the tools, for the server; None if there are none."""
+        kind = type(self)
+        if not marked(kind, PromptMark) and not marked(kind, ResourceMark):
+            return None
+        from gaia_mcp.agents.base.method_features import features_of
+
+        return features_of(kind)
 
     def get_mcp_server_info(self) -> dict[str, Any]:
         """Name and version of the server; `description`, `title` and `instructions` may be added."""
         return {"name": f"GAIA {type(self).__name__}", "version": "2.0.0"}
 
 
-def get_mcp_tool_definitions(agent: MCPAgent) -> list[dict[str, Any]]:
-    """The definitions of the marked methods, as copies."""
+def _copy(definition: dict[str, Any]) -> dict[str, Any]:
     from copy import deepcopy
 
+    return deepcopy(definition)
+
+
+def get_mcp_tool_definitions(agent: MCPAgent) -> list[dict[str, Any]]:
+    """The definitions of the marked methods, as copies."""
     from gaia_mcp.agents.base.method_tools import tools_of
 
-    return [deepcopy(tool.definition) for tool in tools_of(type(agent)).tools.values()]
+    return [_copy(tool.definition) for tool in tools_of(type(agent)).tools.values()]
 
 
 def execute_mcp_tool(agent: MCPAgent, tool_name: str, arguments: dict[str, Any]) -> Any:

@@ -13,6 +13,8 @@ import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
+from gaia_mcp.agents.base.marks import function_of, is_in_class, mark, marked
+
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 # By name: `{"name", "description", "parameters": {…: {"type", "required"}}, "function", "atomic"}`.
@@ -43,8 +45,6 @@ class Mark(NamedTuple):
     annotations: dict[str, bool]
 
 
-# The attribute of a function that holds its mark.
-_MARK = "__mcp_tool__"
 # MCP's advice for the names of tools.
 _NAME = r"[A-Za-z0-9_.-]{1,128}"
 
@@ -95,12 +95,12 @@ def tool(
     """
 
     def register(function: Function) -> Function:
-        inner = getattr(function, "__func__", function)  # of a static method or a class method
+        inner = function_of(function)
         if not inspect.isroutine(inner):
             raise TypeError(
                 f"@tool is for methods and functions, not for {inner!r}; write @tool(name=…) to name a tool"
             )
-        if _is_in_class(inner):
+        if is_in_class(inner):
             hints = {
                 "readOnlyHint": read_only,
                 "destructiveHint": destructive,
@@ -108,7 +108,7 @@ def tool(
                 "openWorldHint": open_world,
             }
             given = {key: hint for key, hint in hints.items() if hint is not None}
-            setattr(inner, _MARK, Mark(_checked(name), title, description, given))
+            mark(inner, Mark(_checked(name), title, description, given))
             return function
         _TOOL_REGISTRY[inner.__name__] = {
             "name": inner.__name__,
@@ -130,31 +130,9 @@ def get_tool_display_name(tool_name: str) -> str:
     return str(entry.get("display_name", tool_name))
 
 
-def mark_of(function: Any) -> Mark | None:
-    """What `@tool` says about a member of a class, None for one that is not marked."""
-    mark = getattr(getattr(function, "__func__", function), _MARK, None)
-    return mark if isinstance(mark, Mark) else None
-
-
 def marks_of(kind: type) -> dict[str, Mark]:
-    """The marks of a class and its bases by the names of the methods, those of the bases first.
-
-    A method that overrides a marked one has its mark; anything else that does so, such as None, removes it.
-    """
-    found: dict[str, Mark] = {}
-    for base in reversed(kind.__mro__):
-        for name, value in vars(base).items():
-            if (mark := mark_of(value)) is not None:
-                found[name] = mark
-            elif name in found and not callable(getattr(value, "__func__", value)):
-                del found[name]
-    return found
-
-
-def _is_in_class(function: Any) -> bool:
-    """Whether a function stands in the body of a class: then its qualified name begins with the class's."""
-    outer = function.__qualname__.rpartition(".")[0]
-    return bool(outer) and not outer.endswith("<locals>")
+    """The marks of the tools of a class and its bases by the names of the methods, those of the bases first."""
+    return marked(kind, Mark)
 
 
 def _checked(name: str) -> str:

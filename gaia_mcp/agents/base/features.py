@@ -1,0 +1,133 @@
+"""The decorators `prompt` and `resource`: for methods of an agent that are offered to MCP clients.
+
+They only mark a method; `method_features` reads the marks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, function_of, is_in_class, mark
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+
+@overload
+def prompt(function: Function) -> Function: ...
+
+
+@overload
+def prompt(
+    *,
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    icons: Sequence[dict[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    complete: Mapping[str, Complete] | None = None,
+) -> Callable[[Function], Function]: ...
+
+
+def prompt(
+    function: Any = None,
+    *,
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    icons: Sequence[dict[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    complete: Mapping[str, Complete] | None = None,
+) -> Any:
+    """Make a prompt of a method of an `MCPAgent`, as `@prompt` or `@prompt(…)`; the method is returned unchanged.
+
+    It returns the text of the prompt, a list of messages, or a complete result of `prompts/get`. Its parameters are the
+    arguments of the prompt, each described by the docstring; the text that a client sends is converted as the type hint
+    demands. Name and description are by default the method's name and docstring; `meta` becomes `_meta`.
+
+    Clients may complete an argument: from its `Literal`, `Enum` or `bool`, or by the function that `complete` gives for
+    its name. That is called as a method of the agent with the text typed so far, and with the other arguments if it
+    takes three parameters; it returns the values, of which a client gets the first hundred.
+
+    Raises `TypeError` for what is not a method.
+    """
+    members = {
+        "name": name,
+        "title": title,
+        "description": description,
+        "icons": list(icons),
+        "_meta": dict(meta or {}),
+    }
+
+    def register(function: Function) -> Function:
+        given = {key: value for key, value in members.items() if value}
+        mark(_method(function, "prompt"), PromptMark(given, dict(complete or {})))
+        return function
+
+    return register if function is None else register(function)
+
+
+def resource(
+    uri: str,
+    *,
+    name: str = "",
+    title: str = "",
+    description: str = "",
+    mime_type: str = "",
+    size: int | None = None,
+    audience: Sequence[str] = (),
+    priority: float | None = None,
+    last_modified: str = "",
+    icons: Sequence[dict[str, Any]] = (),
+    meta: Mapping[str, Any] | None = None,
+    ttl_ms: int | None = None,
+    cache_scope: str = "",
+    complete: Mapping[str, Complete] | None = None,
+) -> Callable[[Function], Function]:
+    """Make a resource of a method of an `MCPAgent`; the method is returned unchanged.
+
+    It returns a text, bytes, a JSON value, or a complete result of `resources/read`; a `LookupError`,
+    `FileNotFoundError` or None means that there is no such resource. If `uri` is a template such as
+    `notes://{id}{?page}`, the method has a parameter for each variable, whose text is converted as the type hint
+    demands; one that may be missing has a default. Of several templates that match a URI the one with the most fixed
+    characters is used, and a resource without variables before any template.
+
+    `size` is in bytes, `priority` from 0 to 1, `audience` of "user" and "assistant", `last_modified` an ISO 8601 time.
+    Clients may keep what they have read for `ttl_ms` milliseconds, for everyone if `cache_scope` is "public". `meta`
+    becomes `_meta`; `complete` is as for `prompt`.
+
+    Raises `TypeError` for what is not a method, and `ValueError` for an invalid template.
+    """
+    if not isinstance(uri, str):
+        raise TypeError(f"@resource needs the URI of the resource, not {uri!r}; write @resource('notes://all')")
+    annotations = {"audience": list(audience), "priority": priority, "lastModified": last_modified}
+    members: dict[str, Any] = {
+        "name": name,
+        "title": title,
+        "description": description,
+        "mimeType": mime_type,
+        "size": size,
+        "annotations": {key: value for key, value in annotations.items() if value not in ("", [], None)},
+        "icons": list(icons),
+        "_meta": dict(meta or {}),
+    }
+    caching = {"ttlMs": ttl_ms, "cacheScope": cache_scope or None}
+
+    def register(function: Function) -> Function:
+        from gaia_mcp.uri_templates import Template
+
+        Template(uri)
+        given = {key: value for key, value in members.items() if value or value == 0}
+        caches = {key: value for key, value in caching.items() if value is not None}
+        mark(_method(function, "resource"), ResourceMark(uri, given, caches, dict(complete or {})))
+        return function
+
+    return register
+
+
+def _method(function: Any, decorator: str) -> Any:
+    inner = function_of(function)
+    if not inspect.isroutine(inner) or not is_in_class(inner):
+        raise TypeError(f"@{decorator} is for methods of an agent, not for {inner!r}")
+    return inner

@@ -1,0 +1,194 @@
+"""The prompts and resources of an agent whose methods are marked with `@prompt` and `@resource`.
+
+One whose hints cannot be read is left out, with its problem; the others stay. Arguments arrive as text: that of a
+prompt's argument, and that of a template's variable in a URI.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+from gaia_mcp.agents.base.marks import Complete, PromptMark, ResourceMark, marked
+from gaia_mcp.agents.base.methods import Method, MethodReader
+from gaia_mcp.toolspec.arguments import typed_value
+from gaia_mcp.toolspec.schema import choices_of, description_of, parts_of, types_of
+from gaia_mcp.uri_templates import Template
+
+Wire = dict[str, Any]
+
+
+class TextMethod(NamedTuple):
+    """A method whose arguments are text, with the schema that they are converted by."""
+
+    method: Method
+    schema: Wire
+    complete: Mapping[str, Complete]
+
+    def call(self, agent: Any, arguments: Mapping[str, str]) -> Any:
+        """What the method returns. Raises `InvalidArgumentsError`, and whatever the method raises."""
+        known = self.schema["properties"]
+        typed = {name: typed_value(text, known.get(name, {}), self.schema) for name, text in arguments.items()}
+        return self.method.call(agent, typed)
+
+    def completions(self, agent: Any, name: str, typed: str, given: Mapping[str, str]) -> Iterable[str] | None:
+        """The values of an argument that begin with what was typed; None if there is no argument of this name.
+
+        Raises whatever the author's function raises; of an `async def`, it is the coroutine.
+        """
+        if name not in self.schema["properties"]:
+            return None
+        if (function := self.complete.get(name)) is not None:
+            found = function(*(agent, typed, dict(given))[: _count_of(function)])
+            return () if found is None else found
+        texts = _choices(self.schema["properties"][name], self.schema)
+        return [text for text in texts if text.casefold().startswith(typed.casefold())]
+
+
+class MethodPrompt(NamedTuple):
+    """One prompt."""
+
+    definition: Wire
+    text: TextMethod
+
+
+class MethodResource(NamedTuple):
+    """One resource or template. `caching` belongs to each result."""
+
+    definition: Wire
+    template: Template
+    text: TextMethod
+    caching: Wire
+
+    @property
+    def specificity(self) -> tuple[int, int]:
+        """That of its template."""
+        return self.template.specificity
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """The variables in a URI; None if it is not one of this template, or lacks what the method needs."""
+        found = self.template.match(uri)
+        required = self.text.schema.get("required", ())
+        return found if found is not None and all(name in found for name in required) else None
+
+
+class MethodFeatures(NamedTuple):
+    """The prompts by name, the resources by URI, the templates, and what is wrong with others, in words."""
+
+    prompts: dict[str, MethodPrompt]
+    resources: dict[str, MethodResource]
+    templates: dict[str, MethodResource]
+    problems: list[str]
+
+
+# The attribute of a class that holds its features. Those of its base classes are other ones.
+_KNOWN = "_marked_features"
+
+
+def features_of(kind: type) -> MethodFeatures:
+    """The features of a class, read once."""
+    known: MethodFeatures | None = vars(kind).get(_KNOWN)
+    if known is None:
+        known = _read(kind)
+        setattr(kind, _KNOWN, known)
+    return known
+
+
+def _read(kind: type) -> MethodFeatures:
+    found = MethodFeatures({}, {}, {}, [])
+    for method, mark in marked(kind, PromptMark).items():
+        reader = _Reader(kind, method, mark.complete)
+        name = mark.definition.get("name", method)
+        if name in found.prompts:
+            reader.problem(f"there is another prompt {name!r}")
+        elif (text := reader.read()) is not None:
+            definition = {"name": name, **reader.about, **mark.definition, "arguments": _arguments_of(text)}
+            found.prompts[name] = MethodPrompt(definition, text)
+        found.problems.extend(reader.problems)
+    for method, marked_resource in marked(kind, ResourceMark).items():
+        reader = _Reader(kind, method, marked_resource.complete)
+        template = Template(marked_resource.uri)
+        if (text := reader.read_resource(template, found)) is not None:
+            key, place = ("uriTemplate", found.templates) if template.variables else ("uri", found.resources)
+            about = {"name": method, **reader.about, **marked_resource.definition}
+            place[template.text] = MethodResource(
+                {key: template.text, **about}, template, text, marked_resource.caching
+            )
+        found.problems.extend(reader.problems)
+    return found
+
+
+class _Reader:
+    def __init__(self, kind: type, method: str, complete: Mapping[str, Complete]) -> None:
+        self._place = f"{kind.__name__}.{method}"
+        self._complete = complete
+        self._reader = MethodReader(kind, method)
+        self.problems = self._reader.problems
+        description = self._reader.docstring.description
+        self.about = {"description": description} if description else {}
+
+    def problem(self, text: str) -> None:
+        self.problems.append(f"{self._place}: {text}")
+
+    def read(self) -> TextMethod | None:
+        """The method, None if it cannot be read."""
+        method = self._reader.read()
+        if method is None:
+            return None
+        if method.rest is not None:
+            self.problem("each argument needs a parameter of its own, instead of **")
+        for name in self._complete:
+            if name not in method.members:
+                self.problem(f"there is no parameter {name!r} to complete")
+        return TextMethod(method, method.schema(), self._complete) if not self.problems else None
+
+    def read_resource(self, template: Template, others: MethodFeatures) -> TextMethod | None:
+        """The method, None if it does not go with its template, or another one has a template that is the same."""
+        for other in (*others.resources.values(), *others.templates.values()):
+            if other.template.shape == template.shape:
+                self.problem(f"there is another resource with the URI {other.template.text!r}")
+        if (text := self.read()) is None:
+            return None
+        members = text.method.members
+        for name in template.variables:
+            if name not in members:
+                self.problem(f"there is no parameter for {{{name}}} of {template.text!r}")
+        for name, member in members.items():
+            if name not in template.variables and member.is_required:
+                self.problem(f"the parameter {name!r} is not in {template.text!r} and has no default")
+            elif name in template.optional and member.is_required:
+                self.problem(f"the parameter {name!r} may be missing in {template.text!r} and has no default")
+        return text if not self.problems else None
+
+
+def _arguments_of(text: TextMethod) -> list[Wire]:
+    """MCP's `PromptArgument` of each parameter."""
+    arguments = []
+    required = text.schema.get("required", ())
+    for name, schema in text.schema["properties"].items():
+        argument: Wire = {"name": name}
+        if isinstance(title := schema.get("title"), str):
+            argument["title"] = title
+        if description := description_of(schema, text.schema):
+            argument["description"] = description
+        arguments.append({**argument, "required": name in required})
+    return arguments
+
+
+def _choices(schema: Wire, root: Wire) -> list[str]:
+    """The values that a schema allows as texts, none if it does not list them."""
+    texts: dict[str, None] = {}
+    for part in parts_of(schema, root):
+        values = choices_of(part) or ([True, False] if "boolean" in types_of(part) else [])
+        texts.update((value if isinstance(value, str) else json.dumps(value), None) for value in values)
+    return list(texts)
+
+
+def _count_of(function: Callable[..., Any]) -> int:
+    """How many arguments a function takes."""
+    parameters = signature(function).parameters.values()
+    if any(one.kind is Parameter.VAR_POSITIONAL for one in parameters):
+        return 3
+    return sum(one.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for one in parameters)

@@ -1,0 +1,156 @@
+"""Methods of an agent that clients may use: what their type hints and docstrings say, and calling them.
+
+Hints are read when they are first needed: a class may refer to types that are defined after it. A hint that cannot be
+read is a problem with its place.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from gaia_mcp.toolcall import ToolCall, current_call
+from gaia_mcp.toolspec.hints.definitions import Definitions
+from gaia_mcp.toolspec.hints.docstrings import read_docstring
+from gaia_mcp.toolspec.hints.kinds import ConversionError, Kind
+from gaia_mcp.toolspec.hints.metadata import is_described, is_field, members_of
+from gaia_mcp.toolspec.hints.reading import HintError, Reader
+from gaia_mcp.toolspec.hints.records import ABSENT, REQUIRED, Member, member, object_schema
+from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
+
+Wire = dict[str, Any]
+
+
+class Method(NamedTuple):
+    """The method of this name. `rest` is the kind of other arguments, None if there may be none."""
+
+    name: str
+    members: Mapping[str, Member]
+    positional: frozenset[str]
+    fillers: Mapping[str, Callable[[], Any]]
+    rest: Kind | None
+
+    def schema(self) -> Wire:
+        """The schema of its arguments."""
+        definitions = Definitions()
+        schema = object_schema(self.members, definitions)
+        schema["additionalProperties"] = self.rest.schema(definitions) or True if self.rest is not None else False
+        return definitions.complete(schema)
+
+    def call(self, agent: Any, arguments: Mapping[str, Any]) -> Any:
+        """What the method returns. Raises `InvalidArgumentsError`, and whatever the method raises."""
+        converted, problems = {}, []
+        for name, value in arguments.items():
+            kind = self.members[name].kind if name in self.members else self.rest
+            if kind is None:
+                problems.append(f"there is no {name!r}")
+                continue
+            try:
+                converted[name] = kind.convert(value, name)
+            except ConversionError as problem:
+                problems.append(str(problem))
+        problems += [
+            f"{name!r} is missing" for name, one in self.members.items() if one.is_required and name not in arguments
+        ]
+        if problems:
+            raise InvalidArgumentsError(problems)
+        for name, fill in self.fillers.items():
+            if name not in converted:
+                converted[name] = fill()
+        first = [converted.pop(name) for name in self.members if name in self.positional and name in converted]
+        return getattr(agent, self.name)(*first, **converted)
+
+
+class MethodReader:
+    """Reads one method. `problems` are the hints that cannot be read, with class, method and parameter."""
+
+    def __init__(self, kind: type, method: str) -> None:
+        self._kind = kind
+        self._method = method
+        member = inspect.getattr_static(kind, method)
+        function = getattr(member, "__func__", member)
+        parameters = list(inspect.signature(function).parameters.values())
+        self._parameters = parameters if isinstance(member, staticmethod) else parameters[1:]
+        self.docstring = read_docstring(function.__doc__)
+        self.reader = Reader()
+        self.problems: list[str] = []
+        self.hints = self._read_hints(function)
+        if not parameters and self._parameters is not parameters:
+            self.problems.append(f"{kind.__name__}.{method}: a method has a parameter for its object, usually self")
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            self.problems.append(f"{kind.__name__}.{method}: a generator cannot be served; return one value")
+
+    def read(self) -> Method | None:
+        """The method, None if a parameter cannot be read."""
+        members: dict[str, Member] = {}
+        rest: Kind | None = None
+        calls: list[str] = []
+        for parameter in self._parameters:
+            try:
+                if self.hints[parameter.name] is ToolCall:
+                    calls.append(parameter.name)
+                elif parameter.kind is parameter.VAR_POSITIONAL:
+                    raise HintError(f"arguments have names; take a list instead of *{parameter.name}")
+                elif parameter.kind is parameter.VAR_KEYWORD:
+                    rest = self.reader.read(self.hints[parameter.name])
+                else:
+                    members[parameter.name] = self._member(parameter, self.hints[parameter.name])
+            except KeyError:
+                continue  # Its hint could not be evaluated.
+            except Exception as problem:  # noqa: BLE001 (a hint may be any object)
+                self.note(parameter.name, str(problem))
+        if self.problems:
+            return None
+        positional = frozenset(one.name for one in self._parameters if one.kind is one.POSITIONAL_ONLY)
+        fillers: dict[str, Callable[[], Any]] = {
+            one.name: partial(one.default.get_default, call_default_factory=True)
+            for one in self._parameters
+            if is_field(one.default) and not one.default.is_required()
+        }
+        # Not an argument: no client can give it.
+        fillers.update(dict.fromkeys(calls, current_call))
+        return Method(self._method, members, positional, fillers, rest)
+
+    def note(self, parameter: str, problem: str) -> None:
+        """Add a problem of a parameter, or of "return"."""
+        self.problems.append(f"{self._kind.__name__}.{self._method}({parameter}): {problem}")
+
+    def _member(self, parameter: inspect.Parameter, hint: Any) -> Member:
+        field, default = {}, parameter.default
+        if is_field(default):
+            field = members_of([default])
+            default = REQUIRED if default.is_required() else ABSENT if default.default_factory else default.default
+        elif default is parameter.empty:
+            default = REQUIRED
+        text = self.docstring.parameters.get(parameter.name)
+        more = {"description": text} if text and not is_described(hint) else {}
+        return member(self.reader.read(hint), default, {**more, **field})
+
+    def _read_hints(self, function: Any) -> dict[str, Any]:
+        """The hints of the parameters, Any where there is none, and of the result under "return"."""
+        written: dict[str, Any] = {one.name: Any for one in self._parameters}
+        written["return"] = inspect.Parameter.empty
+        written.update({name: hint for name, hint in function.__annotations__.items() if name in written})
+        inner = inspect.unwrap(function)
+        names = getattr(inner, "__globals__", {})
+        # A type that is defined in the class itself, unless it would hide another one.
+        nested = {
+            name: value
+            for base in reversed(self._kind.__mro__)
+            for name, value in vars(base).items()
+            if isinstance(value, type) and name not in names
+        }
+        found = {}
+        for name, hint in written.items():
+            try:
+                holder = types.SimpleNamespace(__annotations__={name: hint})
+                found[name] = typing.get_type_hints(holder, names, nested, include_extras=True)[name]
+            except Exception as cause:  # noqa: BLE001 (annotations are other people's code)
+                # Linters move imports that only hints use; here the hints count while the program runs.
+                guarded = isinstance(cause, NameError) and "TYPE_CHECKING" in names
+                self.note(name, f"{cause}; import it outside of TYPE_CHECKING" if guarded else str(cause))
+        return found

@@ -1,0 +1,105 @@
+"""Completing an argument of a prompt, or a variable of a resource template, while a person types it."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.server.failures import raised
+from gaia_mcp.server.provider import RequestError, method_not_found
+from gaia_mcp.toolcall import CallCancelledError, ToolCall
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.agent_code import AgentCode, TextMethod
+    from gaia_mcp.server.agent_prompts import AgentPrompts
+    from gaia_mcp.server.agent_resources import AgentResources
+
+Wire = dict[str, Any]
+
+# As the specification limits them.
+MAX_VALUES = 100
+
+_REFERENCES = {"ref/prompt": "name", "ref/resource": "uri"}
+
+
+class AgentCompletions:
+    """Completion by marked methods, else by the agent's own `complete_mcp_argument`."""
+
+    def __init__(self, code: AgentCode, prompts: AgentPrompts, resources: AgentResources) -> None:
+        self._code = code
+        self._prompts = prompts
+        self._resources = resources
+
+    def exist(self) -> bool:
+        """Whether there is anything to complete."""
+        features = self._code.features()
+        has_arguments = any(prompt.definition["arguments"] for prompt in features.prompts.values())
+        return has_arguments or bool(features.templates) or self._completes_itself()
+
+    def complete(self, params: Wire, call: ToolCall) -> Wire:
+        """The result of `completion/complete`. A completion that raises has no values: its client only helps typing."""
+        if not self.exist():
+            raise method_not_found("completion/complete")
+        ref, of, name, typed, given = _asked(params)
+        marked = self._marked(ref["type"], of)
+        try:
+            if marked is not None:
+                found = marked.completions(self._code.agent, name, typed, given)
+            elif self._completes_itself():
+                found = self._code.agent.complete_mcp_argument(dict(ref), name, typed, given)
+            else:
+                found = ()
+            if found is not None:
+                return {"completion": _completion(self._code.awaited(found, call))}
+        except (CallCancelledError, MissingCapabilityError):
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (the author's code)
+            self._code.on_failure(f"the completion of {name!r} of {of!r} raised {raised(error)}", error)
+            return {"completion": _completion(())}
+        raise RequestError(f"{of!r} has no {name!r} to complete")
+
+    def _marked(self, kind: str, of: str) -> TextMethod | None:
+        """The marked method that is referred to, None for what the agent's own methods describe."""
+        features = self._code.features()
+        found = (features.prompts if kind == "ref/prompt" else features.templates).get(of)
+        if found is not None:
+            return found.text
+        if kind == "ref/prompt":
+            is_known = any(prompt["name"] == of for prompt in self._prompts.definitions())
+        else:
+            is_known = any(template["uriTemplate"] == of for template in self._resources.templates())
+        if not is_known:
+            raise RequestError(f"Unknown prompt: {of}" if kind == "ref/prompt" else f"Unknown resource template: {of}")
+        return None
+
+    def _completes_itself(self) -> bool:
+        return callable(getattr(self._code.agent, "complete_mcp_argument", None))
+
+
+def _asked(params: Wire) -> tuple[Wire, str, str, str, dict[str, str]]:
+    """The reference and what it refers to, the argument, the text typed of it, and the other arguments.
+
+    Raises `RequestError`.
+    """
+    ref, argument, context = params.get("ref"), params.get("argument"), params.get("context")
+    key = _REFERENCES.get(str(ref.get("type"))) if isinstance(ref, dict) else None
+    if not isinstance(ref, dict) or key is None or not isinstance(of := ref.get(key), str):
+        raise RequestError("completion/complete needs params.ref, with the name of a prompt or the uri of a template")
+    name, typed = (argument.get("name"), argument.get("value")) if isinstance(argument, dict) else (None, None)
+    if not isinstance(name, str) or not isinstance(typed, str):
+        raise RequestError("completion/complete needs params.argument, with a name and a value, both texts")
+    given = context.get("arguments") if isinstance(context, dict) else None
+    given = {key: text for key, text in given.items() if isinstance(text, str)} if isinstance(given, dict) else {}
+    return ref, of, name, typed, given
+
+
+def _completion(found: Any) -> Wire:
+    """MCP's `completion` for what an author's function returned."""
+    found = [found] if isinstance(found, str) else () if found is None else found
+    values = [str(value) for value in islice(found, MAX_VALUES + 1)]
+    completion: Wire = {"values": values[:MAX_VALUES], "hasMore": len(values) > MAX_VALUES}
+    if isinstance(found, Sized):
+        completion["total"] = len(found)
+    return completion

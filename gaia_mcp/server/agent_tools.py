@@ -1,0 +1,117 @@
+"""The tools of an agent: their list, and their calls, of which each has arguments that fit its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_mcp.checking.checker import Checker
+from gaia_mcp.protocol.questions import MissingCapabilityError
+from gaia_mcp.server.definitions import check_task, tool_definition
+from gaia_mcp.server.failures import raised
+from gaia_mcp.server.members import json_problem
+from gaia_mcp.server.pages import page_of
+from gaia_mcp.server.provider import RequestError
+from gaia_mcp.server.results import Misfits, call_result, failure, failure_of
+from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
+from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
+
+if TYPE_CHECKING:
+    from gaia_mcp.server.agent_code import AgentCode
+
+Wire = dict[str, Any]
+
+
+class _Tool(NamedTuple):
+    definition: Wire
+    checker: Checker
+    misfits: Misfits | None
+
+
+class AgentTools:
+    """The tools as they were last read. Reads them at once, and raises whatever the agent raises then."""
+
+    def __init__(self, code: AgentCode) -> None:
+        self._code = code
+        self._tools: dict[str, _Tool] = {}
+        self._read_tools()
+
+    def listed(self, params: Wire, _: ToolCall) -> Wire:
+        """The result of `tools/list`."""
+        self._read_tools()
+        return page_of("tools", [tool.definition for tool in self._tools.values()], "name", params)
+
+    def call(self, params: Wire, call: ToolCall) -> Wire:
+        """The result of `tools/call`."""
+        name, arguments = params.get("name"), params.get("arguments", {})
+        if not isinstance(name, str):
+            raise RequestError("tools/call needs params.name, a string")
+        if not isinstance(arguments, dict):
+            raise RequestError("tools/call needs params.arguments to be an object")
+        tool = self._tools.get(name)
+        if tool is None:
+            self._read_tools()
+            tool = self._tools.get(name)
+        if tool is None:
+            raise RequestError(f"Unknown tool: {name}")
+        check_task(name, tool.definition, call)
+        if (invalid := self._invalid_arguments(name, tool, arguments)) is not None:
+            return invalid
+        try:
+            value = self._code.awaited(self._code.agent.execute_mcp_tool(name, arguments), call)
+            return call_result(name, value, tool.misfits)
+        except (CallCancelledError, MissingCapabilityError):
+            raise
+        except InvalidArgumentsError as error:
+            return self._refusal(name, tool, arguments, error.problems)
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (whatever a tool raises is a result)
+            self._code.on_failure(f"tool {name!r} raised {raised(error)}", error)
+            return failure_of(error)
+
+    def _read_tools(self) -> None:
+        tools: dict[str, _Tool] = {}
+        for number, defined in enumerate(self._code.agent.get_mcp_tool_definitions() or [], 1):
+            name = defined.get("name") if isinstance(defined, dict) else None
+            if not isinstance(name, str) or not name:
+                self._code.note(f"tool {number} has no name and is left out")
+            elif name in tools:
+                self._code.note(f"tool {name!r} is defined twice; the first definition is used")
+            elif (problem := json_problem(defined)) is not None:
+                self._code.note(f"tool {name!r} is left out: its definition is not JSON: {problem}")
+            else:
+                definition = tool_definition(defined, self._code.note)
+                output = definition.get("outputSchema")
+                misfits = partial(self._misfits, name, Checker(output)) if output is not None else None
+                tools[name] = _Tool(definition, Checker(definition["inputSchema"]), misfits)
+        for problem in self._code.optional("get_mcp_tool_problems") or []:
+            self._code.note(problem)
+        # Replaced at once: calls in other threads look tools up meanwhile.
+        self._tools = tools
+
+    def _invalid_arguments(self, name: str, tool: _Tool, arguments: Wire) -> Wire | None:
+        """The result for arguments that do not fit the tool's schema, None if they do."""
+        try:
+            errors = tool.checker.validation_errors(arguments)
+        except SchemaError as unusable:
+            self._code.note(f"the input schema of {name!r} cannot be used: {unusable}")
+            # The tool counts on the check, which such arguments may be meant to prevent.
+            is_refused = isinstance(unusable, SchemaCostError)
+            return self._refusal(name, tool, arguments, [f"not checked: {unusable}"]) if is_refused else None
+        return self._refusal(name, tool, arguments, map(str, errors)) if errors else None
+
+    def _misfits(self, name: str, output: Checker, value: Any) -> Sequence[object]:
+        """What is wrong with the result of a tool; nothing if its output schema cannot be used."""
+        try:
+            return output.validation_errors(value)
+        except SchemaError as unusable:
+            self._code.note(f"the output schema of {name!r} cannot be used: {unusable}")
+            return ()
+
+    def _refusal(self, name: str, tool: _Tool, arguments: Wire, problems: Iterable[str]) -> Wire:
+        """The result for arguments that the tool does not take."""
+        lines = [f"- {problem}" for problem in problems]
+        text = report(name, lines, tool.definition["inputSchema"], arguments)
+        refuse = getattr(self._code.agent, "get_mcp_refusal", None)
+        return failure(text) if refuse is None else {**call_result(name, refuse(name, text)), "isError": True}

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from gaia_mcp import MCPAgent, resource, tool
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from gaia_mcp.server.agent import AgentProvider
+from tests.server.agents_under_test import Full, Plain, answer, refusal
+
+# Resources.
+
+
+@pytest.fixture
+def librarian() -> Full:
+    """Describes resources, some with their content."""
+    agent = Full()
+    agent.resources = [
+        {"uri": "x://text", "name": "t", "mimeType": "text/plain", "text": "hi"},
+        {"uri": "x://bytes", "blob": b"\x00\x01"},
+        {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="},
+        {"uri": "x://bare"},
+        {"name": "no uri"},
+    ]
+    return agent
+
+
+def test_resources_are_listed_with_a_name_and_without_their_content(librarian: Full) -> None:
+    """Spec, Resource: `name` is required. Ours: the uri is one."""
+    assert answer(AgentProvider(librarian), "resources/list", {})["resources"] == [
+        {"uri": "x://text", "name": "t", "mimeType": "text/plain"},
+        {"uri": "x://bytes", "name": "x://bytes"},
+        {"uri": "x://base64", "name": "x://base64", "mimeType": "a/b"},
+        {"uri": "x://bare", "name": "x://bare"},
+    ]
+
+
+def test_there_are_no_templates(librarian: Full) -> None:
+    """Ours: as long as an agent describes none."""
+    assert answer(AgentProvider(librarian), "resources/templates/list", {}) == {"resourceTemplates": []}
+
+
+@pytest.mark.parametrize(
+    ("uri", "contents"),
+    [
+        ("x://text", {"uri": "x://text", "mimeType": "text/plain", "text": "hi"}),
+        ("x://bytes", {"uri": "x://bytes", "blob": "AAE="}),
+        ("x://base64", {"uri": "x://base64", "mimeType": "a/b", "blob": "AAE="}),
+    ],
+)
+def test_a_content_given_with_the_description_is_read(librarian: Full, uri: str, contents: dict[str, str]) -> None:
+    """Ours: text is text, bytes become base64, and a blob that is a string is base64 already."""
+    assert answer(AgentProvider(librarian), "resources/read", {"uri": uri}) == {"contents": [contents]}
+
+
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("x://bare", INVALID_PARAMS),
+        ("x://nope", RESOURCE_NOT_FOUND),
+        (None, INVALID_PARAMS),
+        (7, INVALID_PARAMS),
+        (math.nan, INVALID_PARAMS),
+    ],
+)
+def test_a_resource_that_cannot_be_read_is_refused(librarian: Full, uri: Any, code: int) -> None:
+    """Spec, MS-15 and its forerunners: unknown resources are refused and named; the revision decides on the code.
+
+    What is not a string names none, and may be what JSON does not have.
+    """
+    refused = refusal(librarian, "resources/read", {"uri": uri})
+
+    assert refused.code == code
+    assert refused.data == ({"uri": uri} if isinstance(uri, str) else None)
+
+
+def test_an_agent_that_can_read_resources_is_asked_also_for_those_it_did_not_list(librarian: Full) -> None:
+    """Ours: `read_mcp_resource(uri)`; the type is the one it announced."""
+    librarian.read_mcp_resource = lambda uri: f"read {uri}"  # type: ignore[attr-defined]
+    served = AgentProvider(librarian)
+
+    assert answer(served, "resources/read", {"uri": "x://text"})["contents"] == [
+        {"uri": "x://text", "mimeType": "text/plain", "text": "read x://text"}
+    ]
+    assert answer(served, "resources/read", {"uri": "x://new"})["contents"][0]["text"] == "read x://new"
+
+
+@pytest.mark.parametrize("value", [None, {"contents": []}])
+def test_a_resource_of_which_the_agent_returns_nothing_is_not_found(librarian: Full, value: Any) -> None:
+    """Spec, MS-15: never empty contents instead."""
+    librarian.read_mcp_resource = lambda uri: value  # type: ignore[attr-defined]
+
+    refused = refusal(librarian, "resources/read", {"uri": "x://new"})
+
+    assert (refused.code, refused.data) == (RESOURCE_NOT_FOUND, {"uri": "x://new"})
+
+
+def test_a_resource_that_is_listed_may_be_null(librarian: Full) -> None:
+    """Ours: that is a JSON value too."""
+    librarian.read_mcp_resource = lambda uri: None  # type: ignore[attr-defined]
+
+    (contents,) = answer(AgentProvider(librarian), "resources/read", {"uri": "x://bare"})["contents"]
+
+    assert contents["text"] == "null"
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, FileNotFoundError])
+def test_a_resource_that_the_agent_does_not_find_is_refused(librarian: Full, error: type[Exception]) -> None:
+    """Spec, MS-15: never an empty answer instead."""
+
+    def read(uri: str) -> str:
+        raise error(uri)
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    assert refusal(librarian, "resources/read", {"uri": "x://gone"}).data == {"uri": "x://gone"}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")])
+def test_a_bug_in_reading_a_resource_that_is_listed_is_raised(librarian: Full, error: Exception) -> None:
+    """Ours: it is there, so "not found" would hide what is wrong."""
+
+    def read(_: str) -> str:
+        raise error
+
+    librarian.read_mcp_resource = read  # type: ignore[attr-defined]
+
+    with pytest.raises(type(error)):
+        answer(AgentProvider(librarian), "resources/read", {"uri": "x://text"})
+
+
+def test_contents_that_are_not_json_are_not_a_missing_resource(librarian: Full) -> None:
+    """Ours."""
+    librarian.read_mcp_resource = lambda _: {"n": float("nan")}  # type: ignore[attr-defined]
+
+    with pytest.raises(ValueError, match="JSON"):
+        answer(AgentProvider(librarian), "resources/read", {"uri": "x://new"})
+
+
+def test_an_agent_without_resources_lists_none() -> None:
+    """Ours."""
+    assert answer(AgentProvider(Plain()), "resources/list", {}) == {"resources": []}
+
+
+class Marked(MCPAgent):
+    """Two templates of which one is more specific, and a resource."""
+
+    @tool
+    def nothing(self) -> None:
+        """A tool."""
+
+    @resource("a://all", mime_type="text/plain", ttl_ms=5)
+    def everything(self) -> Any:
+        return "all"
+
+    @resource("a://{x}")
+    def one(self, x: int) -> Any:
+        return {0: None, 1: "one", 2: {"contents": []}}[x]
+
+    @resource("a://{x}/b")
+    def other(self, x: str) -> Any:
+        return {"contents": [{"uri": f"a://{x}", "text": x}], "ttlMs": 7}
+
+    @resource("{+x}", ttl_ms=6)
+    def rest(self, x: str) -> Any:
+        return x
+
+
+def test_marked_resources_and_templates_are_read() -> None:
+    """RFC 6570: a resource, else the most specific template; what the author says of caching goes with the contents."""
+    provider = AgentProvider(Marked())
+
+    assert provider.describe().capabilities["resources"] == {}
+    assert answer(provider, "resources/list", {})["resources"][0]["uri"] == "a://all"
+    assert len(answer(provider, "resources/templates/list", {})["resourceTemplates"]) == 3
+    assert answer(provider, "resources/read", {"uri": "a://all"}) == {
+        "ttlMs": 5,
+        "contents": [{"uri": "a://all", "mimeType": "text/plain", "text": "all"}],
+    }
+    assert answer(provider, "resources/read", {"uri": "a://1"})["contents"][0]["text"] == "one"
+    assert answer(provider, "resources/read", {"uri": "a://1/b"})["ttlMs"] == 7
+    assert answer(provider, "resources/read", {"uri": "b:c"})["ttlMs"] == 6
+
+
+@pytest.mark.parametrize("uri", ["a://0", "a://2", "a://3", "a://x"])
+def test_what_a_template_has_nothing_for_is_not_found(uri: str) -> None:
+    """Spec, MS-15: None, empty contents, a `LookupError`, a value that does not fit the hint."""
+    assert refusal(Marked(), "resources/read", {"uri": uri}).code == RESOURCE_NOT_FOUND
+
+
+def test_an_agent_may_describe_templates_itself() -> None:
+    """Ours: then it reads their URIs itself, too."""
+    agent = Full()
+    agent.get_mcp_resource_templates = lambda: [{"uriTemplate": "a://{x}"}, {"name": "none"}]  # type: ignore[attr-defined]
+
+    provider = AgentProvider(agent)
+
+    assert answer(provider, "resources/templates/list", {})["resourceTemplates"] == [
+        {"uriTemplate": "a://{x}", "name": "a://{x}"}
+    ]
+    assert "resources" in provider.describe().capabilities
