@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 if TYPE_CHECKING:
-    from gaia_mcp.asking.questions import Accepted, Asked, Cancelled, Declined, Roots, Sampled
+    from gaia_mcp.asking.questions import Accepted, AnswerList, Asked, Cancelled, Declined, Roots, Sampled
 
 T = TypeVar("T")
 
@@ -133,9 +134,11 @@ class ToolCall:
 
         return self._asked_one(ListRoots(name=name))
 
-    def ask_all(self, *questions: Asked[Any]) -> list[Any]:
+    def ask_all(self, *questions: Asked[Any]) -> AnswerList:
         """Ask several questions at once; their answers in the same order."""
-        answers: list[Any] = self._asked(questions)
+        from gaia_mcp.asking.questions import AnswerList
+
+        answers: AnswerList = self._asked(questions, pick=AnswerList)
         return answers
 
     def once(self, name: str, function: Callable[[], T]) -> T:
@@ -144,10 +147,10 @@ class ToolCall:
         return function()
 
     def _asked_one(self, question: Asked[T]) -> T:
-        answer: T = self._asked((question,), pick=lambda answers: answers[0])
+        answer: T = self._asked((question,), pick=itemgetter(0))
         return answer
 
-    def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any] = list) -> Any:
+    def _asked(self, questions: Sequence[Asked[Any]], pick: Callable[[list[Any]], Any]) -> Any:
         """The answers, of which `pick` returns what the caller wants; in `async` code what is awaited for that."""
         if "asyncio" in sys.modules:
             from gaia_mcp.asking.event_loops import in_thread, is_in_loop

@@ -75,6 +75,10 @@ class Roots(list[Root], _Answer):
     """The folders that the client works in."""
 
 
+class AnswerList(list[Any], _Answer):
+    """The answers to several questions, in the order of these."""
+
+
 @dataclass(frozen=True)
 class Asked(Generic[T]):
     """A question. `name` is its key among the questions of a call; by default questions are numbered."""
