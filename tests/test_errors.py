@@ -48,6 +48,7 @@ from gaia_mcp.errors import (
     ToolError,
     ToolExcludedError,
     ToolUnknownError,
+    UnansweredError,
     VariableUnsetError,
     VersionError,
     outcome_unknown,
@@ -92,6 +93,7 @@ EVERY: list[MCPError] = [
     ContractError("fs", "is not in mcp.lock.json", hint="approve its tools"),
     ReadOnlyError("fs", "write"),
     ToolExcludedError("fs", "write", "excludeTools", ["w*"]),
+    UnansweredError("fs", "asks 'Which one?'"),
     ScopeError("fs", "build", "terraform-agent"),
 ]
 

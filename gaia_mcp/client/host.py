@@ -40,7 +40,8 @@ class Host:
     `sample` asks a language model, and is declared to servers only where it is given (specification, client features).
 
     Without `elicit` every question to a person is declined: that is a proper answer, and servers go on from there. A
-    question about a URL that has to be opened before a request can succeed has "gaia-mcp/first" in its `_meta`.
+    question about a URL that has to be opened before a request can succeed has "gaia-mcp/first" in its `_meta`. An
+    `elicit` or `sample` that raises `UnansweredError` ends the requests to this server that are open.
 
     What a server wrote beside the protocol is kept: `strays` are lines that are not messages, `breaches` what was wrong
     with messages.

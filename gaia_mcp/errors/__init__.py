@@ -37,7 +37,8 @@
         ├── ContractError           a server's tools are not as they were locked, or were never locked
         ├── ReadOnlyError           a tool that its server does not mark as read-only
         ├── ScopeError              a server that is restricted to other stages or agents
-        └── ToolExcludedError       a tool that the entry of its server excludes
+        ├── ToolExcludedError       a tool that the entry of its server excludes
+        └── UnansweredError         the server has asked for something that was not answered
 
 An error carries plain values, and its message names them. It knows no command line: `cli/hints.py` knows what to type
 next. A tool that ran and reported a failure is a result, not an exception.
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
         ToolError,
         ToolExcludedError,
         ToolUnknownError,
+        UnansweredError,
     )
 
 __all__ = [
@@ -137,6 +139,7 @@ __all__ = [
     "ToolError",
     "ToolExcludedError",
     "ToolUnknownError",
+    "UnansweredError",
     "VariableUnsetError",
     "VersionError",
     "outcome_unknown",
@@ -191,6 +194,7 @@ __getattr__ = lazily(
             "ToolError",
             "ToolExcludedError",
             "ToolUnknownError",
+            "UnansweredError",
         ),
     },
 )

@@ -70,6 +70,16 @@ class ReadOnlyError(RefusedError, kind="read-only"):
         self.tool = tool
 
 
+class UnansweredError(RefusedError, kind="unanswered"):
+    """The server has asked for something that was not answered; `facts["question"]` is what it asked. The tool that
+    asked may have done a part of its work.
+    """
+
+    def __init__(self, server: str, problem: str, question: dict[str, Any] | None = None, *, hint: str = "") -> None:
+        super().__init__(f"server {server!r} {problem}", hint=hint, server=server)
+        self.facts = {"question": question} if question is not None else {}
+
+
 class ScopeError(RefusedError, kind="scope"):
     """The entry of the server is restricted to other stages, or to other agents, than the caller's, of which one may be
     None. Nothing was sent.

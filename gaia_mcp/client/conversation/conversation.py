@@ -17,6 +17,7 @@ from gaia_mcp.errors import (
     NotOfferedError,
     PeerError,
     RemoteProtocolError,
+    UnansweredError,
     outcome_unknown,
 )
 from gaia_mcp.protocol import jsonrpc
@@ -276,6 +277,8 @@ class Conversation:
                     outcome = None
                 if outcome is None:
                     raise outcome_unknown(time_ran_out(self._name, deadline, stage, noise=self._noise()), tool)
+                if isinstance(outcome, UnansweredError):
+                    raise outcome
                 raise outcome_unknown(dispatcher.why_lost(stage), tool)
         except BaseException:
             dispatcher.abandon(request_id, tell=is_out)

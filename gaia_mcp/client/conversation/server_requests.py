@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.client.host import ASKS_A_PERSON, DeclinedError, Host, UnsupportedError
+from gaia_mcp.errors import UnansweredError
 from gaia_mcp.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, encode
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ DECLINED = -1
 
 
 class ServerRequests:
-    """Answers the server's requests by `host`. The deadlines of `waiters()` stand still while a person answers."""
+    """Answers the server's requests by `host`. The deadlines of `waiters()` stand still while a person answers, and an
+    `UnansweredError` of the host ends their requests: which of them has led to the question is not known.
+    """
 
     def __init__(self, host: Host, respond: Respond, waiters: Callable[[], Iterable[Waiter]]) -> None:
         self._host = host
@@ -57,6 +60,10 @@ class ServerRequests:
         except DeclinedError as declined:
             code, text = DECLINED, str(declined) or "declined"
         except Exception as error:  # noqa: BLE001 (the host's own code; the server must get a response)
+            if isinstance(error, UnansweredError):
+                # Before the server gets its response: what it makes of that is no result for the callers.
+                for waiter in self._waiters():
+                    waiter.fail(error)
             answer, code, text = None, INTERNAL_ERROR, f"{type(error).__name__} in the client"
         finally:
             for deadline in held:

@@ -43,6 +43,11 @@ class Waiter:
         self._is_announced = False
         return self._progress
 
+    def fail(self, error: MCPError) -> None:
+        """End the request with `error`, from any thread."""
+        self.outcomes.put(error)
+        self._channel.wake()
+
     def wake(self) -> None:
         """Have the caller look at its deadline now, wherever it waits."""
         self.outcomes.put(None)

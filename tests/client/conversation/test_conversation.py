@@ -19,6 +19,7 @@ from gaia_mcp.errors import (
     PeerError,
     RemoteProtocolError,
     ServerExitedError,
+    UnansweredError,
     VersionError,
 )
 from tests.client.eras import SUBSCRIPTION, URI, granted, is_stateless, updated
@@ -28,6 +29,7 @@ from tests.client.transports.talk import (
     Message,
     Reading,
     Talk,
+    asks,
     error,
     handshake,
     in_thread,
@@ -179,6 +181,23 @@ def test_a_refusal_is_raised_or_handed_over_as_it_came() -> None:
     assert (caught.value.asked, caught.value.code, caught.value.text, caught.value.data) == ("x", -5, "no", [1])
     assert talk.send_request("x", {"data": 1})["error"] == {"code": -5, "message": "no", "data": 1}
     assert talk.send_request("x")["error"] == {"code": -5, "message": "no"}
+
+
+def test_a_host_that_cannot_answer_ends_the_request() -> None:
+    """Ours: the caller gets the host's error as it is, and the server is told that the request is cancelled."""
+    unanswered = UnansweredError("talk", "asks 'Well?'")
+
+    def refuse(params: dict[str, Any]) -> dict[str, Any]:
+        raise unanswered
+
+    talk = opened(host=Host(elicit=refuse))
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, Deadline(5)))
+    wait_until(lambda: talk.sent)
+    talk.arrives(asks("elicitation/create", "q"))
+    thread.join(5)
+
+    assert outcomes == [unanswered]
+    wait_until(lambda: any(one.get("method") == "notifications/cancelled" for one in talk.sent))
 
 
 def test_an_invalid_response_is_the_servers_mistake() -> None:

@@ -11,7 +11,7 @@ import pytest
 from gaia_mcp.client.conversation.server_requests import MAX_SERVER_REQUESTS
 from gaia_mcp.client.host import DeclinedError, Host
 from gaia_mcp.deadline import Deadline
-from gaia_mcp.errors import ConnectError
+from gaia_mcp.errors import ConnectError, UnansweredError
 from gaia_mcp.protocol.versions import HANDSHAKE_VERSIONS
 from tests.client.transports.talk import Message, asks, handshake, in_thread, opened, result
 from tests.protocol.test_wire_types import SAMPLED
@@ -60,6 +60,26 @@ def test_a_host_that_fails_to_answer_still_lets_the_server_hear_something(proble
 
     assert talk.sent[0]["error"]["code"] == -32603
     assert "secret" not in json.dumps(talk.sent)
+
+
+@PERSONAL
+def test_a_host_that_cannot_answer_ends_the_request_that_led_to_the_question(method: str, member: str) -> None:
+    """Ours: as in the stateless era, where the caller's own thread asks the host. The server gets a response too."""
+    error = UnansweredError("talk", "asks: Well?", {"message": "Well?"})
+
+    def refuse(params: dict[str, Any]) -> dict[str, Any]:
+        raise error
+
+    talk = opened(host=Host(**{member: refuse}))
+    thread, outcomes = in_thread(lambda: talk.request("tools/call", {"name": "ask"}, Deadline(5)))
+    wait_until(lambda: talk.sent)
+    talk.arrives(asks(method, "q"))
+    thread.join(5)
+    wait_until(lambda: len(talk.sent) == 3)
+
+    assert outcomes == [error]
+    assert sorted(one.get("method", "") for one in talk.sent) == ["", "notifications/cancelled", "tools/call"]
+    assert next(one for one in talk.sent if "method" not in one)["error"]["code"] == -32603
 
 
 def test_a_deadline_stands_still_while_a_person_answers() -> None:

@@ -8,6 +8,7 @@ from gaia_mcp.client.conversation import waiters as module
 from gaia_mcp.client.conversation.waiters import Waiter
 from gaia_mcp.client.transports.memory import MemoryChannel
 from gaia_mcp.deadline import Deadline
+from gaia_mcp.errors import UnansweredError
 from gaia_mcp.protocol.events import Progressed
 from gaia_mcp.protocol.jsonrpc import Result
 from tests.interleavings import explore
@@ -31,6 +32,17 @@ def test_outcomes_are_taken_in_their_order_and_none_wakes_the_caller() -> None:
 
     assert [waiter.outcomes.get_nowait() for _ in range(3)] == [first, None, second]
     assert waiter.newest_progress() is None
+
+
+def test_a_request_that_is_ended_has_the_error_as_its_outcome() -> None:
+    """Ours: before anything that arrives later."""
+    waiter = Waiter(MemoryChannel("s", print), Deadline(5))
+    error = UnansweredError("s", "asks 'Well?'")
+
+    waiter.fail(error)
+    waiter.outcomes.put(Result(1, {}))
+
+    assert waiter.outcomes.get_nowait() is error
 
 
 def test_of_several_reports_of_progress_the_newest_is_kept() -> None:
