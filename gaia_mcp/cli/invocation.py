@@ -40,6 +40,11 @@ class Invocation(NamedTuple):
     max_chars: int | None = None
     stage: str | None = None
     agent: str | None = None
+    answer: Sequence[str] | None = None
+    answers: str | None = None
+    decline: bool = False
+    root: Sequence[str] | None = None
+    sample: str | None = None
     after: Sequence[str] = ()
 
     def open_store(self, *, may_be_new: bool = False) -> ConfigStore:

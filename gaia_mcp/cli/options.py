@@ -1,8 +1,8 @@
 """The options that commands share, declared once.
 
 A command's module lists those that it takes in `COMMON`, in the order of its help page; `--quiet` comes with `--json`,
-`--max-chars` and `--raw` with `-o`, and `--debug` with every command. A command with a parameter `invocation` is given
-their values.
+`--max-chars` and `--raw` with `-o`, the other ways to answer a server with `--answer`, and `--debug` with every
+command. A command with a parameter `invocation` is given their values.
 """
 
 from __future__ import annotations
@@ -65,6 +65,23 @@ MAX_CHARS = _option(
     metavar="N", help="Print N characters at most, and how many more there are.", min=1, show_default=False,
 )  # fmt: skip
 RAW = _option("raw", bool, False, "--raw", help="End text in a pipe as it came, not with a newline.")
+ANSWER = _option(
+    "answer", list[str] | None, None, "--answer",
+    metavar="KEY=VALUE", help="Answer questions: a field of a form, or HOST=accept for a URL.", show_default=False,
+)  # fmt: skip
+ANSWERS = _option(
+    "answers", str | None, None, "--answers",
+    metavar="FILE", help="Take answers from a JSON object in a file, or - for stdin.", show_default=False,
+)  # fmt: skip
+DECLINE = _option("decline", bool, False, "--decline", help="Decline the questions that have no answer.")
+ROOT = _option(
+    "root", list[str] | None, None, "--root",
+    metavar="DIR", help="Offer this folder as a root.", show_default=False, autocompletion=folder_names,
+)  # fmt: skip
+SAMPLE = _option(
+    "sample", str | None, None, "--sample",
+    metavar="COMMAND", help="Answer sampling requests with this program.", show_default=False,
+)  # fmt: skip
 _SERVER_HELP = "Server: a name, command line, URL or agent; or -- COMMAND at the end."
 ServerArgument = Annotated[str, typer.Argument(metavar="NAME", help=_SERVER_HELP, autocompletion=servers)]
 # Of a command that takes nothing else; several words are a command after two dashes.
@@ -90,10 +107,14 @@ LockFileOption = Annotated[
 
 
 # Options that come with others.
-_WITH = {"as_json": (QUIET,), "output": (OUTPUT_DIR, MAX_CHARS, RAW)}
+_WITH = {
+    "as_json": (QUIET,),
+    "output": (OUTPUT_DIR, MAX_CHARS, RAW),
+    "answer": (ANSWERS, DECLINE, ROOT, SAMPLE),
+}
 
 
 def with_implied(common: Sequence[Parameter]) -> list[Parameter]:
-    """`common`, with `--quiet` after `--json`, `--max-chars` and `--raw` after `-o`, and `--debug` at the end."""
+    """`common`, each followed by the options that come with it, and `--debug` at the end."""
     implied = [option for each in common for option in (each, *_WITH.get(each.name, ()))]
     return [*implied, DEBUG]

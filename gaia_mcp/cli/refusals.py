@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gaia_mcp.cli.lines import Typed, again, to_type
 from gaia_mcp.protocol.input_required import required_urls
-from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, RESOURCE_NOT_FOUND
 
 if TYPE_CHECKING:
     from gaia_mcp.errors import PeerError
@@ -20,6 +20,9 @@ READ_CHARS, NEAR_CHARS = 2000, 80
 # Requests for one thing of many. These codes mean that the server does not have it.
 _FOR_ONE = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 _NOT_THERE = (INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND)
+
+# Commands that can answer a server's requests for a message of a model.
+_ANSWERING = ("call", "prompt", "read", "test-client")
 
 _NAME = r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b"
 # The names of errors, which are written in the same way.
@@ -77,6 +80,8 @@ def after_error(error: PeerError) -> str:
             return f"open {' and '.join(whole(each['url']) for each in urls)} and repeat the command"
     if names := missing_variables(error.text):
         return how_to_set(names, error.server)
+    if error.code == MISSING_CAPABILITY and "sampling" in str(error.data) and Typed.command in _ANSWERING:
+        return again("answer its sampling requests", "--sample", "PROGRAM")
     begun = "nothing was saved; " if Typed.command in ("add", "edit") else ""
     if error.asked in _FOR_ONE and error.code in _NOT_THERE:
         kind = error.asked.partition("/")[0]

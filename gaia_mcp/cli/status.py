@@ -33,7 +33,8 @@ MEANINGS = {
     ExitStatus.TIMEOUT: "time ran out",
     ExitStatus.PROTOCOL: "protocol: an invalid message, no common revision, or a JSON-RPC error",
     ExitStatus.TOOL: "no such tool, prompt or resource, or arguments that do not fit it",
-    ExitStatus.REFUSED: "refused: the tool changed since it was locked, is not read-only, or is excluded by its entry",
+    ExitStatus.REFUSED: "refused: the tool changed since it was locked, is not read-only or excluded by its entry, or "
+    "the server's question was not answered",
     ExitStatus.TOOL_FAILED: "the tool ran and reported an error",
     ExitStatus.INTERRUPTED: "Ctrl-C; servers that were started are stopped first",
     ExitStatus.TERMINATED: "SIGTERM (129 SIGHUP, 131 SIGQUIT); servers that were started are stopped first",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.deadline import IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import DeadlineError, MCPError, NotConnectedError
 from gaia_mcp.session.served_agent import explained
-from gaia_mcp.session.session import Session
+from gaia_mcp.session.session import Answerers, Session
 
 if TYPE_CHECKING:
     from gaia_mcp.config.entries import ServerEntry
@@ -60,8 +60,10 @@ def use_all(
     work: Callable[[Session], Any],
     observer: Observer,
     deadline: Deadline | None = None,
+    answerers_of: Callable[[str], Answerers] = lambda _: Answerers(),
 ) -> list[Result]:
     """What `work` returns for a session with each server, which it has to open; in the order of `entries`.
+    `answerers_of` returns what answers the requests of the server with this name.
 
     An `MCPError` of one server is its result and does not concern the others; so is a `DeadlineError` for a server that
     was not started in time. Any other exception is raised here once all have ended. A Ctrl-C ends all servers at once.
@@ -80,7 +82,8 @@ def use_all(
         began = time.monotonic()
         session = None
         try:
-            session = Session(result.entry, observer, deadline=deadline)
+            answerers = answerers_of(result.entry.name)
+            session = Session(result.entry, observer, deadline=deadline, answerers=answerers)
             running.add(session)
             observer.starting(result.entry.name, session.last_line)
             result.value = work(session)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.client.host import Elicit, Host, OnLog
+from gaia_mcp.client.host import Elicit, Host, OnLog, Roots, Sample
 from gaia_mcp.client.mcp_client import MCPClient
 from gaia_mcp.deadline import DEFAULT_TIMEOUT_SECONDS, IMPATIENT_GRACE_SECONDS, Deadline
 from gaia_mcp.errors import MCPError, PeerError
@@ -35,12 +35,20 @@ GRACE_SECONDS = 1.0
 SETTLE_SECONDS = 1.0
 
 
+class Answerers(NamedTuple):
+    """What answers the requests of a server, as a `Host` has them. What it asks is masked before they see it."""
+
+    elicit: Elicit | None = None
+    roots: Roots = ()
+    sample: Sample | None = None
+
+
 class Session:
     """The server of `entry` while `observer` uses it. All requests share `deadline`; without one, each request has the
     time that the entry allows.
 
-    `elicit` answers the server's questions to a person, which are declined without it; `on_log` is called with its log
-    messages. `prestarted` is used as the server's process if it was started for this very entry.
+    `answerers` answer the server's requests; `on_log` is called with its log messages. `prestarted` is used as the
+    server's process if it was started for this very entry.
 
     Every request raises what is in `gaia_mcp.errors`: `ConnectError`, `DeadlineError`, `ProtocolError`, among these
     `PeerError` for what the server refuses, and `NotOfferedError` where it does not declare the capability. A request
@@ -55,7 +63,7 @@ class Session:
         observer: Observer,
         *,
         deadline: Deadline | None = None,
-        elicit: Elicit | None = None,
+        answerers: Answerers = Answerers(),  # noqa: B008 (it cannot be changed)
         on_log: OnLog | None = None,
         prestarted: Prestarted | None = None,
     ) -> None:
@@ -63,7 +71,6 @@ class Session:
         # What was wrong with the lists that were asked for last, in words.
         self.problems: list[str] = []
         self._deadline = deadline
-        self._elicit = elicit
         ahead = prestarted if prestarted is not None and prestarted.entry == entry else None
         self._stderr_log = ahead.stderr_log if ahead is not None else self._new_stderr_log(observer)
         cache = ServerCache(cache_folder(), entry)
@@ -71,7 +78,12 @@ class Session:
             entry,
             deadline.seconds if deadline is not None else DEFAULT_TIMEOUT_SECONDS,
             observer.debug,
-            host=Host(elicit=self._answer if elicit is not None else None, on_log=on_log),
+            host=Host(
+                elicit=self._masking(answerers.elicit),
+                roots=answerers.roots,
+                sample=self._masking(answerers.sample),
+                on_log=on_log,
+            ),
             era_cache=cache,
             on_stderr=self._stderr_log.hear,
             child=ahead.child if ahead is not None else None,
@@ -313,10 +325,11 @@ class Session:
         if self._on_change is not None:
             self._on_change(ListChanged(kind))
 
-    def _answer(self, params: dict[str, Any]) -> dict[str, Any]:
-        """A question to a person may repeat what the server was given."""
-        assert self._elicit is not None  # noqa: S101 (else it is not asked)
-        return self._elicit(self.masker().definition(params))
+    def _masking(
+        self, answer: Callable[[dict[str, Any]], dict[str, Any]] | None
+    ) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+        """`answer`, given the questions masked: they may repeat what the server was given."""
+        return (lambda params: answer(self.masker().definition(params))) if answer is not None else None
 
     def _new_stderr_log(self, observer: Observer) -> StderrLog:
         name = self.entry.name
@@ -345,7 +358,7 @@ def connected(
     observer: Observer,
     *,
     deadline: Deadline | None = None,
-    elicit: Elicit | None = None,
+    answerers: Answerers = Answerers(),  # noqa: B008 (it cannot be changed)
     on_log: OnLog | None = None,
     prestarted: Prestarted | None = None,
 ) -> Iterator[Session]:
@@ -358,7 +371,7 @@ def connected(
         entry,
         observer,
         deadline=deadline,
-        elicit=elicit,
+        answerers=answerers,
         on_log=on_log or (lambda level, _logger, data: observer.logged(name, level, data)),
         prestarted=prestarted,
     )

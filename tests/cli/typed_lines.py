@@ -26,7 +26,7 @@ _LINE = re.compile(rf"(.*?)\b{_PROGRAM} (.+)")
 _ADDED = re.compile(r"(.*(?: with|:)) (--?[a-z][a-z-]*(?: (?:'[^']*'|[^\s,]+)){0,2})")
 _LEFT_OUT = re.compile(r"(.*(?:without|leave out)) (--[a-z-]+)\b.*|(leave) (--[a-z-]+) out\b.*")
 _MEANT = re.compile(r"(did you mean) '([^']*)'.*")
-_VALUED = ("--args", "--cwd", "--env", "--max-chars", "--output-dir", "--protocol")
+_VALUED = ("--answer", "--answers", "--args", "--cwd", "--env", "--max-chars", "--output-dir", "--protocol", "--sample")
 # A server of ours, where the command of one is asked for.
 _DEMO = ["gaia", "mcp", "serve", "demo"]
 # What a person writes in the place of each placeholder. `NAME` of a command that needs a server is one of the story's.
@@ -41,6 +41,7 @@ FILLS: dict[str, list[str]] = {
     "NAME": ["a-name"],
     "NAME...": ["a-name"],
     "NEW": ["another-name"],
+    "PROGRAM": ["cat"],
     "SECONDS": ["2"],
     "TOOL": ["greet"],
     "URL": ["https://example.invalid/mcp"],

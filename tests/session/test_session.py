@@ -20,7 +20,7 @@ from gaia_mcp.errors import (
 )
 from gaia_mcp.protocol.events import ListChanged, ResourceUpdated, SubscriptionEnded
 from gaia_mcp.session.prestart import prestarted
-from gaia_mcp.session.session import Session, connected
+from gaia_mcp.session.session import Answerers, Session, connected
 from tests.session.conftest import QUIET, Noting
 
 if TYPE_CHECKING:
@@ -144,7 +144,9 @@ def test_a_question_to_a_person_is_asked_without_the_secrets(entries: Entries) -
         questions.append(params)
         return {"action": "accept", "content": {"city": "Oslo"}}
 
-    with connected(entries("good_handshake", TOKEN="Which city?"), QUIET, elicit=answer) as session:
+    with connected(
+        entries("good_handshake", TOKEN="Which city?"), QUIET, answerers=Answerers(elicit=answer)
+    ) as session:
         assert "Which city?" in session.masker().secrets
         assert "Oslo" in texts(session.call("ask", {}))[0]
     assert [question["message"] for question in questions] == ["****"]

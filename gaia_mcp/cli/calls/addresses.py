@@ -16,7 +16,7 @@ def address_lines(url: str) -> list[str]:
 
 def is_site(url: str) -> bool:
     """Whether a browser finds a site there, and does not run or read what the URL itself says."""
-    return url.lower().startswith(("https://", "http://")) and bool(_host(url))
+    return url.lower().startswith(("https://", "http://")) and bool(host_of(url))
 
 
 def whole(url: str) -> str:
@@ -29,14 +29,14 @@ def _encoded(letter: str) -> str:
 
 
 def _host_in_words(url: str) -> str:
-    host = _host(url)
+    host = host_of(url)
     if not host:
         return "it names no host"
     ascii_form = _in_ascii(host)
     return f"on {whole(host)}" if ascii_form == host else f"on {whole(host)}, which is {ascii_form} in ASCII"
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
     """The host that a browser would go to, which drops control characters and takes a backslash for a slash."""
     kept = "".join(letter for letter in url.strip() if letter.isprintable()).replace("\\", "/")
     try:

@@ -30,7 +30,7 @@ def make_call(
 
     Raises whatever the call fails with.
     """
-    from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import planned
     from gaia_mcp.cli.calls.tool_call import called, check_allowed, check_structure, find_tool, typed_arguments
     from gaia_mcp.cli.screen.render import show_result
@@ -39,6 +39,7 @@ def make_call(
     from gaia_mcp.toolspec.validation import load_validator
 
     deadline, destination = invocation.deadline(), invocation.destination()
+    answering = Answering.of(invocation)
     typed = invocation.typed(words)
     plan = planned(invocation.open_store_for(typed, has_item=True), typed, args, debug=invocation.debug)
     server, tool_name = invocation.using(plan.entry).name, plan.tool
@@ -59,8 +60,15 @@ def make_call(
     if plan.words or plan.base:
         load_validator()
     with (
+        answering,
         SessionView(f"starting {server}") as view,
-        connected(plan.entry, view, deadline=deadline, elicit=asker(server, view), prestarted=prestarted) as session,
+        connected(
+            plan.entry,
+            view,
+            deadline=deadline,
+            answerers=answering.answerers(server, view),
+            prestarted=prestarted,
+        ) as session,
     ):
         tool = find_tool(session, tool_name)
         check_allowed(session, tool, locked_tools, read_only=read_only)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # `--lock-file`, because a server whose tools are not approved is not even started.
 _PARAMETERS = frozenset((
     "target", "words", "args", "output", "output_dir", "raw", "read_only", "stage", "agent", "config", "as_json",
-    "timeout", "quiet",
+    "timeout", "quiet", "answer", "answers", "decline", "root", "sample",
 ))  # fmt: skip
 
 

@@ -1,59 +1,188 @@
-"""Elicitation: the questions of a server to a person, asked on the terminal. Without a terminal they are declined."""
+"""Elicitation: the questions of a server, answered by a script, or by a person on the terminal; else the call ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gaia_mcp.cli.calls.addresses import address_lines
+from gaia_mcp.checking.checker import validation_errors
+from gaia_mcp.cli.calls.addresses import address_lines, host_of, is_site
+from gaia_mcp.cli.calls.answers import MAX_ANSWERED, Answers, missing_in, with_defaults
 from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask
+from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.errors import UnansweredError
 from gaia_mcp.protocol.input_required import FIRST
 from gaia_mcp.safetext import one_line
+from gaia_mcp.toolspec.examples import example_of
 from gaia_mcp.toolspec.schema import properties_of, required_of
+from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gaia_mcp.cli.screen.progress import Waiting
 
+ACCEPTED = {"action": "accept"}
 DECLINED = {"action": "decline"}
 CANCELLED = {"action": "cancel"}
+MESSAGE_CHARS = 1000
+NO_ANSWER = "no answer is given, and no person can be asked"
 
 
-def asker(server: str, waiting: Waiting) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The function that answers the questions of `server`."""
-
-    def ask(params: dict[str, Any]) -> dict[str, Any]:
-        waiting.hide()
-        message = one_line(str(params.get("message", "")), 1000)
-        address = address_lines(str(params.get("url", ""))) if params.get("mode") == "url" else []
-        if is_possible := can_ask():
-            to_stderr(f"server {server!r} asks: {message}")
-        else:
-            remark(f"server {server!r} asked a question, and there is no terminal to answer it: {message}")
-        # Not as a remark, which is cut where it is long.
-        for line in address if is_possible or not Form.quiet else ():
+def answered(
+    server: str,
+    params: dict[str, Any],
+    waiting: Waiting,
+    answers: Answers,
+    *,
+    declines: bool = False,
+    attended: bool = True,
+) -> dict[str, Any]:
+    """The answer to a question of `server`: by `answers` as far as these go, then by a person if the command is
+    `attended`, unless it `declines`. Raises `UnansweredError`.
+    """
+    is_possible = attended and not declines and can_ask()
+    asked = _Asked(server, params, answers, is_possible)
+    try:
+        given = asked.by_url() if asked.is_url else asked.by_form()
+    except UsageError as problem:
+        raise UnansweredError(server, f"{asked.told}: {problem.message}", params, hint=problem.hint) from problem
+    if given is not None or not is_possible:
+        # It is opened elsewhere, and is not to be cut as a remark would be.
+        for line in asked.address if not Form.quiet else ():
             to_stderr(f"  {line}")
-        if not is_possible:
-            return DECLINED
+    if given is not None:
+        return given
+    if declines:
+        remark(f"server {server!r} {asked.told}: declined")
+        return DECLINED
+    if not is_possible and asked.is_first:
+        return DECLINED  # What the request fails with has the URL, and the server's reason.
+    if not is_possible:
+        raise asked.unanswered()
+    waiting.hide()
+    return _by_person(asked, asked_while(waiting))
+
+
+class _Asked(NamedTuple):
+    """One question."""
+
+    server: str
+    params: dict[str, Any]
+    answers: Answers
+    is_for_person: bool
+
+    @property
+    def is_url(self) -> bool:
+        return self.params.get("mode") == "url"
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the request is sent again once it is answered."""
+        meta = self.params.get("_meta")
+        return isinstance(meta, dict) and meta.get(FIRST) is True
+
+    @property
+    def message(self) -> str:
+        return one_line(str(self.params.get("message", "")), MESSAGE_CHARS)
+
+    @property
+    def told(self) -> str:
+        return f"asks {one_line(self.message, 200)!r}"
+
+    @property
+    def url(self) -> str:
+        return str(self.params.get("url", ""))
+
+    @property
+    def site(self) -> str:
+        """The host of the URL; empty for one that leads to no site, which a script cannot accept."""
+        return host_of(self.url) if is_site(self.url) else ""
+
+    @property
+    def address(self) -> list[str]:
+        return address_lines(self.url) if self.is_url else []
+
+    @property
+    def schema(self) -> Any:
+        return self.params.get("requestedSchema")
+
+    def by_url(self) -> dict[str, Any] | None:
+        """The answer of the script to a URL; None without one."""
+        action = self.answers.action(self.site)
+        return self._counted({"action": action}) if action is not None else None
+
+    def by_form(self) -> dict[str, Any] | None:
+        """The answer of the script to a form; None if it has none, or lacks a field that is required.
+
+        Raises `UsageError`, and `UnansweredError` for values that do not fit the form.
+        """
+        if not self.answers.are_given:
+            return None
+        given = self.answers.content(self.schema)
+        content = with_defaults(given, self.schema)
+        # A person who is there is asked what the script is silent about.
+        if missing_in(content, self.schema) or (self.is_for_person and not given):
+            return None
         try:
-            if address:
-                is_opened = _is_confirmed(_question(params), asked_while(waiting), default=False)
-                return {"action": "accept"} if is_opened else DECLINED
-            return _ask_form(params.get("requestedSchema"), asked_while(waiting))
-        except (EOFError, KeyboardInterrupt) as left:
-            # The cursor is still in the line of the question.
-            to_stderr("")
-            if isinstance(left, KeyboardInterrupt):
-                raise
-            return CANCELLED
+            problems = validation_errors(self.schema, content) if isinstance(self.schema, dict) else []
+        except SchemaError:
+            problems = []
+        if problems:
+            told = f"{self.told}, and the answer does not fit: {problems[0]}"
+            wrong = [key for key in given if str(problems[0]).startswith((f"{key} ", f"{key}:", f"{key}[", f"{key!r}"))]
+            hint = f"write {shlex.join(self._words(wrong or list(given)))}"
+            raise UnansweredError(self.server, told, self.params, hint=hint)
+        return self._counted({**ACCEPTED, "content": content})
 
-    return ask
+    def unanswered(self) -> UnansweredError:
+        """The error for a question that neither the script nor a person answers."""
+        if self.is_url:
+            host = self.site
+            told = f"{self.told}, and to open {f'a URL on {host}' if host else 'what is not a site'}; {NO_ANSWER}"
+            hint = again("once you have opened it, answer", "--answer", f"{host}=accept") if host else "use a terminal"
+            return UnansweredError(self.server, told, self.params, hint=hint)
+        known = properties_of(self.schema)
+        given = self.answers.content(self.schema) if self.answers.are_given else {}
+        missing = missing_in(with_defaults(given, self.schema), self.schema)
+        needed = f", and needs {', '.join(missing)}" if missing else ""
+        hint = again("answer it", *(self._words(missing or list(known)[:1]) or ("--answers", "{}")))
+        return UnansweredError(self.server, f"{self.told}{needed}; {NO_ANSWER}", self.params, hint=hint)
+
+    def _words(self, keys: Iterable[str]) -> list[str]:
+        known = properties_of(self.schema)
+        return [word for key in keys for word in ("--answer", f"{key}={example_of(known.get(key), self.schema)}")]
+
+    def _counted(self, answer: dict[str, Any]) -> dict[str, Any]:
+        if self.answers.count():
+            return answer
+        told = f"asks without end: {MAX_ANSWERED} questions were answered, and the next is {self.message!r}"
+        raise UnansweredError(self.server, told, self.params, hint="answer on a terminal, or report it to its author")
 
 
-def _question(params: dict[str, Any]) -> str:
-    meta = params.get("_meta")
-    is_first = isinstance(meta, dict) and meta.get(FIRST) is True
-    return "Have you opened it, and is all done there?" if is_first else "Will you open it yourself?"
+def _by_person(asked: _Asked, ask: Ask) -> dict[str, Any]:
+    to_stderr(f"server {asked.server!r} asks: {asked.message}")
+    for line in asked.address:
+        to_stderr(f"  {line}")
+    to_stderr("  (n declines, Ctrl-D cancels)")
+    try:
+        if asked.is_url:
+            question = "Have you opened it, and is all done there?" if asked.is_first else "Will you open it yourself?"
+            is_opened = _is_confirmed(question, ask, default=False)
+            answer = ACCEPTED if is_opened else DECLINED
+        else:
+            answer = _ask_form(asked, ask)
+    except (EOFError, KeyboardInterrupt) as left:
+        # The cursor is still in the line of the question.
+        to_stderr("")
+        if isinstance(left, KeyboardInterrupt):
+            raise
+        answer = CANCELLED
+    if answer in (DECLINED, CANCELLED):
+        to_stderr("  declined" if answer == DECLINED else "  cancelled")
+    return answer
 
 
 def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
@@ -66,14 +195,18 @@ def _is_confirmed(question: str, ask: Ask, *, default: bool) -> bool:
         to_stderr("  y or n?")
 
 
-def _ask_form(schema: Any, ask: Ask) -> dict[str, Any]:
-    fields = properties_of(schema)
+def _ask_form(asked: _Asked, ask: Ask) -> dict[str, Any]:
+    fields = properties_of(asked.schema)
     if not _is_confirmed("Answer?", ask, default=True):
         return DECLINED
-    required = required_of(schema)
-    content: dict[str, Any] = {}
+    required = required_of(asked.schema)
+    if any(name not in required for name in fields):
+        to_stderr("  (an empty line takes the default, - leaves a field out that is not required)")
+    # What the script has answered is not asked again.
+    content = asked.answers.content(asked.schema) if asked.answers.are_given else {}
     for name, field in fields.items():
-        value = ask_value(name, field, schema, ask, is_required=name in required)
-        if value is not None:
-            content[name] = value
-    return {"action": "accept", "content": content}
+        if name not in content:
+            value = ask_value(name, field, asked.schema, ask, is_required=name in required)
+            if value is not None:
+                content[name] = value
+    return {**ACCEPTED, "content": content}

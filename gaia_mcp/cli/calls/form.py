@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.screen.progress import Waiting
 
 TRUTHS = {"y": True, "yes": True, "n": False, "no": False}
+# Leaves out a field that is not required, also one that has a default.
+NOTHING = "-"
 # How soon a question notices that its answer is no longer wanted.
 LOOK_SECONDS = 0.1
 
@@ -54,9 +56,10 @@ def asked_while(waiting: Waiting) -> Ask:
 
 
 def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, takes_default: bool = True) -> Any:
-    """The value of a property whose schema is `field`, part of `root`; None for one that is left empty.
+    """The value of a property whose schema is `field`, part of `root`; None for one that is left out.
 
-    An empty line takes the default, of a property that is not required only if `takes_default`.
+    An empty line takes the default, of a property that is not required only if `takes_default`; then a `-` leaves out
+    one that is not required.
     """
     field = resolved(field, root)
     default = default_of(field, root)
@@ -65,11 +68,14 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
     label = one_line(str(field.get("title") or name), 80)
     if text := description_of(field, root):
         label += f" ({one_line(text, 200)})"
-    label += f" [{one_line(_choices(field, root), 200)}]"
+    label += f" [{one_line(_choices(field, root), 200)}{_limits(field)}]"
     if held:
         label += f" [{one_line(held, 200)}]"
     while True:
-        text = ask(label) or (held or "" if is_required or takes_default else "")
+        text = ask(label)
+        if text == NOTHING and takes_default and not is_required:
+            return None
+        text = text or (held or "" if is_required or takes_default else "")
         if text == "":
             if not is_required:
                 return None
@@ -95,6 +101,21 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
 def _choices(field: dict[str, Any], root: Any) -> str:
     titled = [f"{value}: {title}" for value, title in titled_choices_of(field)]
     return ", ".join(titled) or type_in_words(field, root)
+
+
+def _limits(field: dict[str, Any]) -> str:
+    """What a value may be, after its type: `, 1 to 10`, `, at most 20 characters`."""
+    counted = {"minLength": " characters", "maxLength": " characters", "minItems": " of them", "maxItems": " of them"}
+    told = ""
+    for least, most in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
+        unit = counted.get(least, "")
+        if least in field and most in field:
+            told += f", {field[least]} to {field[most]}{unit}"
+        elif least in field:
+            told += f", at least {field[least]}{unit}"
+        elif most in field:
+            told += f", at most {field[most]}{unit}"
+    return one_line(told, 100)
 
 
 def _read(text: str, field: dict[str, Any], root: Any) -> Any:

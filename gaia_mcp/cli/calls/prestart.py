@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gaia_mcp.cli.grammar.parsing import ParsedLine
     from gaia_mcp.config.entries import ServerEntry
 
+# What is given to answer the server with.
+_ANSWERING = frozenset(("answer", "answers", "root", "sample"))
+
 
 @contextmanager
 def prestarted_for(line: ParsedLine) -> Iterator[Prestarted | None]:
@@ -36,11 +39,18 @@ def prestarted_for(line: ParsedLine) -> Iterator[Prestarted | None]:
 def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
     """The entry of the server that is called; None if something is wrong with the line, which the command reports."""
     call = line.values
-    args, config = call.get("args"), call.get("config")
+    args, config, answers = call.get("args"), call.get("config"), call.get("answers")
     try:
         # What is not a regular file, such as standard input or `<(…)`, can be read once, by the command.
-        if args == "-" or any(not Path(name).expanduser().is_file() for name in _files(args, config)):
+        if "-" in (args, answers) or any(
+            not Path(name).expanduser().is_file() for name in _files(args, config, answers)
+        ):
             return None
+        if not _ANSWERING.isdisjoint(call):
+            from gaia_mcp.cli.calls.answering import Answering
+            from gaia_mcp.cli.invocation import Invocation
+
+            Answering.of(Invocation(**{name: call[name] for name in _ANSWERING if name in call}))
         store = ConfigStore.locate(Path(config) if config is not None else None)
         typed = ServerWords.of([call["target"], *call.get("words", [])], line.after)
         entry = planned(store, typed, args).entry
@@ -49,8 +59,10 @@ def _entry_to_call(line: ParsedLine) -> ServerEntry | None:
         return None
 
 
-def _files(args: str | None, config: str | None) -> Iterator[str]:
-    """The files that must be read to know which server is called."""
+def _files(args: str | None, config: str | None, answers: str | None) -> Iterator[str]:
+    """The files that must be read to know which server is called, and whether the line is right."""
+    if answers is not None and not answers.startswith("{"):
+        yield answers
     if args is not None and args.startswith("@"):
         yield args[1:]
     if config is not None:

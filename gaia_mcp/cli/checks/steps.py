@@ -33,6 +33,7 @@ from gaia_mcp.toolspec.assignments import Assignment
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
 if TYPE_CHECKING:
+    from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.checks.locked import LockedTools
     from gaia_mcp.client.tool import MCPTool
     from gaia_mcp.config.entries import ServerEntry
@@ -262,11 +263,12 @@ class _Checker:
 def check_all(
     entries: Sequence[ServerEntry],
     wanted: Wanted,
+    answering: Answering,
     deadline: Deadline | None,
     on_check: Callable[[Check], None] | None = None,
 ) -> list[Report]:
-    """Do every check with all servers at once, in the order of `entries`; `on_check` is called with each that is done,
-    in place of a line that moves.
+    """Do every check with all servers at once, in the order of `entries`; `answering` has what they are answered with,
+    and `on_check` is called with each that is done, in place of a line that moves.
     """
     reports = {entry.name: Report(entry.name, on_check=on_check) for entry in entries}
 
@@ -278,7 +280,9 @@ def check_all(
 
     view = asking(entries)
     with view if on_check is None else nullcontext():
-        results = use_all(entries, check, view, deadline)
+        results = use_all(
+            entries, check, view, deadline, lambda server: answering.answerers(server, view, attended=False)
+        )
     for result in results:
         if result.error is not None:
             reports[result.entry.name].add(untried(result.error))

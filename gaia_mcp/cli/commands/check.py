@@ -15,7 +15,7 @@ from gaia_mcp.cli.dashes import ServerCommand
 from gaia_mcp.cli.grammar.server_words import ServerWords
 from gaia_mcp.cli.invocation import Invocation
 from gaia_mcp.cli.lines import again, how_to_add
-from gaia_mcp.cli.options import CONFIG, JSON, TIMEOUT, LockFileOption
+from gaia_mcp.cli.options import ANSWER, CONFIG, JSON, TIMEOUT, LockFileOption
 from gaia_mcp.cli.screen.output import error_object, print_json, print_line, report
 from gaia_mcp.cli.status import UsageError, status_of
 
@@ -52,7 +52,7 @@ JUnitOption = Annotated[
 
 SETTINGS = {"cls": ServerCommand}
 
-COMMON = (CONFIG, JSON, TIMEOUT)
+COMMON = (ANSWER, CONFIG, JSON, TIMEOUT)
 
 
 def check(
@@ -76,6 +76,7 @@ def check(
 
     Example: gaia mcp test-client time --call get_current_time timezone=UTC
     """
+    from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import base_arguments
     from gaia_mcp.cli.calls.words import check_utf8, read_given
     from gaia_mcp.cli.checks.junit import write_junit
@@ -87,6 +88,7 @@ def check(
     from gaia_mcp.cli.entries.without_effect import remark_on_retries
     from gaia_mcp.errors import ConfigError
 
+    answering = Answering.of(invocation)
     store = invocation.open_store_for(invocation.typed(words or []))
     typed = _typed(invocation, words or [], store)
     names = [word for word in typed.before if not _is_argument(word)]
@@ -114,7 +116,9 @@ def check(
     is_watched = len(entries) == 1 and not (unusable or invocation.as_json or invocation.quiet)
     if is_watched:
         print_line(entries[0].name)
-    results = [*unusable, *check_all(entries, wanted, invocation.deadline(), print_check if is_watched else None)]
+    with answering:
+        on_check = print_check if is_watched else None
+        results = [*unusable, *check_all(entries, wanted, answering, invocation.deadline(), on_check)]
     seconds = time.monotonic() - began
     append_step_summary(results, seconds)
     problem = write_junit(junit, results) if junit is not None else None

@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.completers import prompt_names, prompt_words
 from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
+from gaia_mcp.cli.options import ANSWER, CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
 
 Prompt = Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt.", autocompletion=prompt_names)]
 Words = Annotated[
@@ -19,7 +19,7 @@ Words = Annotated[
 
 SETTINGS = {"cls": ArgumentsCommand}
 
-COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, CONFIG, JSON, TIMEOUT)
 
 
 def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: Words = None) -> None:
@@ -30,7 +30,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
 
     Example: gaia mcp prompt demo introduce name=Ada
     """
-    from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.plan import text_arguments
     from gaia_mcp.cli.calls.prompt_arguments import check_arguments
     from gaia_mcp.cli.calls.words import check_no_option, check_utf8
@@ -40,7 +40,7 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
     from gaia_mcp.session.session import connected
 
     check_no_option(name)
-    destination = invocation.destination()
+    destination, answering = invocation.destination(), Answering.of(invocation)
     entry, (prompt, *given) = invocation.server(name, prompt, *(words or []))
     check_no_option(prompt)
     check_utf8((prompt, *given))
@@ -50,8 +50,9 @@ def prompt(invocation: Invocation, name: ServerArgument, prompt: Prompt, words: 
             raise UsageError(f"{key!r} is not text, and a prompt takes nothing else", hint=f"write {key}=VALUE")
     name = entry.name
     with (
+        answering,
         SessionView(f"starting {name}") as view,
-        connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,
+        connected(entry, view, deadline=invocation.deadline(), answerers=answering.answerers(name, view)) as session,
     ):
         view.rename(f"asking {name}")
         check_arguments(session, prompt, arguments)

@@ -9,7 +9,7 @@ import typer
 from gaia_mcp.cli.completion.completers import resource_uris, template_words
 from gaia_mcp.cli.dashes import ArgumentsCommand
 from gaia_mcp.cli.invocation import Invocation
-from gaia_mcp.cli.options import CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
+from gaia_mcp.cli.options import ANSWER, CONFIG, JSON, OUTPUT, TIMEOUT, ServerArgument
 
 Uri = Annotated[
     str,
@@ -29,7 +29,7 @@ Words = Annotated[
 
 SETTINGS = {"cls": ArgumentsCommand}
 
-COMMON = (OUTPUT, CONFIG, JSON, TIMEOUT)
+COMMON = (OUTPUT, ANSWER, CONFIG, JSON, TIMEOUT)
 
 
 def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = None) -> None:
@@ -40,7 +40,7 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
 
     Example: gaia mcp read demo demo://about
     """
-    from gaia_mcp.cli.calls.elicitation import asker
+    from gaia_mcp.cli.calls.answering import Answering
     from gaia_mcp.cli.calls.reading import read_resource
     from gaia_mcp.cli.calls.templates import filled_uri
     from gaia_mcp.cli.calls.words import check_no_option, check_utf8
@@ -49,14 +49,15 @@ def read(invocation: Invocation, name: ServerArgument, uri: Uri, words: Words = 
     from gaia_mcp.session.session import connected
 
     check_no_option(name)
-    destination = invocation.destination()
+    destination, answering = invocation.destination(), Answering.of(invocation)
     entry, (uri, *given) = invocation.server(name, uri, *(words or []))
     check_no_option(uri)
     check_utf8((uri, *given))
     name, wanted = entry.name, filled_uri(entry.name, uri, given)
     with (
+        answering,
         SessionView(f"starting {name}") as view,
-        connected(entry, view, deadline=invocation.deadline(), elicit=asker(name, view)) as session,
+        connected(entry, view, deadline=invocation.deadline(), answerers=answering.answerers(name, view)) as session,
     ):
         view.rename(f"asking {name}")
         result = read_resource(session, wanted)

@@ -165,14 +165,14 @@ def test_a_url_cannot_print_a_line_of_its_own(gaia: Gaia, terminal: tuple[Person
 
 
 def test_a_url_is_shown_also_without_a_terminal(gaia: Gaia) -> None:
-    """MC-8: it may be opened elsewhere; nobody has agreed to it here."""
+    """MC-8: it may be opened elsewhere; no person has agreed to it here."""
     gaia.write({"asking": asking({"mode": "url", "message": "Sign in", "url": "https://e.org/\u00e4?a=1"})})
 
     ran = gaia("call", "asking", "echo")
 
-    assert ran.json == {"action": "decline"}
+    assert ran.code == 8
     assert "  https://e.org/\u00e4?a=1\n  (on e.org;" in ran.stderr
-    assert "e.org" not in gaia("call", "asking", "echo", "--quiet").stderr
+    assert "(on e.org;" not in gaia("call", "asking", "echo", "--quiet").stderr
 
 
 def test_a_question_is_shown_without_the_secrets_of_its_server(gaia: Gaia, terminal: tuple[Person, int]) -> None:

@@ -61,9 +61,9 @@ def test_what_is_needed_is_asked_first_and_the_rest_may_be_left_out(gaia: Gaia, 
     """Ours: a default is only sent where a value is required; what does not fit is asked again."""
     steps = [
         ("send(count: integer, [note: string", b""),
-        ("count [integer]: ", b"0\n"),
+        ("count [integer, at least 1]: ", b"0\n"),
         ("is less than the minimum of 1", b""),
-        ("count [integer]: ", b"2\n"),
+        ("count [integer, at least 1]: ", b"2\n"),
         ("note (To add) [string] [none]: ", b"\n"),
         ("to [object | null]: ", b'{"nam": 1}\n'),
         ("to [object | null]: ", b'{"name": "Ada L"}\n'),
@@ -101,7 +101,7 @@ def test_who_leaves_calls_nothing(gaia: Gaia, keys: bytes) -> None:
     environ = {"PYTHONPATH": str(SERVERS)}
     gaia.write({"s": {"command": sys.executable, "args": ["-c", ECHOING, json.dumps(SCHEMA)], "env": environ}})
 
-    shown, code = run_on_terminal(gaia, "call", "s", "send", "-i", typed=keys, after=b"count [integer]: ")
+    shown, code = run_on_terminal(gaia, "call", "s", "send", "-i", typed=keys, after=b"count [integer, at least 1]: ")
 
     assert code == 130
     assert "{" not in shown.partition("count [integer]")[2]

@@ -590,16 +590,18 @@ def test_progress_is_not_shown_to_a_pipe(demo: Gaia) -> None:
     assert (ran.stdout, ran.stderr) == ("counted down from 3\n", "")
 
 
-def test_a_question_is_declined_where_nobody_is_there(gaia: Gaia) -> None:
-    """Spec, elicitation: elicitation is declined off a terminal, and the tool goes on."""
+def test_a_question_without_a_terminal_ends_the_call_unless_it_is_declined(gaia: Gaia) -> None:
+    """Ours: a decline is a decision, which is made by a person, or by --decline."""
     for name in ("good-handshake", "good-stateless"):
         gaia.use(name)
 
-        ran = gaia("call", name, "ask")
+        refused = gaia("call", name, "ask")
+        declined = gaia("call", name, "ask", "--decline")
 
-        assert ran.code == 0, ran
-        assert "decline" in ran.stdout
-        assert "there is no terminal to answer it" in ran.stderr
+        assert refused.code == 8, refused
+        assert refused.errors[1].endswith(f"gaia mcp call {name} ask --answer city=VALUE")
+        assert declined.code == 0, declined
+        assert "decline" in declined.stdout
 
 
 def test_an_unset_variable_is_named(gaia: Gaia) -> None:

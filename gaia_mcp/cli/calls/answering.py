@@ -1,0 +1,102 @@
+"""What a command answers a server with: `--answer`, `--answers`, `--decline`, `--root` and `--sample`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from gaia_mcp.cli.calls.answers import Answers, read_answers
+from gaia_mcp.cli.status import UsageError
+from gaia_mcp.paths import home_expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gaia_mcp.cli.invocation import Invocation
+    from gaia_mcp.cli.screen.progress import Waiting
+    from gaia_mcp.session.sampling import Sampler
+    from gaia_mcp.session.session import Answerers
+
+
+class Answering:
+    """The answers of a script, the folders that are offered as roots, and the program that answers sampling requests.
+    With `declines` no person is asked.
+
+    In a `with`, after which no such program runs; a remark tells then which answers were not used.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        *,
+        declines: bool = False,
+        roots: Sequence[dict[str, str]] = (),
+        sampler: Sampler | None = None,
+    ) -> None:
+        self._answers = answers
+        self._declines = declines
+        self._roots = roots
+        self._sampler = sampler
+
+    @classmethod
+    def of(cls, invocation: Invocation) -> Self:
+        """What the options of a command mean. Raises `UsageError`, and `ConfigFileError` for an unknown home folder."""
+        sampler = None
+        if invocation.sample is not None:
+            sampler = _sampler(invocation.sample, invocation.timeout)
+        return cls(
+            read_answers(invocation.answer or (), invocation.answers),
+            declines=invocation.decline,
+            roots=[_root(path) for path in invocation.root or ()],
+            sampler=sampler,
+        )
+
+    def answerers(self, server: str, waiting: Waiting, *, attended: bool = True) -> Answerers:
+        """What answers the requests of `server`. Unless `attended`, no person is asked, and without any answer of a
+        script the questions are declined.
+        """
+        from gaia_mcp.session.session import Answerers
+
+        sample = self._sampler.answering(server) if self._sampler is not None else None
+        declines = self._declines or not (attended or self._answers.are_given)
+
+        def elicit(params: dict[str, Any]) -> dict[str, Any]:
+            # Only now: most tools ask nothing.
+            from gaia_mcp.cli.calls.elicitation import answered
+
+            return answered(server, params, waiting, self._answers, declines=declines, attended=attended)
+
+        return Answerers(elicit, self._roots, sample)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if self._sampler is not None:
+            self._sampler.close()
+        if not self._answers.are_given:
+            return
+        from gaia_mcp.cli.screen.output import remark
+        from gaia_mcp.errors import UnansweredError
+
+        if (error is None or isinstance(error, UnansweredError)) and (unused := self._answers.unused()):
+            remark(unused)
+
+
+def _root(path: str) -> dict[str, str]:
+    folder = home_expanded(Path(path)).absolute()
+    if not folder.is_dir():
+        raise UsageError(f"--root {path!r} is not a folder", hint="name a folder that exists, such as . for this one")
+    return {"uri": folder.as_uri(), "name": folder.name or str(folder)}
+
+
+def _sampler(line: str, seconds: float | None) -> Sampler:
+    from gaia_mcp.errors import EntryError, SpawnError
+    from gaia_mcp.session.sampling import Sampler, program_of
+
+    try:
+        return Sampler(program_of(line), seconds)
+    except (EntryError, SpawnError) as error:
+        problem = f"{error.command!r} {error.reason}" if isinstance(error, SpawnError) else error.message
+        hint = "name a program that reads JSON from its standard input and prints the message"
+        raise UsageError(f"--sample: {problem}", hint=hint) from None

@@ -1,0 +1,37 @@
+"""An example of a value for a field of a form, as a person types it after `key=`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gaia_mcp.toolspec.schema import choices_of, default_of, parts_of, resolved, titled_choices_of, types_of
+
+# What stands for a text that only the person knows.
+ANY_TEXT = "VALUE"
+_FORMATS = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "email": "ada@example.com",
+    "uri": "https://example.com",
+}
+
+
+def example_of(field: Any, root: Any) -> str:
+    """A value that `field`, part of the schema `root`, allows; `VALUE` where that is not known."""
+    part = resolved(field, root)
+    if "array" in types_of(part):
+        return example_of(part.get("items"), root)
+    choices = [choice for each in parts_of(part, root) for choice in choices_of(each)]
+    choices += [value for value, _ in titled_choices_of(part)]
+    default = default_of(part, root)
+    for value in (*choices, default):
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, (bool, int, float)):
+            return str(value).lower()
+    kinds = types_of(part)
+    if "boolean" in kinds:
+        return "true"
+    if "integer" in kinds or "number" in kinds:
+        return str(part.get("minimum", part.get("maximum", 1)))
+    return _FORMATS.get(str(part.get("format")), ANY_TEXT)

@@ -1,0 +1,264 @@
+"""A script answers the questions of a server; what it does not answer ends the call, in both eras alike."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.conftest import BIN
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+    from tests.cli.terminals import Person
+
+AGENT = Path(__file__).parents[2] / "peers" / "programs" / "asking_agent.py"
+ERAS = {"asking": {}, "asking-old": {"protocol": "2025-11-25"}}
+# Programs that answer a sampling request.
+COUNTING = "import json, sys; print('I was given', json.load(sys.stdin)['maxTokens'], 'tokens')"
+FULL = """print('{"role": "assistant", "content": {"type": "text", "text": "Hm."}, "model": "m"}')"""
+
+
+@pytest.fixture(params=list(ERAS))
+def era(request: pytest.FixtureRequest, gaia: Gaia) -> str:
+    """The name of a server that asks, in one of the eras."""
+    entry = {"command": str(BIN / "gaia"), "args": ["mcp", "serve", f"{AGENT}:Asking"]}
+    gaia.write({name: {**entry, **more} for name, more in ERAS.items()})
+    name: str = request.param
+    return name
+
+
+def program(gaia: Gaia, text: str) -> str:
+    """The command line of a Python program."""
+    path = gaia.cwd / "program.py"
+    path.write_text(text)
+    return f"{sys.executable} {path}"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--answer", "size=small"], "1 SMALL Ada 1 False None accept"),
+        (
+            ["--answer", "size=large", "--answer", "count=3", "--answer", 'name:="Bo"', "--answer", "gift=yes"],
+            "1 LARGE Bo 3 True None accept",
+        ),
+        (
+            ["--answer", "toppings=ham", "--answers", '{"size": "small"}', "--answer", "toppings=cheese"],
+            "1 SMALL Ada 1 False ['ham', 'cheese'] accept",
+        ),
+        (["--answers", '{"size": "small", "count": 2}', "--answer", "count=4"], "1 SMALL Ada 4 False None accept"),
+        (["--decline"], "no order: decline"),
+    ],
+)
+def test_a_form_is_answered_in_the_types_of_its_schema(gaia: Gaia, era: str, words: list[str], told: str) -> None:
+    """Spec, elicitation: accepted with content that fits. Ours: defaults fill the rest."""
+    ran = gaia("call", era, "order", *words)
+
+    assert (ran.stdout, ran.code) == (f"{told}\n", 0)
+
+
+@pytest.mark.parametrize("name", ["-", "answers.json"])
+def test_answers_are_read_from_a_file_and_from_standard_input(gaia: Gaia, era: str, name: str) -> None:
+    """Ours: a JSON object."""
+    text = '{"size": "large", "sure": false}'
+    (gaia.cwd / "answers.json").write_text(text)
+
+    ran = gaia("call", era, "order", "--answers", name, stdin=text)
+
+    assert (ran.stdout, ran.code) == ("1 LARGE Ada 1 False None accept\n", 0)
+
+
+def test_without_answers_a_question_in_a_pipe_ends_the_call(gaia: Gaia, era: str) -> None:
+    """Ours: a script must not go on as if a person had declined. The line that is advised works."""
+    ran = gaia("call", era, "order")
+
+    assert ran.code == 8
+    assert ran.errors[0].startswith(f"error: server {era!r} asks 'Which one?', and needs size;")
+    assert ran.errors[1] == f"hint: answer it with: gaia mcp call {era} order --answer size=small"
+
+
+def test_the_question_and_its_schema_are_in_the_json(gaia: Gaia, era: str) -> None:
+    """Ours: a program can ask its own user, and call again."""
+    ran = gaia("call", era, "order", "--json")
+
+    assert (ran.code, ran.json["exit"], ran.json["error"]["kind"]) == (8, 8, "unanswered")
+    question = ran.json["error"]["question"]
+    assert question["message"] == "Which one?"
+    assert question["requestedSchema"]["required"] == ["size"]
+
+
+def test_an_answer_that_does_not_fit_ends_the_call(gaia: Gaia, era: str) -> None:
+    """Ours: nothing invalid is sent, and the error names the field."""
+    ran = gaia("call", era, "order", "--answer", "size=huge")
+
+    assert ran.code == 8
+    assert "the answer does not fit: size:" in ran.errors[0]
+    assert ran.errors[1] == "hint: write --answer size=small"
+
+
+def test_answers_that_no_question_took_are_one_remark(gaia: Gaia, era: str) -> None:
+    """Ours: most are slips of the finger."""
+    ran = gaia("call", era, "order", "--answer", "size=small", "--answer", "sise=1", "--answer", "x=2")
+
+    assert ran.code == 0
+    assert ran.stderr == "note: no question took 'sise', 'x'; did you mean 'size'?\n"
+
+
+def test_a_url_is_accepted_by_the_name_of_its_host_alone(gaia: Gaia, era: str) -> None:
+    """Spec, elicitation by URL: nothing without explicit consent. Ours: shown whole, also in a script."""
+    refused = gaia("call", era, "login", "--answer", "url=accept", "--answers", "{}")
+    accepted = gaia("call", era, "login", "--answer", "example.com=accept")
+    declined = gaia("call", era, "login", "--answers", '{"example.com": "decline"}')
+    wrong = gaia("call", era, "login", "--answer", "example.com=yes")
+
+    assert (refused.code, accepted.stdout, declined.stdout) == (8, "accept\n", "decline\n")
+    assert "  https://example.com/login?x=1\n" in refused.stderr
+    assert refused.errors[-1].endswith("--answer example.com=accept")
+    assert "  https://example.com/login?x=1\n" in accepted.stderr
+    assert (wrong.code, wrong.errors[-1]) == (8, "hint: write --answer example.com=accept")
+
+
+def test_folders_are_offered_as_roots(gaia: Gaia, era: str) -> None:
+    """Spec, roots: each a file URI with a name."""
+    (gaia.cwd / "a b").mkdir()
+
+    ran = gaia("call", era, "look", "--root", "a b", "--root", ".", "--answer", "name=Ada")
+
+    assert (ran.stdout, ran.code) == (f"{(gaia.cwd / 'a b').as_uri()} Ada\n", 0)
+
+
+@pytest.mark.parametrize(("text", "told"), [(COUNTING, "I was given 5 tokens"), (FULL, "Hm.")])
+def test_a_program_answers_sampling_requests(gaia: Gaia, era: str, text: str, told: str) -> None:
+    """Spec, MC-7: the params as JSON; the result, or a text that becomes one."""
+    ran = gaia("call", era, "think", "--sample", program(gaia, text))
+
+    assert (ran.stdout, ran.code) == (f"{told}\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import sys; print('no key', file=sys.stderr); sys.exit(3)", "ended with status 3: no key"),
+        ("print('{}')", "printed JSON without 'content'"),
+        ("", "printed nothing"),
+        (r"import sys; sys.stdout.buffer.write(b'\xff')", "printed what is not UTF-8"),
+    ],
+)
+def test_a_program_that_fails_ends_the_call(gaia: Gaia, era: str, text: str, told: str) -> None:
+    """Ours: with what it reported."""
+    ran = gaia("call", era, "think", "--sample", program(gaia, text))
+
+    assert ran.code == 8
+    assert f"program.py {told}" in ran.errors[0]
+
+
+def test_a_program_has_as_long_as_the_command(gaia: Gaia, era: str) -> None:
+    """Ours: it is ended then, which the fixture proves."""
+    ran = gaia("call", era, "think", "--timeout", "2", "--sample", program(gaia, "import time; time.sleep(60)"))
+
+    assert ran.code == 8
+    assert "did not end in 2 s" in ran.errors[0]
+
+
+def test_a_program_ends_with_the_call_at_ctrl_c(gaia: Gaia, era: str) -> None:
+    """Ours: also one that would not leave by itself."""
+    stubborn = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
+    process = gaia.popen("call", era, "think", "--sample", program(gaia, stubborn))
+    wait_until((gaia.cwd / "ready").exists)
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(10) == 130
+
+
+def test_sampling_is_declared_only_with_a_program(gaia: Gaia, era: str) -> None:
+    """Spec: a capability is what the client has."""
+    assert gaia("call", era, "think").code in (6, 9)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--answer", "size"],
+        ["--answer", "size:={"],
+        ["--answers", "["],
+        ["--answers", "{"],
+        ["--answers", "nowhere.json"],
+        ["--root", "nowhere"],
+        ["--sample", "no-such-program-anywhere"],
+        ["--sample", "'"],
+    ],
+)
+def test_options_that_cannot_be_used_cost_no_start(gaia: Gaia, words: list[str]) -> None:
+    """Ours."""
+    gaia.write({"noting": {"command": "/bin/sh", "args": ["-c", "touch started"]}})
+
+    ran = gaia("call", "noting", "echo", *words)
+
+    assert ran.code == 2
+    assert not (gaia.cwd / "started").exists()
+
+
+def test_a_server_that_asks_without_end_is_answered_a_hundred_times(gaia: Gaia) -> None:
+    """Ours: a script always gives the same answer."""
+    text = """
+import json, sys, _wire
+for message in _wire.messages():
+    if message.get("method") == "tools/call" or "method" not in message:
+        params = {"message": "Again?", "requestedSchema": {"type": "object", "properties": {}}}
+        _wire.send({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+    elif answer := _wire.handshake(message):
+        _wire.send(answer)
+"""
+    servers = Path(__file__).parents[2] / "servers"
+    gaia.write({"again": {"command": sys.executable, "args": ["-c", text], "env": {"PYTHONPATH": str(servers)}}})
+
+    ran = gaia("call", "again", "echo", "--answers", "{}")
+
+    assert ran.code == 8
+    assert "asks without end: 100 questions were answered" in ran.errors[0]
+
+
+def test_a_test_of_a_server_takes_the_same_answers(gaia: Gaia, era: str) -> None:
+    """Ours: what is not answered fails the check once there are answers; without any it is declined."""
+    accepted = gaia("test-client", era, "--call", "order", "--answer", "size=small", "--json")
+    failed = gaia("test-client", era, "--call", "order", "--answer", "count=3", "--json")
+    declined = gaia("test-client", era, "--call", "order", "--json")
+
+    def call_of(printed: Any) -> dict[str, Any]:
+        return next(check for check in printed["servers"][0]["checks"] if check["name"] == "call")
+
+    assert "1 SMALL Ada 1 False None accept" in json.dumps(call_of(accepted.json))
+    assert (failed.code, declined.code) == (8, 0)
+    assert "needs size" in json.dumps(call_of(failed.json))
+    assert "no order: decline" in json.dumps(call_of(declined.json))
+
+
+def test_a_person_is_asked_what_the_script_leaves_open(gaia: Gaia, era: str, terminal: tuple[Person, int]) -> None:
+    """Ours: what was given is not asked again."""
+    person, end = terminal
+    process = gaia.popen("call", era, "order", "--answer", "name=Bo", stdin=end, stderr=end)
+    for words, keys in [
+        ("asks: Which one?", b""),
+        ("(n declines, Ctrl-D cancels)", b""),
+        ("Answer? [Y/n]", b"\n"),
+        ('size (How large.) ["small" | "large"]', b"large\n"),
+        ("count [integer] [1]:", b"2\n"),
+        ("gift [boolean] [false]:", b"-\n"),
+        ("toppings", b"\n"),
+        ("asks: Sure?", b""),
+        ("Answer? [Y/n]", b"n\n"),
+        ("declined", b""),
+    ]:
+        person.waits_for(words)
+        person.types(keys)
+
+    out, _ = process.communicate(timeout=10)
+
+    assert (out, process.returncode) == (b"1 LARGE Bo 2 False None decline\n", 0)
