@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gaia_mcp.checking.checker import validation_errors
 from gaia_mcp.cli.calls.addresses import address_lines, host_of, is_site
 from gaia_mcp.cli.calls.answers import MAX_ANSWERED, Answers, missing_in, with_defaults
-from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask
+from gaia_mcp.cli.calls.form import TRUTHS, Ask, ask_value, asked_while, can_ask, definitions_of
 from gaia_mcp.cli.lines import again
 from gaia_mcp.cli.screen.output import Form, remark, to_stderr
 from gaia_mcp.cli.status import UsageError
@@ -16,7 +16,7 @@ from gaia_mcp.errors import UnansweredError
 from gaia_mcp.protocol.input_required import FIRST
 from gaia_mcp.safetext import one_line
 from gaia_mcp.toolspec.examples import example_of
-from gaia_mcp.toolspec.schema import properties_of, required_of
+from gaia_mcp.toolspec.schema import properties_of, required_of, resolved
 from gaia_mcp.toolspec.validation import SchemaError
 
 if TYPE_CHECKING:
@@ -122,20 +122,27 @@ class _Asked(NamedTuple):
         if not self.answers.are_given:
             return None
         given = self.answers.content(self.schema)
+        self._check(given)
         content = with_defaults(given, self.schema)
         # A person who is there is asked what the script is silent about.
         if missing_in(content, self.schema) or (self.is_for_person and not given):
             return None
-        try:
-            problems = validation_errors(self.schema, content) if isinstance(self.schema, dict) else []
-        except SchemaError:
-            problems = []
-        if problems:
-            told = f"{self.told}, and the answer does not fit: {problems[0]}"
-            wrong = [key for key in given if str(problems[0]).startswith((f"{key} ", f"{key}:", f"{key}[", f"{key!r}"))]
-            hint = f"write {shlex.join(self._words(wrong or list(given)))}"
-            raise UnansweredError(self.server, told, self.params, hint=hint)
         return self._counted({**ACCEPTED, "content": content})
+
+    def _check(self, given: dict[str, Any]) -> None:
+        """Raises `UnansweredError` for a value that does not fit its field."""
+        known = properties_of(self.schema)
+        definitions = definitions_of(self.schema)
+        for key, value in given.items():
+            field = resolved(known[key], self.schema)
+            try:
+                problems = validation_errors({**definitions, **field}, value)
+            except SchemaError:
+                continue
+            if problems:
+                told = f"{self.told}, and the answer for {key!r} does not fit: {problems[0]}"
+                hint = f"write {shlex.join(self._words([key]))}"
+                raise UnansweredError(self.server, told, self.params, hint=hint)
 
     def unanswered(self) -> UnansweredError:
         """The error for a question that neither the script nor a person answers."""

@@ -87,7 +87,7 @@ def ask_value(name: str, field: Any, root: Any, ask: Ask, *, is_required: bool, 
             continue
         try:
             value = _read(text, field, root)
-            problems = validation_errors({**_definitions(root), **field}, value)
+            problems = validation_errors({**definitions_of(root), **field}, value)
         except RepeatedKeyError as problem:
             to_stderr(f"  it {one_line(str(problem), 300)}")
             continue
@@ -127,6 +127,6 @@ def _read(text: str, field: dict[str, Any], root: Any) -> Any:
     return typed_value(text, field, root)
 
 
-def _definitions(root: Any) -> dict[str, Any]:
+def definitions_of(root: Any) -> dict[str, Any]:
     """What the schema of a property may refer to."""
     return {key: root[key] for key in ("$defs", "definitions") if isinstance(root, dict) and key in root}

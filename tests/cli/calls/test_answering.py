@@ -98,8 +98,21 @@ def test_an_answer_that_does_not_fit_ends_the_call(gaia: Gaia, era: str) -> None
     ran = gaia("call", era, "order", "--answer", "size=huge")
 
     assert ran.code == 8
-    assert "the answer does not fit: size:" in ran.errors[0]
+    assert """the answer for 'size' does not fit: "huge" is not one of""" in ran.errors[0]
     assert ran.errors[1] == "hint: write --answer size=small"
+
+
+def test_an_answer_that_does_not_fit_is_not_sent_with_what_a_person_adds(
+    gaia: Gaia, era: str, terminal: tuple[Person, int]
+) -> None:
+    """Ours: it is checked before the others are asked for."""
+    _, end = terminal
+
+    process = gaia.popen("call", era, "order", "--answer", "count=many", stdin=end)
+
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 8
+    assert b"the answer for 'count' does not fit" in err
 
 
 def test_answers_that_no_question_took_are_one_remark(gaia: Gaia, era: str) -> None:

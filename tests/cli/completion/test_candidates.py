@@ -169,6 +169,9 @@ def test_folders_and_files_are_told_apart(known: None) -> None:
 
     assert after("mcp", "read", "demo", "x", "-o", "f") == ["file", "folder/"]
     assert after("mcp", "read", "demo", "x", "--output-dir", "f") == ["folder/"]
+    assert after("mcp", "call", "demo", "x", "--root", "f") == ["folder/"]
+    assert after("mcp", "test-client", "demo", "--answers", "f") == ["file", "folder/"]
+    assert after("mcp", "call", "demo", "x", "--sample", "f") == ["file", "folder/"]
     assert after("mcp", "trust", "") == ["folder/"]
     assert after("mcp", "list", "--config", "f") == ["file", "folder/"]
     assert after("mcp", "list", "--config", "folder/") == []
