@@ -98,6 +98,8 @@ class _AgentChannel(MemoryChannel):
     def __init__(self, provider: Provider) -> None:
         super().__init__("agent", self._take)
         self._provider = provider
+        if isinstance(provider, AgentProvider):
+            provider.open()
         self._calls = Calls(ServerConnection(provider.describe()), provider, self._return)
 
     def close(self, grace_seconds: float | None) -> None:

@@ -117,11 +117,12 @@ class AgentHandler(MCPHandler):
         self.instructions = ""
 
     def connect(self) -> None:
-        """Read the agent's tools. Raises what the agent does."""
+        """Read the agent's tools, and open it. Raises what the agent does."""
         from gaia_mcp.server.agent import AgentProvider
 
         self._provider = AgentProvider(self._agent, report=self._bubble_warning)
         self.instructions = self._provider.describe().instructions
+        self._provider.open()
         self._connected = True
 
     def list_tools(self) -> list[MCPToolDefinition]:
@@ -136,7 +137,7 @@ class AgentHandler(MCPHandler):
         return tool_result(self._answer("tools/call", {"name": name, "arguments": arguments}))
 
     def disconnect(self) -> None:
-        """End the agent's event loop."""
+        """Close the agent, and end its event loop."""
         self._connected = False
         provider, self._provider = self._provider, None
         if provider is not None:

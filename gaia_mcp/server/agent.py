@@ -6,6 +6,7 @@ here runs the agent's own code and may raise whatever that raises.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from gaia_mcp.server.agent_prompts import AgentPrompts
 from gaia_mcp.server.agent_resources import AgentResources
 from gaia_mcp.server.agent_tools import AgentTools
 from gaia_mcp.server.definitions import described_agent
-from gaia_mcp.server.failures import OnFailure, note_failure
+from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, method_not_found
 from gaia_mcp.toolcall import ToolCall, enter_call
 
@@ -44,6 +45,8 @@ class AgentProvider:
         self._on_failure = on_failure
         self._listeners = Listeners()
         self._served = _ServedAgent(agent, report, on_failure)
+        # Held to count the running requests of an agent, and to replace it.
+        self._lock = threading.Lock()
 
     @property
     def problems(self) -> list[str]:
@@ -62,11 +65,23 @@ class AgentProvider:
         answer = _ANSWERS.get(method)
         if answer is None:
             raise method_not_found(method)
+        with self._lock:
+            served = self._served
+            served.running += 1
         enter_call(call)
         try:
-            return answer(self._served)(params, call)
+            return answer(served)(params, call)
         finally:
             enter_call(None)
+            with self._lock:
+                served.running -= 1
+                is_last = served is not self._served and not served.running
+            if is_last:
+                served.end()
+
+    def open(self) -> None:
+        """Have the agent open what lives as long as the server; `close` closes it. Raises whatever that raises."""
+        self._served.begin()
 
     def on_change(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after every replacement. Returns a function that ends this."""
@@ -75,16 +90,23 @@ class AgentProvider:
     def replace_agent(self, agent: Any) -> None:
         """Serve this agent from now on. Requests that are being answered end with the agent that they began with.
 
-        Raises whatever the agent raises while it is described; the earlier agent then stays.
+        Raises whatever the agent raises while it is described or opened; the earlier agent then stays.
         """
         served = _ServedAgent(agent, self._report, self._on_failure)
         served.describe({})
-        earlier, self._served = self._served, served
+        if self._served.is_open:
+            served.begin()
+        with self._lock:
+            earlier, self._served = self._served, served
+            is_unused = not earlier.running
         self._listeners.announce(*LISTS)
         earlier.code.loop.retire()
+        if is_unused:
+            earlier.end()
 
     def close(self) -> None:
-        """Cancel the tools that run on the agent's event loop, and end that."""
+        """Close the agent if it was opened, cancel the tools that run on its event loop, and end that."""
+        self._served.end()
         self._served.code.loop.close()
 
 
@@ -97,6 +119,25 @@ class _ServedAgent:
         self.prompts = AgentPrompts(self.code)
         self.resources = AgentResources(self.code)
         self.completions = AgentCompletions(self.code, self.prompts, self.resources)
+        self.running = 0
+        self.is_open = False
+        self._ending = threading.Lock()
+
+    def begin(self) -> None:
+        self.code.awaited(self.code.optional("begin_mcp"), ToolCall())
+        self.is_open = True
+
+    def end(self) -> None:
+        # Held until it has ended: what closes the event loop waits for this, also where a signal and the end of the
+        # input come at once.
+        with self._ending:
+            was_open, self.is_open = self.is_open, False
+            if not was_open:
+                return
+            try:
+                self.code.awaited(self.code.optional("end_mcp"), ToolCall())
+            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (the server ends all the same)
+                self.code.on_failure(f"closing the agent raised {raised(error)}", error)
 
     def describe(self, features: Wire) -> Description:
         info = self.code.optional("get_mcp_server_info")

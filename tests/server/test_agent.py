@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from gaia_mcp import MCPAgent, tool
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
 from tests.server.agents_under_test import Full, Plain, answer, refusal
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 # Descriptions.
 
@@ -188,3 +189,133 @@ def test_the_event_loop_of_an_agent_ends_when_another_takes_its_place() -> None:
 def test_a_cursor_is_refused_because_there_is_one_page(method: str) -> None:
     """Spec, pagination: an invalid cursor is -32602."""
     assert refusal(Full(), method, {"cursor": ""}).code == INVALID_PARAMS
+
+
+# What lives as long as the server.
+
+
+class Lasting(MCPAgent):
+    """Notes what happens to it."""
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        super().__init__(silent_mode=True)
+        self.happened: list[str] = []
+        self.problem = problem
+        self.may_end = threading.Event()
+
+    @tool
+    def work(self) -> str:
+        """Work until it may end."""
+        self.happened.append("work")
+        self.may_end.wait(PATIENCE_SECONDS)
+        self.happened.append("done")
+        return "done"
+
+    def opened(self) -> None:
+        self.happened.append("opened")
+
+    async def closed(self) -> None:
+        self.happened.append("closed")
+        if self.problem is not None:
+            raise self.problem
+
+
+def test_an_agent_is_opened_and_closed_once() -> None:
+    """Ours: for what lives as long as the server, also in `async` code. One that was not opened is not closed."""
+    agent, unused = Lasting(), Lasting()
+    provider = AgentProvider(agent)
+
+    provider.open()
+    provider.close()
+    provider.close()
+    AgentProvider(unused).close()
+
+    assert agent.happened == ["opened", "closed"]
+    assert unused.happened == []
+
+
+def test_who_closes_a_second_time_waits_until_the_agent_is_closed() -> None:
+    """Ours: a signal and the end of the input may come at once; the second must not end the loop of the first."""
+    began, happened = threading.Event(), []
+
+    class Slow(Lasting):
+        async def closed(self) -> None:
+            began.set()
+            await asyncio.sleep(0.2)
+            happened.append("closed")
+
+    provider = AgentProvider(Slow())
+    provider.open()
+    first = threading.Thread(target=provider.close)
+    first.start()
+    assert began.wait(PATIENCE_SECONDS)
+
+    provider.close()
+    first.join()
+
+    assert happened == ["closed"]
+
+
+def test_an_agent_that_cannot_be_closed_is_reported() -> None:
+    """Ours: the server ends all the same."""
+    failures: list[str] = []
+    provider = AgentProvider(Lasting(RuntimeError("stuck")), on_failure=lambda what, _: failures.append(what))
+
+    provider.open()
+    provider.close()
+
+    assert failures == ["closing the agent raised RuntimeError: stuck"]
+
+
+def test_an_agent_that_is_replaced_is_closed_after_its_last_call() -> None:
+    """Ours: `--reload`. The new one is opened before it is served; one that cannot be opened replaces nothing."""
+    first, second = Lasting(), Lasting()
+    provider = AgentProvider(first)
+    provider.open()
+    calling = threading.Thread(target=answer, args=(provider, "tools/call", {"name": "work"}))
+    calling.start()
+    wait_until(lambda: first.happened[-1] == "work")
+
+    provider.replace_agent(second)
+    assert (first.happened, second.happened) == (["opened", "work"], ["opened"])
+    first.may_end.set()
+    calling.join()
+    assert first.happened == ["opened", "work", "done", "closed"]
+
+    class Unopened(Lasting):
+        def opened(self) -> None:
+            raise RuntimeError("no luck")
+
+    with pytest.raises(RuntimeError, match="no luck"):
+        provider.replace_agent(Unopened())
+    assert second.happened == ["opened"]
+    provider.replace_agent(Lasting())
+    assert second.happened == ["opened", "closed"]
+    provider.close()
+
+
+def test_a_tool_with_the_name_of_such_a_method_is_only_a_tool() -> None:
+    """Ours: agents that were written before may have one."""
+
+    class Tickets(MCPAgent):
+        happened = ()
+
+        @tool
+        def opened(self, number: int) -> str:
+            """Open a ticket."""
+            return f"opened {number}"
+
+        @tool
+        def closed(self, number: int) -> str:
+            """Close a ticket."""
+            return f"closed {number}"
+
+    failures: list[str] = []
+    provider = AgentProvider(Tickets(), on_failure=lambda what, _: failures.append(what))
+    provider.open()
+
+    called = answer(provider, "tools/call", {"name": "closed", "arguments": {"number": 1}})
+    provider.close()
+
+    assert called["content"][0]["text"] == "closed 1"
+    assert failures == []

@@ -54,6 +54,26 @@ class MCPAgent(Agent, ABC):
             if getattr(getattr(cls, method.__name__), "__isabstractmethod__", False):
                 setattr(cls, method.__name__, method)
 
+    def opened(self) -> Any:
+        """Called before the first client is served: to open what lives as long as the server. May be `async def`.
+
+        An exception keeps the server from starting.
+        """
+
+    def closed(self) -> Any:
+        """Called once at the end of the server, if `opened` did not raise. May be `async def`. Calls have had a second
+        to end by then; clients wait about two before they kill a server. With `--reload`, an agent that another one
+        has replaced is closed after its last call.
+        """
+
+    def begin_mcp(self) -> Any:
+        """For the server: `opened`, unless that is a tool."""
+        return None if "opened" in marks_of(type(self)) else self.opened()
+
+    def end_mcp(self) -> Any:
+        """For the server: `closed`, unless that is a tool."""
+        return None if "closed" in marks_of(type(self)) else self.closed()
+
     @_required
     def get_mcp_tool_definitions(self) -> list[dict[str, Any]]:
         """The tools: each a dict with `name`, `description` and `inputSchema` (JSON Schema of an object).

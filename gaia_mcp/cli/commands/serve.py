@@ -130,13 +130,14 @@ def serve(
             provider = handlers_provider(target, {**order, "settings": keywords})
             limit = max_calls
         else:
-            from gaia_mcp.cli.serving.agents import agent_provider, own_limit, sound_agent, watch_agent
+            from gaia_mcp.cli.serving.agents import agent_provider, open_agent, own_limit, sound_agent, watch_agent
 
             agent = sound_agent(target, keywords)
             limit = max_calls or own_limit(target, agent)
             provider = served = agent_provider(
                 target, agent, lambda text: remark(f"{target}: {text}"), list_changes=reload
             )
+            open_agent(target, served)
             if (max_bytes := order.get("max_result_bytes")) is not None:
                 from gaia_mcp.manager.capped_provider import CappedProvider
 

@@ -52,6 +52,17 @@ def agent_provider(
     return provider
 
 
+def open_agent(target: str, provider: AgentProvider) -> None:
+    """Have the agent open what lives as long as the server. Raises `AgentError`."""
+    from gaia_mcp.importing.failures import failure_in_words
+
+    try:
+        provider.open()
+    except (Exception, SystemExit) as cause:
+        problem = f"cannot be opened: {failure_in_words(cause)}"
+        raise AgentError(target, problem, hint="see the traceback with --debug") from cause
+
+
 def watch_agent(target: str, keywords: dict[str, Any], provider: AgentProvider) -> None:
     """Replace the agent whenever its files change."""
     from gaia_mcp.agents.loader import source_folder

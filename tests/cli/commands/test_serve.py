@@ -489,3 +489,45 @@ def test_ctrl_c_in_a_call_cancels_the_task_of_an_async_tool(gaia: Gaia) -> None:
 
     assert process.returncode == 130
     assert (gaia.cwd / "cancelled").exists()
+
+
+LASTING = """
+import sys
+from gaia_mcp import MCPAgent, tool
+
+class Lasting(MCPAgent):
+    def opened(self):
+        {opened}
+    async def closed(self):
+        print("closed", file=sys.stderr)
+    @tool
+    def work(self) -> str:
+        print("worked", file=sys.stderr)
+        return ""
+"""
+
+
+@pytest.mark.parametrize("end", ["end of input", "a signal"])
+def test_an_agent_is_opened_before_its_first_call_and_closed_at_the_end(gaia: Gaia, end: str) -> None:
+    """Ours: for what lives as long as the server; also where a signal ends it."""
+    (gaia.cwd / "agent.py").write_text(LASTING.format(opened="print('opened', file=sys.stderr)"))
+    process = gaia.popen("serve", "agent.py:Lasting")
+    initialize(process)
+    ask(process, "tools/call", 2, name="work")
+
+    if end == "a signal":
+        process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=10)
+
+    assert err.decode().splitlines()[:3] == ["opened", "worked", "closed"]
+
+
+def test_an_agent_that_cannot_be_opened_is_not_served(gaia: Gaia) -> None:
+    """Ours: exit code 3, as for one that cannot be created."""
+    (gaia.cwd / "agent.py").write_text(LASTING.format(opened="raise OSError('no database')"))
+
+    ran = gaia("serve", "agent.py:Lasting")
+
+    assert ran.code == 3
+    assert "cannot be opened: OSError: no database" in ran.stderr
+    assert "closed" not in ran.stderr
