@@ -23,6 +23,37 @@ ERAS = {"asking": {}, "asking-old": {"protocol": "2025-11-25"}}
 COUNTING = "import json, sys; print('I was given', json.load(sys.stdin)['maxTokens'], 'tokens')"
 FULL = """print('{"role": "assistant", "content": {"type": "text", "text": "Hm."}, "model": "m"}')"""
 
+# Its prompt and its resource ask for a name.
+WELCOMING = """
+from gaia_mcp import MCPAgent, current_call, tool
+
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+def welcome():
+    answer = current_call().elicit("Who?", FORM)
+    return f"Welcome, {answer.value['name']}." if answer.action == "accept" else "Welcome."
+
+
+class Welcoming(MCPAgent):
+    @tool
+    def wave(self) -> str:
+        'Wave.'
+        return "waved"
+
+    def get_mcp_prompts(self):
+        return [{"name": "welcome"}]
+
+    def get_mcp_prompt(self, name, arguments):
+        return welcome()
+
+    def get_mcp_resources(self):
+        return [{"uri": "welcome://one", "name": "one"}]
+
+    def read_mcp_resource(self, uri):
+        return welcome()
+"""
+
 
 @pytest.fixture(params=list(ERAS))
 def era(request: pytest.FixtureRequest, gaia: Gaia) -> str:
@@ -216,6 +247,23 @@ def test_options_that_cannot_be_used_cost_no_start(gaia: Gaia, words: list[str])
 
     assert ran.code == 2
     assert not (gaia.cwd / "started").exists()
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("words", [("prompt", "hall", "welcome"), ("read", "hall", "welcome://one")])
+def test_a_prompt_and_a_resource_that_ask_are_answered(gaia: Gaia, words: tuple[str, ...], revision: str) -> None:
+    """Spec: both may ask as a tool does."""
+    (gaia.cwd / "hall.py").write_text(WELCOMING)
+    args = ["mcp", "serve", f"{gaia.cwd / 'hall.py'}:Welcoming"]
+    gaia.write({"hall": {"command": str(BIN / "gaia"), "args": args, "protocol": revision}})
+
+    answered = gaia(*words, "--answer", "name=Ada")
+    declined = gaia(*words, "--decline")
+    refused = gaia(*words)
+
+    assert "Welcome, Ada." in answered.stdout
+    assert (declined.code, "Welcome." in declined.stdout) == (0, True)
+    assert (refused.code, refused.errors[1].endswith("--answer name=VALUE")) == (8, True)
 
 
 def test_a_server_that_asks_without_end_is_answered_a_hundred_times(gaia: Gaia) -> None:
