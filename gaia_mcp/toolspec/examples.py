@@ -8,6 +8,8 @@ from gaia_mcp.toolspec.schema import choices_of, default_of, parts_of, resolved,
 
 # What stands for a text that only the person knows.
 ANY_TEXT = "VALUE"
+# Lists in lists; a list may contain itself.
+MAX_NESTED = 8
 _FORMATS = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T12:00:00Z",
@@ -19,8 +21,9 @@ _FORMATS = {
 def example_of(field: Any, root: Any) -> str:
     """A value that `field`, part of the schema `root`, allows; `VALUE` where that is not known."""
     part = resolved(field, root)
-    if "array" in types_of(part):
-        return example_of(part.get("items"), root)
+    for _ in range(MAX_NESTED):
+        if "array" in types_of(part):
+            part = resolved(part.get("items"), root)
     choices = [choice for each in parts_of(part, root) for choice in choices_of(each)]
     choices += [value for value, _ in titled_choices_of(part)]
     default = default_of(part, root)

@@ -11,6 +11,8 @@ from gaia_mcp.toolspec.examples import example_of
 from tests.protocol_support import steady
 from tests.schema_support import ANY_SCHEMA
 
+ROOT = {"$defs": {"Size": {"enum": ["xl", "s"]}, "List": {"type": "array", "items": {"$ref": "#/$defs/List"}}}}
+
 
 @pytest.mark.parametrize(
     ("field", "typed"),
@@ -28,12 +30,13 @@ from tests.schema_support import ANY_SCHEMA
         ({"type": "array", "items": {"enum": ["ham"]}}, "ham"),
         ({"type": "array"}, "VALUE"),
         ({"$ref": "#/$defs/Size"}, "xl"),
+        ({"$ref": "#/$defs/List"}, "VALUE"),
         (None, "VALUE"),
     ],
 )
 def test_an_example_is_what_the_field_allows(field: Any, typed: str) -> None:
     """Ours: the line that is advised works when it is copied, where the schema tells enough."""
-    assert example_of(field, {"$defs": {"Size": {"enum": ["xl", "s"]}}}) == typed
+    assert example_of(field, ROOT) == typed
 
 
 @steady
