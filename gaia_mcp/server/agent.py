@@ -62,15 +62,14 @@ class AgentProvider:
 
         Raises `RequestError`, `CallCancelledError`, and whatever the agent raises outside of a tool.
         """
-        answer = _ANSWERS.get(method)
-        if answer is None:
-            raise method_not_found(method)
         with self._lock:
             served = self._served
             served.running += 1
         enter_call(call)
         try:
-            return answer(served)(params, call)
+            if (answer := served.answers.get(method)) is None:
+                raise method_not_found(method)
+            return answer(params, call)
         finally:
             enter_call(None)
             with self._lock:
@@ -119,6 +118,17 @@ class _ServedAgent:
         self.prompts = AgentPrompts(self.code)
         self.resources = AgentResources(self.code)
         self.completions = AgentCompletions(self.code, self.prompts, self.resources)
+        # What an agent answers; a method that is not here is refused, whatever capability it belongs to.
+        self.answers: dict[str, Callable[[Wire, ToolCall], Wire]] = {
+            "tools/list": self.tools.listed,
+            "tools/call": self.tools.call,
+            "prompts/list": self.prompts.listed,
+            "prompts/get": self.prompts.get,
+            "resources/list": self.resources.listed,
+            "resources/templates/list": self.resources.list_templates,
+            "resources/read": self.resources.read,
+            "completion/complete": self.completions.complete,
+        }
         self.running = 0
         self.is_open = False
         self._ending = threading.Lock()
@@ -152,16 +162,3 @@ class _ServedAgent:
         if self.completions.exist():
             capabilities["completions"] = {}
         return Description(shown, capabilities, str(info.get("instructions") or ""))
-
-
-# What an agent answers; a method that is not here is refused, whatever capability it belongs to.
-_ANSWERS: dict[str, Callable[[_ServedAgent], Callable[[Wire, ToolCall], Wire]]] = {
-    "tools/list": lambda served: served.tools.listed,
-    "tools/call": lambda served: served.tools.call,
-    "prompts/list": lambda served: served.prompts.listed,
-    "prompts/get": lambda served: served.prompts.get,
-    "resources/list": lambda served: served.resources.listed,
-    "resources/templates/list": lambda served: served.resources.list_templates,
-    "resources/read": lambda served: served.resources.read,
-    "completion/complete": lambda served: served.completions.complete,
-}
