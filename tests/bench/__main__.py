@@ -26,12 +26,13 @@ def main() -> None:
         figures += commands.searching(effort, folder)
         figures += commands.importing(effort, folder)
         figures += commands.cold_call(effort, folder)
-        from tests.bench import calls, handlers
+        from tests.bench import asking, calls, handlers
 
         figures += handlers.many_handlers(effort)
         figures += calls.servers(effort)
         figures += calls.clients(effort)
         figures += calls.among_many(effort)
+        figures += asking.asking(effort)
     print("\n".join(table(figures)))
 
 

@@ -10,7 +10,7 @@ from tests.bench.figures import Figure
 ROOT = Path(__file__).parents[2]
 FIGURES = ("gaia mcp list", "TAB", "gaia mcp import", "cold gaia mcp call", "memory of gaia", ": time", ": memory",
            "MCPClient.call", "SDK's client", "serve demo, by hand", "among", "processor time",
-           "handlers discovered")  # fmt: skip
+           "handlers discovered", "a question and its answer")  # fmt: skip
 
 
 def test_the_benchmark_runs_and_prints_every_figure() -> None:
