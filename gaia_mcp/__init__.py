@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gaia_mcp.manager.tool_loop import ToolLoopResult, run_tool_loop
     from gaia_mcp.mixin import MCPClientMixin
     from gaia_mcp.protocol.questions import MissingCapabilityError, QuestionError
-    from gaia_mcp.toolcall import current_call
+    from gaia_mcp.toolcall import Call, current_call
 
 __all__ = [
     "Accepted",
@@ -60,6 +60,7 @@ __all__ = [
     "AgentHandler",
     "ApiAgent",
     "Audio",
+    "Call",
     "Cancelled",
     "ClientHandler",
     "Deadline",
@@ -148,6 +149,6 @@ __getattr__ = lazily(
         "gaia_mcp.manager.tool_loop": ("ToolLoopResult", "run_tool_loop"),
         "gaia_mcp.mixin": ("MCPClientMixin",),
         "gaia_mcp.protocol.questions": ("MissingCapabilityError", "QuestionError"),
-        "gaia_mcp.toolcall": ("current_call",),
+        "gaia_mcp.toolcall": ("Call", "current_call"),
     },
 )

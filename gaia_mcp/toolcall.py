@@ -40,7 +40,7 @@ class CallingClient(NamedTuple):
 _creating = threading.Lock()
 
 
-class ToolCall:
+class Call:
     """One running call. Safe to use from several threads. `is_cancelled`: the client has cancelled it.
 
     What asks (`elicit` and the following) blocks its thread until the client has answered; in `async` code it is
@@ -193,19 +193,19 @@ class ToolCall:
             function()
 
 
-_CURRENT: ContextVar[ToolCall | None] = ContextVar("gaia_mcp_tool_call", default=None)
+_CURRENT: ContextVar[Call | None] = ContextVar("gaia_mcp_tool_call", default=None)
 
 
-def current_call() -> ToolCall:
+def current_call() -> Call:
     """The call that this code runs for; outside of a call, one that does nothing."""
-    return _CURRENT.get() or ToolCall()
+    return _CURRENT.get() or Call()
 
 
-def entered_call() -> ToolCall | None:
+def entered_call() -> Call | None:
     """For what runs tools: the call that this code runs for, None outside of a call."""
     return _CURRENT.get()
 
 
-def enter_call(call: ToolCall | None) -> None:
+def enter_call(call: Call | None) -> None:
     """For a provider: the code that runs in this thread from now on runs for `call`."""
     _CURRENT.set(call)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call, enter_call
+from gaia_mcp.toolcall import Call, CallCancelledError, current_call, enter_call
 
 
 def test_outside_of_a_call_everything_does_nothing() -> None:
@@ -22,7 +22,7 @@ def test_outside_of_a_call_everything_does_nothing() -> None:
 def test_progress_and_logs_are_passed_on_in_order() -> None:
     """Ours: the order is the tool's."""
     sent: list[object] = []
-    call = ToolCall(lambda *progress: sent.append(progress), lambda *log: sent.append(log))
+    call = Call(lambda *progress: sent.append(progress), lambda *log: sent.append(log))
 
     call.progress(1)
     call.progress(2.5, 10, "reading")
@@ -34,7 +34,7 @@ def test_progress_and_logs_are_passed_on_in_order() -> None:
 def test_a_cancelled_tool_stops_at_its_next_step() -> None:
     """Ours: a thread cannot be stopped from outside; the tool stops where it uses its call."""
     sent: list[object] = []
-    call = ToolCall(lambda *progress: sent.append(progress))
+    call = Call(lambda *progress: sent.append(progress))
     call.cancel()
     call.cancel()
 
@@ -47,7 +47,7 @@ def test_a_cancelled_tool_stops_at_its_next_step() -> None:
 
 def test_a_wait_ends_when_the_call_is_cancelled() -> None:
     """Ours: a tool that polls does not outlive its caller."""
-    call = ToolCall()
+    call = Call()
     ended = threading.Event()
 
     def poll() -> None:
@@ -65,7 +65,7 @@ def test_a_wait_ends_when_the_call_is_cancelled() -> None:
 def test_what_waits_elsewhere_is_called_back_once_when_the_call_is_cancelled() -> None:
     """Ours: a server stops what the call waits for; also if the cancellation came first."""
     called: list[str] = []
-    call = ToolCall()
+    call = Call()
 
     call.on_cancel(lambda: called.append("then"))
     call.cancel()
@@ -78,7 +78,7 @@ def test_what_waits_elsewhere_is_called_back_once_when_the_call_is_cancelled() -
 def test_several_things_wait_for_a_cancellation_until_they_are_over() -> None:
     """Ours: a tool that runs on an event loop may call a tool of another server, and both can be cancelled."""
     called: list[str] = []
-    call = ToolCall()
+    call = Call()
 
     call.on_cancel(lambda: called.append("the loop"))
     forget = call.on_cancel(lambda: called.append("the other server"))
@@ -92,8 +92,8 @@ def test_several_things_wait_for_a_cancellation_until_they_are_over() -> None:
 
 def test_a_call_belongs_to_the_thread_that_entered_it() -> None:
     """Ours: two calls at once do not meet."""
-    call = ToolCall()
-    seen: list[ToolCall] = []
+    call = Call()
+    seen: list[Call] = []
 
     def run() -> None:
         enter_call(call)

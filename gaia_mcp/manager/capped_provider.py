@@ -10,7 +10,7 @@ from gaia_mcp.manager.tool_results import capped, tool_result, wire_result
 if TYPE_CHECKING:
     from gaia_mcp.protocol.server import Description
     from gaia_mcp.server.provider import Listener, Provider
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 
 class CappedProvider:
@@ -24,7 +24,7 @@ class CappedProvider:
         """As the provider does."""
         return self._provider.describe()
 
-    def answer(self, method: str, params: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
         """As the provider does, and raises the same."""
         answer = self._provider.answer(method, params, call)
         if method != "tools/call":

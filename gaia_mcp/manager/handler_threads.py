@@ -14,7 +14,7 @@ from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 from gaia_mcp.manager.handler_failures import HandlerExitError, HandlerHungError, TooManyHungError
-from gaia_mcp.toolcall import ToolCall, enter_call
+from gaia_mcp.toolcall import Call, enter_call
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
@@ -69,7 +69,7 @@ class HandlerThreads:
         self._is_closed = False
         self._process = os.getpid()
 
-    def run(self, function: Callable[[], Any], deadline: Deadline, caller: ToolCall | None = None) -> Any:
+    def run(self, function: Callable[[], Any], deadline: Deadline, caller: Call | None = None) -> Any:
         """What `function` returns, or raises. It runs with the context variables of this thread, for a call of its own
         whose progress extends the deadline and is passed on to `caller`.
 
@@ -83,7 +83,7 @@ class HandlerThreads:
             if caller is not None:
                 caller.progress(done, total, text)
 
-        call = ToolCall(on_progress, caller.log if caller is not None else None)
+        call = Call(on_progress, caller.log if caller is not None else None)
         context = copy_context()
         context.run(enter_call, call)
         job = _Job(function, context)

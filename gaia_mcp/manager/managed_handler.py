@@ -23,7 +23,7 @@ from gaia_mcp.toolcall import CallCancelledError, entered_call
 
 if TYPE_CHECKING:
     from gaia_mcp.handlers.base import MCPHandler, MCPToolDefinition, MCPToolResult
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 logger = logging.getLogger("gaia_mcp")
 
@@ -183,7 +183,7 @@ class ManagedHandler:
             if self._breaker is breaker:
                 self.is_discovered = True
 
-    def _called(self, tool: str, arguments: dict[str, Any], caller: ToolCall | None) -> MCPToolResult:
+    def _called(self, tool: str, arguments: dict[str, Any], caller: Call | None) -> MCPToolResult:
         try:
             value = self._run(lambda: self.handler.call_tool(tool, arguments), caller)
         except CallCancelledError:
@@ -226,7 +226,7 @@ class ManagedHandler:
         self._show(f"MCP handler '{self.name}' failed to connect: {self._scrubbed(problem)}")
         self._on_change()
 
-    def _run(self, function: Callable[[], Any], caller: ToolCall | None, seconds: float | None = None) -> Any:
+    def _run(self, function: Callable[[], Any], caller: Call | None, seconds: float | None = None) -> Any:
         if self._is_client:
             return function()
         if seconds is None:

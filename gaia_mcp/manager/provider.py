@@ -19,7 +19,7 @@ from gaia_mcp.server.definitions import check_task, tool_definition
 from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError, method_not_found
 from gaia_mcp.server.results import checked_result
-from gaia_mcp.toolcall import ToolCall, enter_call
+from gaia_mcp.toolcall import Call, enter_call
 from gaia_mcp.toolspec.invalid_arguments import report as explain
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
@@ -66,7 +66,7 @@ class ManagerProvider:
         instructions = self._instructions or self._manager.instructions(self._stage, self._agent)
         return Description(self._info, {"tools": {"listChanged": True}, "logging": {}}, instructions)
 
-    def answer(self, method: str, params: Wire, call: ToolCall) -> Wire:
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
         """The result of `tools/list` or `tools/call`, for which handlers run with `call` as the call that they are for.
 
         Raises `RequestError`, and `CallCancelledError`.
@@ -101,7 +101,7 @@ class ManagerProvider:
         scope = self._stage, self._agent
         return [*self._manager.known_tools(*scope), *self._manager.shared_tools(*scope)]
 
-    def _call_tool(self, params: Wire, call: ToolCall) -> Wire:
+    def _call_tool(self, params: Wire, call: Call) -> Wire:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str):
             raise RequestError("tools/call needs params.name, a string")

@@ -19,7 +19,7 @@ from gaia_mcp.server.agent_tools import AgentTools
 from gaia_mcp.server.definitions import described_agent
 from gaia_mcp.server.failures import OnFailure, note_failure, raised
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, method_not_found
-from gaia_mcp.toolcall import ToolCall, enter_call
+from gaia_mcp.toolcall import Call, enter_call
 
 Wire = dict[str, Any]
 
@@ -57,7 +57,7 @@ class AgentProvider:
         """Name, version, capabilities and instructions."""
         return self._served.describe({"listChanged": True} if self._list_changes else {})
 
-    def answer(self, method: str, params: Wire, call: ToolCall) -> Wire:
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
         """The result of a request, for which the agent's code runs with `call` as its current call.
 
         Raises `RequestError`, `CallCancelledError`, and whatever the agent raises outside of a tool.
@@ -119,7 +119,7 @@ class _ServedAgent:
         self.resources = AgentResources(self.code)
         self.completions = AgentCompletions(self.code, self.prompts, self.resources)
         # What an agent answers; a method that is not here is refused, whatever capability it belongs to.
-        self.answers: dict[str, Callable[[Wire, ToolCall], Wire]] = {
+        self.answers: dict[str, Callable[[Wire, Call], Wire]] = {
             "tools/list": self.tools.listed,
             "tools/call": self.tools.call,
             "prompts/list": self.prompts.listed,
@@ -134,7 +134,7 @@ class _ServedAgent:
         self._ending = threading.Lock()
 
     def begin(self) -> None:
-        self.code.awaited(self.code.optional("begin_mcp"), ToolCall())
+        self.code.awaited(self.code.optional("begin_mcp"), Call())
         self.is_open = True
 
     def end(self) -> None:
@@ -145,7 +145,7 @@ class _ServedAgent:
             if not was_open:
                 return
             try:
-                self.code.awaited(self.code.optional("end_mcp"), ToolCall())
+                self.code.awaited(self.code.optional("end_mcp"), Call())
             except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 (the server ends all the same)
                 self.code.on_failure(f"closing the agent raised {raised(error)}", error)
 

@@ -9,7 +9,7 @@ from gaia_mcp.server.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from gaia_mcp.server.failures import OnFailure
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 
 class TextMethod(Protocol):
@@ -105,6 +105,6 @@ class AgentCode:
                 self.note(f"{kind} {definition[key]!r} is defined twice; the marked method is used")
         return kept
 
-    def awaited(self, value: Any, call: ToolCall) -> Any:
+    def awaited(self, value: Any, call: Call) -> Any:
         """`value`, or what comes of it if it is to be awaited."""
         return self.loop.run(value, call) if hasattr(value, "__await__") else value

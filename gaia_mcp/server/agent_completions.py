@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gaia_mcp.protocol.questions import MissingCapabilityError
 from gaia_mcp.server.failures import raised
 from gaia_mcp.server.provider import RequestError, method_not_found
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode, TextMethod
@@ -38,7 +38,7 @@ class AgentCompletions:
         has_arguments = any(prompt.definition["arguments"] for prompt in features.prompts.values())
         return has_arguments or bool(features.templates) or self._completes_itself()
 
-    def complete(self, params: Wire, call: ToolCall) -> Wire:
+    def complete(self, params: Wire, call: Call) -> Wire:
         """The result of `completion/complete`. A completion that raises has no values: its client only helps typing."""
         if not self.exist():
             raise method_not_found("completion/complete")

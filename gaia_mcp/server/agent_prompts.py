@@ -12,7 +12,7 @@ from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 
@@ -35,11 +35,11 @@ class AgentPrompts:
         named = prompt_definitions(given, self._code.note)
         return named + self._code.without_marked("prompt", own, "name", marked)
 
-    def listed(self, params: Wire, _: ToolCall) -> Wire:
+    def listed(self, params: Wire, _: Call) -> Wire:
         """The result of `prompts/list`."""
         return page_of("prompts", self.definitions(), "name", params)
 
-    def get(self, params: Wire, call: ToolCall) -> Wire:
+    def get(self, params: Wire, call: Call) -> Wire:
         """The result of `prompts/get`."""
         name, arguments = params.get("name"), params.get("arguments") or {}
         prompt = next((prompt for prompt in self.definitions() if prompt["name"] == name), None)
@@ -53,7 +53,7 @@ class AgentPrompts:
         description = str(prompt.get("description") or "")
         return prompt_result(self._returned(str(name), arguments, description, call), description)
 
-    def _returned(self, name: str, arguments: Wire, description: str, call: ToolCall) -> Any:
+    def _returned(self, name: str, arguments: Wire, description: str, call: Call) -> Any:
         agent = self._code.agent
         if (marked := self._code.features().prompts.get(name)) is not None:
             if wrong := [key for key, value in arguments.items() if not isinstance(value, str)]:

@@ -17,7 +17,7 @@ from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 if TYPE_CHECKING:
     from gaia_mcp.server.agent_code import AgentCode, MarkedResource
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 
@@ -34,7 +34,7 @@ class AgentResources:
         own = (self._code.optional(name) for name in ("get_mcp_resources", "get_mcp_resource_templates"))
         return bool(marked.resources or marked.templates) or any(own)
 
-    def listed(self, params: Wire, _: ToolCall) -> Wire:
+    def listed(self, params: Wire, _: Call) -> Wire:
         """The result of `resources/list`."""
         marked = self._code.features().resources
         own = [listed_resource(resource, self._code.note) for resource in self._own()]
@@ -42,7 +42,7 @@ class AgentResources:
         listed += self._code.without_marked("resource", own, "uri", marked)
         return page_of("resources", listed, "uri", params)
 
-    def list_templates(self, params: Wire, _: ToolCall) -> Wire:
+    def list_templates(self, params: Wire, _: Call) -> Wire:
         """The result of `resources/templates/list`."""
         return page_of("resourceTemplates", self.templates(), "uriTemplate", params)
 
@@ -54,7 +54,7 @@ class AgentResources:
         listed += self._code.without_marked("template", own, "uriTemplate", marked)
         return [listed_template(template, self._code.note) for template in listed]
 
-    def read(self, params: Wire, call: ToolCall) -> Wire:
+    def read(self, params: Wire, call: Call) -> Wire:
         """The result of `resources/read`."""
         uri = params.get("uri")
         if not isinstance(uri, str):
@@ -71,7 +71,7 @@ class AgentResources:
                 return self._read_template(template, uri, variables, call)
         return self._read_own(resource, uri, call)
 
-    def _read_template(self, template: MarkedResource, uri: str, variables: dict[str, str], call: ToolCall) -> Wire:
+    def _read_template(self, template: MarkedResource, uri: str, variables: dict[str, str], call: Call) -> Wire:
         try:
             value = self._code.awaited(template.text.call(self._code.agent, variables), call)
         except (InvalidArgumentsError, LookupError, FileNotFoundError) as error:
@@ -80,7 +80,7 @@ class AgentResources:
             raise _not_found(uri)
         return _contents(value, uri, template)
 
-    def _read_own(self, resource: Wire | None, uri: str, call: ToolCall) -> Wire:
+    def _read_own(self, resource: Wire | None, uri: str, call: Call) -> Wire:
         read = getattr(self._code.agent, "read_mcp_resource", None)
         mime_type = resource.get("mimeType") if resource else None
         if read is None:

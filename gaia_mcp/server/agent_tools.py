@@ -14,7 +14,7 @@ from gaia_mcp.server.members import json_problem
 from gaia_mcp.server.pages import page_of
 from gaia_mcp.server.provider import RequestError
 from gaia_mcp.server.results import Misfits, call_result, failure, failure_of
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError, report
 from gaia_mcp.toolspec.validation import SchemaCostError, SchemaError
 
@@ -38,12 +38,12 @@ class AgentTools:
         self._tools: dict[str, _Tool] = {}
         self._read_tools()
 
-    def listed(self, params: Wire, _: ToolCall) -> Wire:
+    def listed(self, params: Wire, _: Call) -> Wire:
         """The result of `tools/list`."""
         self._read_tools()
         return page_of("tools", [tool.definition for tool in self._tools.values()], "name", params)
 
-    def call(self, params: Wire, call: ToolCall) -> Wire:
+    def call(self, params: Wire, call: Call) -> Wire:
         """The result of `tools/call`."""
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str):

@@ -14,7 +14,7 @@ from gaia_mcp.protocol.jsonrpc import METHOD_NOT_FOUND
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 from gaia_mcp.server.members import member_problem
 
@@ -61,7 +61,7 @@ def tool_definition(definition: Wire, note: Note = lambda _: None) -> Wire:
     return complete
 
 
-def check_task(name: str, definition: Wire, call: ToolCall) -> None:
+def check_task(name: str, definition: Wire, call: Call) -> None:
     """Raises `RequestError` for a tool that must run as a task, called by a client that could have asked for one."""
     execution = definition.get("execution")
     if isinstance(execution, dict) and execution.get("taskSupport") == "required" and call.lacks_task:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 # Tasks that are cancelled at the end may take this long to clean up; clients wait about two seconds for a server's end.
 CLOSE_SECONDS = 0.5
@@ -31,7 +31,7 @@ class EventLoop:
         self._running = 0
         self._is_retired = False
 
-    def run(self, awaitable: Awaitable[Any], call: ToolCall) -> Any:
+    def run(self, awaitable: Awaitable[Any], call: Call) -> Any:
         """The result of `awaitable`, which runs with the context of this thread.
 
         Raises whatever that raises, and `CallCancelledError` as soon as the call is cancelled, as its task then is.

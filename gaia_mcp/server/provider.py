@@ -13,7 +13,7 @@ from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from gaia_mcp.protocol.server import Description
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 # Given the lists that have changed, of `LISTS`; none when only the description has.
 Listener: TypeAlias = Callable[[tuple[str, ...]], None]
@@ -46,7 +46,7 @@ class Provider(Protocol):
     def describe(self) -> Description:
         """What it is called and which capabilities it has. Asked again after every change that it announces."""
 
-    def answer(self, method: str, params: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
         """The result of a request; may take as long as it needs.
 
         `call` takes progress and log messages to the client, and knows whether the client has cancelled the request.

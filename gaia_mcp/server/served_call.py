@@ -17,7 +17,7 @@ from gaia_mcp.protocol.input_required import retry_of
 from gaia_mcp.protocol.questions import QuestionError
 from gaia_mcp.protocol.revisions import lacks_task
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import CallingClient, ToolCall
+from gaia_mcp.toolcall import Call, CallingClient
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -79,7 +79,7 @@ class Answer:
         return self._has_come.wait(seconds)
 
 
-class ServedCall(ToolCall):
+class ServedCall(Call):
     """The call of one request. `required` are the questions that its result must ask; empty if none."""
 
     def __init__(self, front: Front, request: RequestReceived, record: Record | None = None) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp import __version__
 from gaia_mcp.agents.demo import DemoAgent
-from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
+from gaia_mcp.toolcall import Call, CallCancelledError, enter_call
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_attach_returns_every_other_kind_of_block(demo: DemoAgent) -> None:
 def test_countdown_reports_each_step(demo: DemoAgent) -> None:
     """Ours."""
     told: list[Any] = []
-    enter_call(ToolCall(lambda *progress: told.append(progress)))
+    enter_call(Call(lambda *progress: told.append(progress)))
     try:
         assert demo.execute_mcp_tool("countdown", {"steps": 2, "seconds": 0}) == "counted down from 2"
     finally:
@@ -99,7 +99,7 @@ def test_countdown_reports_each_step(demo: DemoAgent) -> None:
 
 def test_countdown_stops_when_its_call_is_cancelled(demo: DemoAgent) -> None:
     """Ours."""
-    call = ToolCall()
+    call = Call()
     call.cancel()
     enter_call(call)
     try:

@@ -16,7 +16,7 @@ from pydantic import Field
 from gaia_mcp import Audio, File, Image, MCPAgent, tool
 from gaia_mcp.agents.base import _TOOL_REGISTRY
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import ToolCall, current_call, enter_call
+from gaia_mcp.toolcall import Call, current_call, enter_call
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 
 
@@ -194,7 +194,7 @@ def test_an_argument_that_fits_the_schema_and_is_no_date_is_an_invalid_argument(
     """Ours: a tool error in the words of every invalid argument, through the server."""
     arguments = {"note": {"text": "x", "due": "tomorrow"}}
 
-    result = AgentProvider(Notes()).answer("tools/call", {"name": "add", "arguments": arguments}, ToolCall())
+    result = AgentProvider(Notes()).answer("tools/call", {"name": "add", "arguments": arguments}, Call())
 
     assert result["isError"] is True
     assert "- note.due: 'tomorrow' is not a date" in result["content"][0]["text"]
@@ -408,7 +408,7 @@ class Calling(MCPAgent):
     """Takes the running call as a parameter."""
 
     @tool
-    def wait(self, seconds: int, call: ToolCall) -> bool:
+    def wait(self, seconds: int, call: Call) -> bool:
         """Wait."""
         return call is current_call() and seconds == 1
 
@@ -416,7 +416,7 @@ class Calling(MCPAgent):
 def test_the_running_call_is_a_parameter_and_no_argument() -> None:
     """Ours: a method that is tested is given a call of the test's own."""
     (definition,) = Calling().get_mcp_tool_definitions()
-    running = ToolCall()
+    running = Call()
 
     enter_call(running)
     try:

@@ -16,7 +16,7 @@ from gaia_mcp.errors import NotConnectedError
 from gaia_mcp.handlers.base import MCPHandler, MCPHandlerConfig, MCPToolResult
 from gaia_mcp.manager.adapters import AgentHandler, ClientHandler, FullDefinition
 from gaia_mcp.manager.handler_manager import MCPManager
-from gaia_mcp.toolcall import CallCancelledError, ToolCall, enter_call
+from gaia_mcp.toolcall import Call, CallCancelledError, enter_call
 from tests.manager.handlers_under_test import Console, at_once, names, registry_of
 from tests.processes import living_with
 from tests.waiting import wait_until
@@ -51,10 +51,10 @@ def serve(mark: str) -> Iterator[Callable[..., ClientHandler]]:
 
 
 @pytest.fixture
-def in_call() -> Iterator[ToolCall]:
+def in_call() -> Iterator[Call]:
     """A call that the code of a test runs for. It keeps the progress that is reported, as its `reports`."""
     reports: list[Any] = []
-    call = ToolCall(lambda *report: reports.append(report))
+    call = Call(lambda *report: reports.append(report))
     call.reports = reports  # type: ignore[attr-defined]
     enter_call(call)
     yield call
@@ -145,9 +145,7 @@ def test_a_server_without_tools_is_a_handler_without_tools(serve: Callable[..., 
 
 
 @pytest.mark.story
-def test_progress_and_cancellation_reach_a_remote_server(
-    serve: Callable[..., ClientHandler], in_call: ToolCall
-) -> None:
+def test_progress_and_cancellation_reach_a_remote_server(serve: Callable[..., ClientHandler], in_call: Call) -> None:
     """DESIGN, 1.4: through the manager, in the same thread; a cancelled call counts neither way."""
     with MCPManager(registry_of(serve())) as manager:
         assert not manager.call_tool("countdown", {"steps": 3, "seconds": 0.01}).is_error
@@ -276,7 +274,7 @@ def test_an_agent_is_a_handler() -> None:
     assert not handler.health_check()
 
 
-def test_a_manager_routes_to_an_agent(in_call: ToolCall) -> None:
+def test_a_manager_routes_to_an_agent(in_call: Call) -> None:
     """DESIGN, 1.4: progress and cancellation reach its tools, which run in a thread of their own."""
     agent = Worker()
     with MCPManager(registry_of(AgentHandler(agent, MCPHandlerConfig("worker")))) as manager:

@@ -14,7 +14,7 @@ from gaia_mcp.deadline import Deadline
 from gaia_mcp.manager import handler_threads
 from gaia_mcp.manager.handler_failures import HandlerExitError, HandlerHungError, TooManyHungError
 from gaia_mcp.manager.handler_threads import MAX_IDLE, MAX_LEFT_BEHIND, HandlerThreads
-from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
+from gaia_mcp.toolcall import Call, CallCancelledError, current_call
 from tests.interleavings import Run, Threads, explore
 from tests.manager.handlers_under_test import at_once
 from tests.waiting import wait_until
@@ -81,7 +81,7 @@ def test_the_variables_of_the_context_are_those_of_the_caller(threads: HandlerTh
 
 def test_code_that_hangs_is_left_behind_and_finds_its_call_cancelled(threads: HandlerThreads) -> None:
     """A8: and its thread is of use again when it returns."""
-    calls: list[ToolCall] = []
+    calls: list[Call] = []
 
     def hang() -> None:
         calls.append(current_call())
@@ -99,7 +99,7 @@ def test_code_that_hangs_is_left_behind_and_finds_its_call_cancelled(threads: Ha
 def test_no_more_is_run_where_too_much_hangs(threads: HandlerThreads, released: threading.Event) -> None:
     """A8: the number of threads that are left behind is bounded."""
     for _ in range(MAX_LEFT_BEHIND):
-        call = ToolCall()
+        call = Call()
         threading.Timer(0.01, call.cancel).start()
         with pytest.raises(CallCancelledError):
             threads.run(lambda: released.wait(30), Deadline(30), call)
@@ -146,7 +146,7 @@ def test_in_every_order_a_call_ends_or_is_cancelled(monkeypatch: pytest.MonkeyPa
 
     def scenario(run: Run, fake: Threads) -> Callable[[], object]:
         monkeypatch.setattr(handler_threads, "threading", fake)
-        threads, call = HandlerThreads("tested"), ToolCall()
+        threads, call = HandlerThreads("tested"), Call()
         outcomes: list[Any] = []
 
         def work() -> None:

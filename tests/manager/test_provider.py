@@ -18,7 +18,7 @@ from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.provider import ManagerProvider
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.provider import Provider, RequestError
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.manager.handlers_under_test import SCHEMA, ProgrammableHandler, registry_of
 from tests.server.talk import WithoutTask
 from tests.waiting import wait_until
@@ -33,7 +33,7 @@ def provider_of(*handlers: MCPHandler, **options: Any) -> ManagerProvider:
 
 
 def answer(provider: Provider, method: str, **params: Any) -> dict[str, Any]:
-    return provider.answer(method, params, ToolCall())
+    return provider.answer(method, params, Call())
 
 
 def listed(provider: Provider) -> list[str]:
@@ -274,7 +274,7 @@ def test_a_handler_runs_for_the_call_that_is_answered() -> None:
         return MCPToolResult("done")
 
     handler.on_call = work
-    call = ToolCall(lambda *report: sent.append(report), lambda *log: sent.append(log))
+    call = Call(lambda *report: sent.append(report), lambda *log: sent.append(log))
 
     provider_of(handler).answer("tools/call", {"name": "work"}, call)
 
@@ -288,7 +288,7 @@ def test_a_cancelled_call_of_a_handler_is_not_waited_for() -> None:
     handler = ProgrammableHandler("one", "hang")
     handler.on_call = lambda *_: (begun.set(), ended.wait(30), MCPToolResult(""))[2]
     manager = MCPManager(registry_of(handler))
-    call = ToolCall()
+    call = Call()
     threading.Thread(target=lambda: (begun.wait(5), call.cancel())).start()
 
     with pytest.raises(CallCancelledError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, ToolCall, offered_name
+from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, Call, offered_name
 from tests.model_servers.server import Request, Response, as_events, as_json
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class AnthropicMessages:
     def model(self, request: Request) -> str:
         return str(request.body["model"])
 
-    def turn(self, request: Request, reply: Text | ToolCall) -> Response:
+    def turn(self, request: Request, reply: Text | Call) -> Response:
         body = request.body
-        if isinstance(reply, ToolCall):
+        if isinstance(reply, Call):
             # `claude` does not run the tool of an id that it has had.
             number = f"toolu_{len(body['messages'])}"
             block: dict[str, Any] = {"type": "tool_use", "id": number, **self._use(reply, self.offered(body))}
@@ -57,7 +57,7 @@ class AnthropicMessages:
         }  # fmt: skip
         return as_events(_streamed(message)) if body.get("stream") else as_json(message)
 
-    def _use(self, call: ToolCall, offered: list[str]) -> dict[str, Any]:
+    def _use(self, call: Call, offered: list[str]) -> dict[str, Any]:
         try:
             return {"name": offered_name(call.name, offered), "input": call.arguments}
         except LookupError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, ToolCall, offered_name
+from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, Call, offered_name
 from tests.model_servers.server import Request, Response, as_events, as_json
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Gemini:
     def model(self, request: Request) -> str:
         return request.path.rpartition("/")[2].partition(":")[0]
 
-    def turn(self, request: Request, reply: Text | ToolCall) -> Response:
-        if isinstance(reply, ToolCall):
+    def turn(self, request: Request, reply: Text | Call) -> Response:
+        if isinstance(reply, Call):
             name = offered_name(reply.name, self.offered(request.body))
             number = f"call_{len(self.results(request.body))}"
             part: dict[str, Any] = {"functionCall": {"id": number, "name": name, "args": reply.arguments}}

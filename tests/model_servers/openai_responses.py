@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, ToolCall, offered_name
+from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, Call, offered_name
 from tests.model_servers.server import Request, Response, as_events, as_json
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class OpenAIResponses:
     def model(self, request: Request) -> str:
         return str(request.body["model"])
 
-    def turn(self, request: Request, reply: Text | ToolCall) -> Response:
-        if isinstance(reply, ToolCall):
+    def turn(self, request: Request, reply: Text | Call) -> Response:
+        if isinstance(reply, Call):
             number = f"call_{len(self.results(request.body))}"
             call = _call(request.body, reply.name, reply.arguments)
             item: dict[str, Any] = {"id": number, "call_id": number, **call}

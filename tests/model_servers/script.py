@@ -21,7 +21,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class ToolCall:
+class Call:
     """A call of a tool; `name` is the end of a name among the tools that the request offers."""
 
     name: str
@@ -41,7 +41,7 @@ class Never:
     """No reply as long as the server runs."""
 
 
-Reply = Text | ToolCall | Failure | Never
+Reply = Text | Call | Failure | Never
 
 # What each reply says that it took, in tokens.
 INPUT_TOKENS, OUTPUT_TOKENS = 11, 7

@@ -14,7 +14,7 @@ from tests.model_servers.script import Failure, Never, next_reply
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from tests.model_servers.script import Reply, Text, ToolCall
+    from tests.model_servers.script import Call, Reply, Text
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -60,7 +60,7 @@ class Dialect(Protocol):
     def model(self, request: Request) -> str:
         """The name of the model that a turn asks."""
 
-    def turn(self, request: Request, reply: Text | ToolCall) -> Response:
+    def turn(self, request: Request, reply: Text | Call) -> Response:
         """The next turn of the conversation."""
 
     def failure(self, failure: Failure) -> Response:

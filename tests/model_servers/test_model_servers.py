@@ -12,7 +12,7 @@ import pytest
 from tests.model_servers.anthropic_messages import AnthropicMessages
 from tests.model_servers.gemini import Gemini
 from tests.model_servers.openai_responses import OpenAIResponses
-from tests.model_servers.script import RESULT, Failure, Reply, Text, ToolCall, next_reply, offered_name
+from tests.model_servers.script import RESULT, Call, Failure, Reply, Text, next_reply, offered_name
 from tests.model_servers.server import ModelServer
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_an_error_of_the_script_is_one_of_http(dialect: Dialect, path: str, body
 @EVERY
 def test_a_tool_that_is_not_offered_is_not_called(dialect: Dialect, path: str, body: dict[str, Any]) -> None:
     """Ours: the test hears of it, instead of an agent that is asked for the impossible."""
-    with ModelServer(dialect, ToolCall("calculate")) as server:
+    with ModelServer(dialect, Call("calculate")) as server:
         status, text = _post(server.url + path, body)
 
     assert status == 400
@@ -73,11 +73,11 @@ def test_a_tool_that_is_not_offered_is_not_called(dialect: Dialect, path: str, b
 
 @pytest.mark.parametrize(
     ("results", "reply"),
-    [([], ToolCall("add")), (["3"], Text("it is 3")), (["3", "4"], Text("it is 4"))],
+    [([], Call("add")), (["3"], Text("it is 3")), (["3", "4"], Text("it is 4"))],
 )
 def test_the_turn_is_the_number_of_results(results: list[str], reply: Reply) -> None:
     """Ours: so that a request which is sent again gets the same reply."""
-    assert next_reply((ToolCall("add"), Text(f"it is {RESULT}")), results) == reply
+    assert next_reply((Call("add"), Text(f"it is {RESULT}")), results) == reply
 
 
 def test_a_tool_is_found_by_the_end_of_its_name() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from gaia_mcp.errors import CallCancelledError
 from tests.client.transports.talk import in_thread
-from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, RESULT, Failure, Never, Reply, Text, ToolCall
+from tests.model_servers.script import INPUT_TOKENS, OUTPUT_TOKENS, RESULT, Call, Failure, Never, Reply, Text
 from tests.model_servers.server import ModelServer
 from tests.peers.agent_worlds import KEY, MODEL, WORLDS, World, write_config
 from tests.processes import living_with
@@ -230,7 +230,7 @@ def call_back(
     script.write_text(CALCULATOR)
     served = ["-m", "gaia_mcp", "mcp", "serve", f"{script}:Calculator"]
     write_config(hub.home, model=model_name, calc={"command": sys.executable, "args": served})
-    model = serve_model(world, ToolCall("times", {"a": 6, "b": 7}), Text(f"so {RESULT}"))
+    model = serve_model(world, Call("times", {"a": 6, "b": 7}), Text(f"so {RESULT}"))
     client = hub.open_for(world, model.url)
     spec = {"description": "Multiply", "schema": SCHEMA, "function": "calc.calculate"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import Call
 
 
 class Plain:
@@ -46,7 +46,7 @@ class Full(Plain):
 
 def answer(provider: AgentProvider, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """What it answers outside of a connection."""
-    return provider.answer(method, params, ToolCall())
+    return provider.answer(method, params, Call())
 
 
 def tools_of(agent: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.stdio.loading import LoadingProvider
 from gaia_mcp.server.stdio.reading import StdioSession
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import Call
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 Wire = dict[str, Any]
@@ -27,7 +27,7 @@ DISCOVER: Wire = {"jsonrpc": "2.0", "id": "discover", "method": "server/discover
 SERVE = Path(__file__).parent / "serve_stdio.py"
 
 
-class WithoutTask(ToolCall):
+class WithoutTask(Call):
     """The call of a client that could have asked for a task."""
 
     lacks_task = True

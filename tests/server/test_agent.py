@@ -9,7 +9,7 @@ import pytest
 from gaia_mcp import MCPAgent, tool
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import CallCancelledError, ToolCall, current_call
+from gaia_mcp.toolcall import Call, CallCancelledError, current_call
 from tests.server.agents_under_test import Full, Plain, answer, refusal
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -79,8 +79,8 @@ def test_a_method_that_an_agent_does_not_have_is_refused(method: str) -> None:
 
 def test_an_agents_code_runs_with_its_call_as_the_current_one() -> None:
     """Ours: so it can report progress; afterwards the thread belongs to no call."""
-    seen: list[ToolCall] = []
-    call = ToolCall()
+    seen: list[Call] = []
+    call = Call()
 
     def run(_: Any) -> None:
         seen.append(current_call())
@@ -161,7 +161,7 @@ def test_an_agent_may_be_asynchronous() -> None:
     agent.prompts = [{"name": "p"}]
     provider = AgentProvider(agent)
     reported: list[float] = []
-    call = ToolCall(lambda done, total, text: reported.append(done))
+    call = Call(lambda done, total, text: reported.append(done))
 
     result = provider.answer("tools/call", {"name": "t", "arguments": {"a": 1}}, call)
     prompt = answer(provider, "prompts/get", {"name": "p"})

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from gaia_mcp.server.agent_code import AgentCode, Features
 from gaia_mcp.server.failures import note_failure
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import Call
 from tests.server.agents_under_test import Plain
 
 
@@ -73,7 +73,7 @@ def test_a_coroutine_is_awaited() -> None:
         return "later"
 
     code, _ = code_of(Plain())
-    call = ToolCall()
+    call = Call()
 
     assert [code.awaited("now", call), code.awaited(later(), call)] == ["now", "later"]
     code.loop.close()

@@ -8,7 +8,7 @@ from gaia_mcp.agents.loader import BUILT_IN, load_agent
 from gaia_mcp.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from gaia_mcp.toolspec.invalid_arguments import InvalidArgumentsError
 from tests.schema_support import twice
 from tests.server.agents_under_test import Full, Plain, answer, refusal, tools_of
@@ -222,7 +222,7 @@ def test_an_agent_may_have_a_result_of_its_own_for_arguments_that_do_not_fit() -
 
     agent = Formal({"name": "a", "inputSchema": {"type": "object", "required": ["x"]}})
 
-    found = AgentProvider(agent).answer("tools/call", {"name": "a", "arguments": {}}, ToolCall())
+    found = AgentProvider(agent).answer("tools/call", {"name": "a", "arguments": {}}, Call())
 
     assert found["isError"] is True
     assert found["structuredContent"]["tool"] == "a"

@@ -17,7 +17,7 @@ from gaia_mcp.protocol.server import Description, ServerConnection
 from gaia_mcp.server import served_call
 from gaia_mcp.server.calls import Calls, Job
 from gaia_mcp.server.provider import Listener, Listeners, RequestError, ResultError
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.server.talk import Wire, call, cancel, initialize, plain, stateless
 from tests.waiting import PATIENCE_SECONDS
 
@@ -32,7 +32,7 @@ LOGS = {"io.modelcontextprotocol/logLevel": "info"}
 class Functions:
     """A provider whose tools are functions of the running call."""
 
-    def __init__(self, **tools: Callable[[ToolCall], Any]) -> None:
+    def __init__(self, **tools: Callable[[Call], Any]) -> None:
         self.tools = tools
         self.listeners = Listeners()
 
@@ -44,7 +44,7 @@ class Functions:
             {"tools": features, "prompts": features, "logging": {}},
         )
 
-    def answer(self, method: str, params: Wire, call: ToolCall) -> Wire:
+    def answer(self, method: str, params: Wire, call: Call) -> Wire:
         """Of any method, that of the tool."""
         found: Wire = self.tools[params["name"]](call)
         return found
@@ -53,7 +53,7 @@ class Functions:
         """As every provider."""
         return self.listeners.add(listener)
 
-    def replace(self, **tools: Callable[[ToolCall], Any]) -> None:
+    def replace(self, **tools: Callable[[Call], Any]) -> None:
         """Have other tools from now on."""
         self.tools = tools
         self.listeners.announce("tools", "resources")
@@ -94,7 +94,7 @@ def test_two_calls_at_once_are_told_apart_by_what_their_messages_are_about() -> 
     """Ours: a channel with a stream for each request knows which stream a log, progress and a response belong to."""
     both = threading.Barrier(2)
 
-    def work(call: ToolCall) -> Wire:
+    def work(call: Call) -> Wire:
         both.wait(PATIENCE_SECONDS)
         call.progress(1, 2, "half")
         both.wait(PATIENCE_SECONDS)
@@ -176,7 +176,7 @@ def test_messages_are_sent_one_at_a_time_and_in_order() -> None:
         sent.append(outgoing)
         at_once.pop()
 
-    def work(call: ToolCall) -> Wire:
+    def work(call: Call) -> Wire:
         call.log("info", "careful")
         return done()
 
@@ -213,7 +213,7 @@ def by_the_channel(client: Client, request_id: int) -> None:
 def test_a_cancelled_call_stops_and_nothing_more_is_sent_about_it(cancelled: Callable[[Client, int], None]) -> None:
     """Spec, MS-18. Also what it still reports and logs."""
 
-    def work(call: ToolCall) -> Wire:
+    def work(call: Call) -> Wire:
         cancelled(client, 1)
         call.log("error", "still here")
         with pytest.raises(CallCancelledError):
@@ -234,7 +234,7 @@ def test_a_call_that_is_cancelled_before_it_runs_never_reaches_the_provider(
     cancelled: Callable[[Client, int], None],
 ) -> None:
     """Ours: it may have waited for a thread."""
-    ran: list[ToolCall] = []
+    ran: list[Call] = []
     client = Client(Functions(work=lambda call: ran.append(call) or done()))
     (job,) = client.ask(call(1, "work"))
     cancelled(client, 1)
@@ -279,7 +279,7 @@ def test_a_provider_that_raises_is_an_internal_error(
 ) -> None:
     """Spec, MS-15: -32603. One line goes to stderr, and the thread lives on."""
 
-    def work(_: ToolCall) -> Wire:
+    def work(_: Call) -> Wire:
         raise problem
 
     error = Client(Functions(work=work)).run(call(1, "work"))["error"]
@@ -292,8 +292,8 @@ def test_the_front_learns_of_every_internal_error() -> None:
     """Ours: with the exception, outside of the lock; not of what a client did wrong."""
     failures: list[str] = []
 
-    def fail(problem: BaseException) -> Callable[[ToolCall], Wire]:
-        def work(_: ToolCall) -> Wire:
+    def fail(problem: BaseException) -> Callable[[Call], Wire]:
+        def work(_: Call) -> Wire:
             raise problem
 
         return work
@@ -318,7 +318,7 @@ def test_the_front_learns_of_every_internal_error() -> None:
 
 def test_a_job_that_is_refused_is_an_error_and_does_not_run() -> None:
     """Spec, B-11: the server limits what it takes. One that was cancelled gets no response."""
-    ran: list[ToolCall] = []
+    ran: list[Call] = []
     client = Client(Functions(work=lambda call: ran.append(call) or done()))
     (job,) = client.ask(call(1, "work"))
     (cancelled,) = client.ask(call(2, "work"))
@@ -338,7 +338,7 @@ def test_a_job_that_is_refused_is_an_error_and_does_not_run() -> None:
 def test_a_request_that_the_provider_refuses_is_answered_with_its_error() -> None:
     """Ours: code, text and data are the provider's."""
 
-    def work(_: ToolCall) -> Wire:
+    def work(_: Call) -> Wire:
         raise RequestError("not there", RESOURCE_NOT_FOUND, {"uri": "x"})
 
     client = Client(Functions(work=work))
@@ -352,7 +352,7 @@ def test_a_request_that_the_provider_refuses_is_answered_with_its_error() -> Non
 def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an_error() -> None:
     """Ours: its client still waits."""
 
-    def work(_: ToolCall) -> Wire:
+    def work(_: Call) -> Wire:
         raise CallCancelledError
 
     assert Client(Functions(work=work)).run(call(1, "work"))["error"]["code"] == -32603
@@ -361,7 +361,7 @@ def test_a_provider_that_stops_a_call_that_was_not_cancelled_is_answered_with_an
 def test_a_result_that_the_specification_does_not_allow_is_answered_with_what_is_wrong() -> None:
     """Spec, MS-5 and MS-15: an internal error; no client is left with something that it cannot read."""
 
-    def work(_: ToolCall) -> Wire:
+    def work(_: Call) -> Wire:
         raise ResultError("an invalid result: content[0] is not a content block, which has a type")
 
     client = Client(Functions(work=work, odd=lambda _: {"content": [], "resultType": "odd"}))
@@ -402,7 +402,7 @@ def test_a_batch_with_an_invalid_result_is_answered_completely() -> None:
 def test_a_log_message_that_is_not_json_is_sent_as_its_text() -> None:
     """Ours: a tool may log anything."""
 
-    def work(call: ToolCall) -> Wire:
+    def work(call: Call) -> Wire:
         call.log("error", {"what": object})
         return done()
 
@@ -422,7 +422,7 @@ def test_a_change_is_described_and_announced_while_a_call_runs() -> None:
     provider = Functions()
     client = Client(provider)
 
-    def work(_: ToolCall) -> Wire:
+    def work(_: Call) -> Wire:
         provider.replace(one=lambda _: done("one"), two=lambda _: done("two"))
         return done("before")
 
@@ -468,7 +468,7 @@ def answer_of(request_id: object, **members: Any) -> Wire:
     return {"jsonrpc": "2.0", "id": request_id, **members}
 
 
-def where(call: ToolCall) -> Wire:
+def where(call: Call) -> Wire:
     """A tool that asks for the folders."""
     return done(call.roots()[0].uri)
 
@@ -485,7 +485,7 @@ def test_a_handshake_client_is_asked_about_the_call_and_answers(answer: Wire, te
     """Spec 2025-11-25, roots: a request on the call's own stream, while the call waits."""
     entered: list[str] = []
 
-    def work(call: ToolCall) -> Wire:
+    def work(call: Call) -> Wire:
         try:
             return where(call)
         except QuestionError as problem:
@@ -582,7 +582,7 @@ def test_the_last_response_ends_the_wait_for_it() -> None:
     """Ours: without polling."""
     go = threading.Event()
 
-    def work(_: ToolCall) -> Wire:
+    def work(_: Call) -> Wire:
         assert go.wait(PATIENCE_SECONDS)
         return done()
 

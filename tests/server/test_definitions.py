@@ -17,7 +17,7 @@ from gaia_mcp.server.definitions import (
     tool_definition,
 )
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import Call
 from tests.server.talk import WithoutTask
 
 # The schema of no arguments.
@@ -122,7 +122,7 @@ def test_a_tool_that_must_run_as_a_task_is_not_there_for_a_call_without_one() ->
     """Spec 2025-11-25, LS-8: -32601, where the client could have asked for a task."""
     definition = {"execution": {"taskSupport": "required"}}
 
-    check_task("a", definition, ToolCall())
+    check_task("a", definition, Call())
     with pytest.raises(RequestError, match="'a' must run as a task") as caught:
         check_task("a", definition, WithoutTask())
     assert caught.value.code == METHOD_NOT_FOUND

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.server.event_loop import EventLoop
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_coroutines_run_in_one_loop_with_the_context_of_their_caller(loop: Event
         return id(asyncio.get_running_loop()), WHO.get()
 
     WHO.set("me")
-    first, second = loop.run(where(), ToolCall()), loop.run(where(), ToolCall())
+    first, second = loop.run(where(), Call()), loop.run(where(), Call())
 
     assert first == second
     assert first[1] == "me"
@@ -76,7 +76,7 @@ def test_an_exception_is_the_callers(loop: EventLoop) -> None:
         raise KeyError("path")
 
     with pytest.raises(KeyError, match="path"):
-        loop.run(fail(), ToolCall())
+        loop.run(fail(), Call())
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
@@ -87,13 +87,13 @@ def test_a_coroutine_that_exits_does_not_end_the_loop(loop: EventLoop, error: Ba
         raise error
 
     with pytest.raises(type(error)):
-        loop.run(leave(), ToolCall())
-    assert loop.run(asyncio.sleep(0, "alive"), ToolCall()) == "alive"
+        loop.run(leave(), Call())
+    assert loop.run(asyncio.sleep(0, "alive"), Call()) == "alive"
 
 
 def test_a_cancelled_call_cancels_its_task(loop: EventLoop) -> None:
     """Ours: the cancellation reaches the task at its next await."""
-    call, sleeper = ToolCall(), Sleeper()
+    call, sleeper = Call(), Sleeper()
     with ThreadPoolExecutor() as threads:
         running = threads.submit(loop.run, sleeper.sleep(), call)
         assert sleeper.began.wait(PATIENCE_SECONDS)
@@ -105,7 +105,7 @@ def test_a_cancelled_call_cancels_its_task(loop: EventLoop) -> None:
 
 def test_a_call_that_is_cancelled_already_does_not_wait(loop: EventLoop) -> None:
     """Ours: the notification may arrive before the thread that runs the call."""
-    call = ToolCall()
+    call = Call()
     call.cancel()
 
     with pytest.raises(CallCancelledError):
@@ -119,12 +119,12 @@ def test_a_task_that_cancels_itself_has_failed(loop: EventLoop) -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(CancelledError):
-        loop.run(give_up(), ToolCall())
+        loop.run(give_up(), Call())
 
 
 def test_a_blocked_loop_lets_a_cancelled_caller_go(loop: EventLoop) -> None:
     """Ours: what blocks the loop does not keep the threads of the server."""
-    began, unblock, call = threading.Event(), threading.Event(), ToolCall()
+    began, unblock, call = threading.Event(), threading.Event(), Call()
 
     async def block() -> None:
         began.set()
@@ -155,9 +155,9 @@ def test_closing_cancels_what_runs_and_ends_the_thread(loop: EventLoop) -> None:
         await anext(generator)
         return generator
 
-    kept = loop.run(begin(), ToolCall())
+    kept = loop.run(begin(), Call())
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(loop.run, sleeper.sleep(), ToolCall())
+        running = threads.submit(loop.run, sleeper.sleep(), Call())
         assert sleeper.began.wait(PATIENCE_SECONDS)
         loop.close()
         assert sleeper.ended.is_set()
@@ -177,7 +177,7 @@ def test_a_loop_that_is_blocked_at_the_end_is_left_to_its_thread() -> None:
         unblock.wait()
 
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(loop.run, block(), ToolCall())
+        running = threads.submit(loop.run, block(), Call())
         assert began.wait(PATIENCE_SECONDS)
         loop.close()
         assert len(loops()) == 1
@@ -197,7 +197,7 @@ def test_a_retired_loop_ends_with_its_last_call() -> None:
         return "done"
 
     with ThreadPoolExecutor() as threads:
-        running = threads.submit(loop.run, wait(), ToolCall())
+        running = threads.submit(loop.run, wait(), Call())
         wait_until(loops)
         loop.retire()
         assert len(loops()) == 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gaia_mcp.protocol.connection import Outgoing
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 Wire = dict[str, Any]
 CAPABILITIES: Wire = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
@@ -40,7 +40,7 @@ BOTH = pytest.mark.parametrize("era", ["handshake", "stateless"])
 class Tools:
     """An agent whose tools are functions of the running call."""
 
-    def __init__(self, **tools: Callable[[ToolCall], Any]) -> None:
+    def __init__(self, **tools: Callable[[Call], Any]) -> None:
         self.tools = tools
 
     def get_mcp_tool_definitions(self) -> list[Wire]:
@@ -185,7 +185,7 @@ def test_a_call_knows_whether_its_client_could_have_asked_for_a_task(era: str, m
 def test_everything_that_a_client_has_can_be_asked_for(era: str) -> None:
     """Spec, client features: URLs, sampling, roots."""
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         opened = call.elicit_url("Log in", "https://example.com")
         return f"{opened.action} {call.sample('Think.', temperature=0).text} {call.roots()[0].name}"
 
@@ -247,7 +247,7 @@ def test_what_must_not_happen_twice_happens_once(era: str) -> None:
     """Ours: `once`, log messages and progress, although a stateless client has the tool run three times."""
     orders: list[int] = []
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         call.log("info", "begin")
         call.progress(1, 3)
         number = call.once("order", lambda: orders.append(1) or len(orders))
@@ -278,7 +278,7 @@ def test_what_a_once_raises_is_not_kept(era: str) -> None:
         tries.append(1)
         raise OSError(f"try {len(tries)}")
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         with pytest.raises(OSError, match="try 1"):
             call.once("a", fail)
         with pytest.raises(OSError, match="try 2"):
@@ -319,7 +319,7 @@ def test_a_question_that_never_settles_is_ended(era: str) -> None:
 def test_a_client_without_the_capability_is_not_asked(era: str) -> None:
     """MS-4; a tool may do without."""
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         try:
             call.roots()
         except MissingCapabilityError:
@@ -367,7 +367,7 @@ def test_a_question_in_an_impossible_form_is_an_error_of_the_author(era: str) ->
 def test_a_tool_that_catches_everything_asks_all_the_same(era: str) -> None:
     """Ours: what ends a run is not an error, and what a tool makes of it is not sent."""
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         try:
             return str(call.elicit("Who?", NAME))
         except BaseException:
@@ -381,7 +381,7 @@ def test_a_thread_of_the_tool_asks_through_its_call(era: str) -> None:
     """Ours: a thread has no current call of its own; one that was handed the call asks for it."""
     found: list[Any] = []
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         def ask() -> None:
             with pytest.raises(QuestionError, match="outside of a call"):
                 current_call().roots()
@@ -403,7 +403,7 @@ def test_a_tool_may_hold_a_lock_while_it_asks(era: str) -> None:
     """Ours: in the stateless era it is released on the way out, for the run ends."""
     lock = threading.Lock()
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         with lock:
             return str(call.elicit("Who?", NAME))
 
@@ -415,7 +415,7 @@ def test_a_tool_may_hold_a_lock_while_it_asks(era: str) -> None:
 def test_a_call_knows_its_client(era: str) -> None:
     """Ours: name, capabilities and `_meta`; over a pipe no caller is told from another."""
 
-    def work(call: ToolCall) -> str:
+    def work(call: Call) -> str:
         return (
             f"{call.client.name} {sorted(call.client.capabilities)} {call.meta.get('progressToken')} {call.principal}"
         )
@@ -456,7 +456,7 @@ def waiting_call(person: Person, cancelled: list[str]) -> threading.Thread:
 def cancelling(cancelled: list[str]) -> Tools:
     """A tool that notes how its question ended."""
 
-    def ask(call: ToolCall) -> None:
+    def ask(call: Call) -> None:
         try:
             call.elicit("Who?", NAME)
         except CallCancelledError:
@@ -567,7 +567,7 @@ def test_a_question_that_comes_out_differently_is_asked_again() -> None:
     """Ours: an answer belongs to the question that was shown."""
     asked = iter(["Who?", "Whom?", "Whom?"])
 
-    def ask(call: ToolCall) -> str:
+    def ask(call: Call) -> str:
         return str(call.elicit(next(asked), NAME))
 
     person = Person("stateless", Tools(ask=ask), **{"Whom?": {"action": "decline"}})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from gaia_mcp.toolcall import ToolCall, current_call
+from gaia_mcp.toolcall import Call, current_call
 from gaia_mcp.toolspec.hints.definitions import Definitions
 from gaia_mcp.toolspec.hints.docstrings import read_docstring
 from gaia_mcp.toolspec.hints.kinds import ConversionError, Kind
@@ -91,7 +91,7 @@ class MethodReader:
         calls: list[str] = []
         for parameter in self._parameters:
             try:
-                if self.hints[parameter.name] is ToolCall:
+                if self.hints[parameter.name] is Call:
                     calls.append(parameter.name)
                 elif parameter.kind is parameter.VAR_POSITIONAL:
                     raise HintError(f"arguments have names; take a list instead of *{parameter.name}")

@@ -14,7 +14,7 @@ from gaia_mcp.safetext import one_line
 
 if TYPE_CHECKING:
     from gaia_mcp.deadline import Deadline
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Attendant:
     `latest`, what the agent itself has reported last.
     """
 
-    def __init__(self, doing: str, deadline: Deadline, call: ToolCall) -> None:
+    def __init__(self, doing: str, deadline: Deadline, call: Call) -> None:
         self._doing = doing
         self._deadline = deadline
         self._call = call

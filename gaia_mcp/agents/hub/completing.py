@@ -18,7 +18,7 @@ from gaia_mcp.handlers.registry import MCPRegistry
 from gaia_mcp.manager.adapters import AgentHandler
 from gaia_mcp.manager.handler_manager import MCPManager
 from gaia_mcp.manager.tool_loop import run_tool_loop
-from gaia_mcp.toolcall import ToolCall, enter_call
+from gaia_mcp.toolcall import Call, enter_call
 
 if TYPE_CHECKING:
     from gaia_mcp.agents.hub.attending import Attendant
@@ -36,7 +36,7 @@ def complete(target: Endpoint, request: Request, tools: Tools, deadline: Deadlin
     """
     caller, url = Caller(target), endpoint.completions_url(target.url)
     # The call of each tool, which is cancelled with the request.
-    calling = ToolCall()
+    calling = Call()
     model = request.model
 
     def ask(messages: list[dict[str, Any]], functions: list[dict[str, Any]] | None) -> dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gaia_mcp.agents.hub.tool_server import Tools
     from gaia_mcp.config.command import Command
     from gaia_mcp.redaction.masker import Masker
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 
 # More of an agent's own words is not read as an error.
@@ -39,7 +39,7 @@ def execute(
     arguments: Mapping[str, Any],
     tools: Tools,
     limits: Limits,
-    call: ToolCall,
+    call: Call,
 ) -> dict[str, Any]:
     """The result of `execute_agent_request`, for which the agent may use `tools`. Raises `CallCancelledError` alone."""
     began = time.monotonic()
@@ -114,7 +114,7 @@ def _answer(
     request: Request,
     tools: Tools,
     deadline: Deadline,
-    call: ToolCall,
+    call: Call,
     masker: Masker,
 ) -> Answer:
     attendant = Attendant(f"{agent.name} is working", deadline, call)

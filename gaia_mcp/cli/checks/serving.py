@@ -14,7 +14,7 @@ from gaia_mcp.cli.screen.output import Form, counted, fail_with, print_json, pri
 from gaia_mcp.errors import AgentError, HandlerError
 from gaia_mcp.safetext import one_line
 from gaia_mcp.server.provider import RequestError
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import Call
 from gaia_mcp.toolspec.in_words import signature
 from gaia_mcp.toolspec.validation import SchemaError
 
@@ -64,7 +64,7 @@ def _loaded(
 
 def _list(provider: Provider, kind: str) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = provider.answer(f"{kind}/list", {}, ToolCall())[kind]
+        found: list[dict[str, Any]] = provider.answer(f"{kind}/list", {}, Call())[kind]
     except RequestError:
         return []  # Handlers have tools alone; why there are none is among the problems.
     return found

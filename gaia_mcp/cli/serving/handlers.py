@@ -23,7 +23,7 @@ from gaia_mcp.safetext import clean
 from gaia_mcp.server.provider import RequestError
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 # The members of an order that `MCPHandlerConfig` has too.
 _CONFIGURED = ("stages", "agents", "timeout", "max_retries", "max_result_bytes", "settings")
@@ -44,7 +44,7 @@ class HandlersProvider(ManagerProvider):
         """What was wrong so far with the handlers and their tools."""
         return self._console.warnings
 
-    def answer(self, method: str, params: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
         """As every manager's provider, but without a tool, what is wrong with the handlers is an error."""
         result = super().answer(method, params, call)
         if method == "tools/list":

@@ -11,7 +11,7 @@ from gaia_mcp.protocol.server import Description
 from gaia_mcp.server.provider import LISTS, Listener, Listeners, Provider
 
 if TYPE_CHECKING:
-    from gaia_mcp.toolcall import ToolCall
+    from gaia_mcp.toolcall import Call
 
 # Declared for a provider that has not loaded yet: whatever it may turn out to have.
 CAPABILITIES: dict[str, Any] = {**{kind: {} for kind in LISTS}, "logging": {}}
@@ -81,7 +81,7 @@ class LoadingProvider:
         # A capability that was declared once is kept, even if its list turns out to be empty.
         return description._replace(capabilities={**CAPABILITIES, **description.capabilities})
 
-    def answer(self, method: str, params: dict[str, Any], call: ToolCall) -> dict[str, Any]:
+    def answer(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
         """As the provider does, waited for as long as it takes to load."""
         if self._provider is None:
             self._loaded.wait()

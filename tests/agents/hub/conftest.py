@@ -11,7 +11,7 @@ import pytest
 
 from gaia_mcp.agents.hub.hub import AgentsHub
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import ToolCall
+from gaia_mcp.toolcall import Call
 from tests.processes import living_with
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def execute(hub: AgentsHub, prompt: str = "hi", agent_name: str = "claude", **ar
     return found
 
 
-def call(hub: AgentsHub, tool: str, running: ToolCall | None = None, **arguments: Any) -> dict[str, Any]:
+def call(hub: AgentsHub, tool: str, running: Call | None = None, **arguments: Any) -> dict[str, Any]:
     """The MCP result of a call, as a client gets it."""
-    return AgentProvider(hub).answer("tools/call", {"name": tool, "arguments": arguments}, running or ToolCall())
+    return AgentProvider(hub).answer("tools/call", {"name": tool, "arguments": arguments}, running or Call())
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_mcp.agents.hub.running import MAX_OUTPUT_BYTES
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until
 
@@ -202,7 +202,7 @@ def test_a_cancelled_request_closes_the_connection(local: Agents, model: Model) 
             gone.set()
 
     model.respond = respond
-    running, ends = ToolCall(), []
+    running, ends = Call(), []
     hub = local.hub()
 
     def run() -> None:
@@ -282,7 +282,7 @@ def test_a_model_that_only_calls_tools_is_an_error(hub: AgentsHub, model: Model)
 def test_a_tool_that_runs_is_ended_with_the_request(hub: AgentsHub, model: Model, local: Agents, how: str) -> None:
     """Ours: its server too."""
     model.respond = lambda handler: send(handler, calls(("wait", {"seconds": 60, "steps": 600})))
-    running, ends = ToolCall(), []
+    running, ends = Call(), []
 
     def run() -> None:
         arguments = {"agent_name": "local", "prompt": "hi", "timeout": 3 if how == "late" else 600}

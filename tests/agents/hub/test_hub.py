@@ -13,7 +13,7 @@ from gaia_mcp.agents.hub.hub import AgentsHub
 from gaia_mcp.agents.loader import load_agent
 from gaia_mcp.errors import AgentError
 from gaia_mcp.server.agent import AgentProvider
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until
 
@@ -170,7 +170,7 @@ def test_an_invalid_file_keeps_the_hub_from_starting(agents: Agents) -> None:
 def test_a_cancelled_request_ends_the_agent(agents: Agents) -> None:
     """Ours: with its process group, and without an answer."""
     agents.write_shell(f"echo x >> {agents.folder}/begun\nsleep 600 & sleep 600\n")
-    running = ToolCall()
+    running = Call()
     ends: list[BaseException] = []
 
     def run() -> None:
@@ -200,7 +200,7 @@ def test_a_long_request_reports_progress(agents: Agents) -> None:
         if len(seen) == 2:
             (agents.folder / "seen").touch()
 
-    found = call(agents.hub(), EXECUTE, ToolCall(on_progress), agent_name="claude", prompt="hi", timeout=600)
+    found = call(agents.hub(), EXECUTE, Call(on_progress), agent_name="claude", prompt="hi", timeout=600)
 
     assert found["structuredContent"]["content"] == "ok"
     assert 0 < seen[0][0] < seen[1][0]
@@ -248,7 +248,7 @@ def test_nothing_is_left_after_a_hundred_cancelled_requests(agents: Agents) -> N
     ends: list[str] = []
 
     def run(number: int) -> None:
-        running = ToolCall()
+        running = Call()
         timer = threading.Timer(0.02 * (number % 16), running.cancel)
         timer.start()
         arguments = {"agent_name": "claude", "prompt": "hi", "timeout": 600}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gaia_mcp.agents.hub.hub import AgentsHub
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.agents.hub.conftest import Agents, call, execute
 from tests.waiting import wait_until
 
@@ -280,7 +280,7 @@ def test_looking_for_a_tool_can_be_cancelled(agents: Agents) -> None:
     """Ours: a server that does not answer is ended."""
     agents.write_shell(f"echo x >> {agents.folder}/begun\nexec sleep 600\n", "slow")
     agents.configure({}, {"slow": {"command": "slow", "args": [], "timeout": 600, "inherit": True}})
-    running, ends = ToolCall(), []
+    running, ends = Call(), []
 
     def run() -> None:
         try:

@@ -9,7 +9,7 @@ import pytest
 
 from gaia_mcp.server.agent import AgentProvider
 from gaia_mcp.server.stdio.loading import IMPATIENT_SECONDS, LOADING_SECONDS, LoadingProvider
-from gaia_mcp.toolcall import CallCancelledError, ToolCall
+from gaia_mcp.toolcall import Call, CallCancelledError
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 DISCOVER = b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}'
@@ -26,7 +26,7 @@ class Agent:
         return "hello"
 
 
-def _list(provider: LoadingProvider, call: ToolCall) -> list[str]:
+def _list(provider: LoadingProvider, call: Call) -> list[str]:
     return [tool["name"] for tool in provider.answer("tools/list", {}, call)["tools"]]
 
 
@@ -47,7 +47,7 @@ def test_a_provider_that_has_loaded_is_described_and_asked_itself() -> None:
     assert loading.is_settled
     assert loading.describe().info["name"] == "Agent"
     assert set(loading.describe().capabilities) == {"tools", "logging"}
-    assert _list(loading, ToolCall()) == ["greet"]
+    assert _list(loading, Call()) == ["greet"]
 
 
 def test_a_provider_that_still_loads_may_have_everything() -> None:
@@ -69,7 +69,7 @@ def test_a_capability_that_was_declared_early_is_kept() -> None:
     assert loading.describe().capabilities == {
         "tools": {"listChanged": True}, "prompts": {}, "resources": {}, "logging": {},
     }  # fmt: skip
-    assert loading.answer("prompts/list", {}, ToolCall()) == {"prompts": []}
+    assert loading.answer("prompts/list", {}, Call()) == {"prompts": []}
 
 
 @pytest.mark.parametrize("record", [DISCOVER, b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'])
@@ -141,7 +141,7 @@ def test_a_request_waits_for_as_long_as_it_takes_to_load() -> None:
     """Ours: its deadline is the client's."""
     loading = LoadingProvider("early")
     with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(_list, loading, ToolCall())
+        waiting = threads.submit(_list, loading, Call())
         assert not waiting.done()
         loading.load(AgentProvider(Agent()))
         assert waiting.result(PATIENCE_SECONDS) == ["greet"]
@@ -149,7 +149,7 @@ def test_a_request_waits_for_as_long_as_it_takes_to_load() -> None:
 
 def test_a_request_that_is_cancelled_meanwhile_never_reaches_the_provider() -> None:
     """Spec, cancellation."""
-    loading, call = LoadingProvider("early"), ToolCall()
+    loading, call = LoadingProvider("early"), Call()
     with ThreadPoolExecutor(thread_name_prefix="asking") as threads:
         waiting = threads.submit(_list, loading, call)
         wait_until(lambda: _waits("asking_0"))
