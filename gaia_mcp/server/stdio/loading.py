@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gaia_mcp.toolcall import Call
 
 # Declared for a provider that has not loaded yet: whatever it may turn out to have.
-CAPABILITIES: dict[str, Any] = {**{kind: {} for kind in LISTS}, "logging": {}}
+CAPABILITIES: dict[str, Any] = {**{kind: {} for kind in LISTS}, "completions": {}, "logging": {}}
 # A provider is given this long to load before it is described without it: clients give up on a probe after ten seconds,
 # the quickest on `initialize` too, and this process has taken a while to start.
 LOADING_SECONDS = 8.0

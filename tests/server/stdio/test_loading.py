@@ -55,7 +55,7 @@ def test_a_provider_that_still_loads_may_have_everything() -> None:
     described = LoadingProvider("early").describe()
 
     assert described.info == {"name": "early", "version": ""}
-    assert described.capabilities == {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}
+    assert described.capabilities == {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
 
 
 def test_a_capability_that_was_declared_early_is_kept() -> None:
@@ -67,7 +67,7 @@ def test_a_capability_that_was_declared_early_is_kept() -> None:
     loading.load(AgentProvider(Agent(), list_changes=True))
 
     assert loading.describe().capabilities == {
-        "tools": {"listChanged": True}, "prompts": {}, "resources": {}, "logging": {},
+        "tools": {"listChanged": True}, "prompts": {}, "resources": {}, "completions": {}, "logging": {},
     }  # fmt: skip
     assert loading.answer("prompts/list", {}, Call()) == {"prompts": []}
 

@@ -516,7 +516,7 @@ def test_an_agent_that_loads_slowly_is_described_without_it(open_session: Open, 
 
     early = talk.result(DISCOVER)
     assert early["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "early name"
-    assert set(early["capabilities"]) == {"tools", "prompts", "resources", "logging"}
+    assert set(early["capabilities"]) == {"tools", "prompts", "resources", "completions", "logging"}
     talk.send(initialize(), call(1, "quick"), plain(2, "ping"))
     talk.answer(2)
     assert not talk.provider.has_loaded_within(0)
