@@ -190,8 +190,9 @@ class ToolsClient(ClientEngine):
             raise NotOfferedError(self.name, kind)
 
     def _offers(self, kind: str) -> bool:
-        is_silent = self._says_nothing() or (self.peer is not None and not can_declare(self.peer.version, kind))
-        return is_silent or kind in self.capabilities
+        # Once: another thread may disconnect meanwhile, and the request will tell.
+        peer = self.peer
+        return peer is None or self._says_nothing() or not can_declare(peer.version, kind) or kind in peer.capabilities
 
     def _offers_tools(self) -> bool:
         # Small servers that declare nothing at all have tools, most often, and nothing else.

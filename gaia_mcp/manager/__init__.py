@@ -14,7 +14,7 @@ so for servers, each of which is a handler then, and can connect all of them at 
 ...     print(manager.list_servers(), client.call_tool("add", {"a": 2, "b": 3})["structuredContent"])
 ...     print(manager.call_tool("demo.greet", {"name": "Ada"}).content)
 demo True None
-broken False Failed to connect to MCP server 'broken': ... was not found on PATH
+broken False server 'broken' could not be started: ... was not found on PATH
 ['demo'] {'sum': 5}
 Hello, Ada!
 """

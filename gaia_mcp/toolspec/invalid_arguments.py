@@ -71,7 +71,7 @@ def unknown_names(schema: Any, arguments: dict[str, Any]) -> list[str]:
     """
     parts = parts_of(schema, schema)
     listed = [members for part in parts if isinstance(members := part.get("properties"), dict)]
-    if not listed or any(part.get("additionalProperties") or part.get("patternProperties") for part in parts):
+    if not any(listed) or any(part.get("additionalProperties") or part.get("patternProperties") for part in parts):
         return near_misses(schema, arguments)
     known = {name for members in listed for name in members}
     unknown = {key: did_you_mean(key, known) for key in arguments if key not in known}

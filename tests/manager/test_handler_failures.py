@@ -7,6 +7,7 @@ from typing import Any
 from gaia_mcp.handlers.base import MCPToolResult
 from gaia_mcp.manager.handler_manager import MCPManager
 from tests.manager.handlers_under_test import Console, ProgrammableHandler, registry_of
+from tests.waiting import wait_until
 
 
 def test_the_words_of_a_failing_handler_hold_no_secret_of_its_settings() -> None:
@@ -32,7 +33,9 @@ def test_the_words_of_a_failing_handler_hold_no_secret_of_its_settings() -> None
             error = manager.call_tool("calling_tool", {"text": "hi"}).error_message
             assert f"{words} https://prices.example/v1?key=****" in error
 
-    assert len(console.warnings) == 2
+        # The others are discovered by themselves.
+        wait_until(lambda: len(console.warnings) == 2)
+
     assert all("key=****" in warning for warning in console.warnings)
 
 

@@ -47,7 +47,7 @@ def test_a_name_says_its_type_whether_it_is_required_its_default_and_what_it_is(
 
     assert said["path="] == "string, required: Where"
     assert said["verbose="] == "boolean, default false: Say more."
-    assert said["tags="] == 'array of "a" | "b c"'
+    assert said["tags="] == 'array of ("a" | "b c")'
 
 
 def test_what_is_given_already_is_not_offered_again() -> None:
