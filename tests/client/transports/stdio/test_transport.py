@@ -807,6 +807,22 @@ def test_the_log_of_a_server_that_is_started_again_names_its_processes(
     assert re.fullmatch(pattern, b"".join(heard).decode())
 
 
+def test_a_process_that_follows_another_is_named_once(nothing_left: dict[str, str]) -> None:
+    """Ours: before the first of what it writes."""
+    transport = StdioTransport(sys.executable, ["-c", "pass"], nothing_left, name="s")
+    with pytest.raises(ServerExitedError):
+        transport.open(probe=False, deadline=Deadline(ENOUGH_SECONDS))
+    heard: list[bytes] = []
+    assert transport._channel is not None
+    hear = transport._announcing(transport._channel, heard.append)
+
+    hear(b"one\n")
+    hear(b"two\n")
+
+    assert heard[1:] == [b"one\n", b"two\n"]
+    assert b"after process" in heard[0]
+
+
 def test_a_server_that_ends_before_it_reads_is_started_once(nothing_left: dict[str, str], tmp_path: Path) -> None:
     """Ours: it would end again; only one that has read the probe may end because of that."""
     notes = tmp_path / "notes"
