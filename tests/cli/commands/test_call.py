@@ -103,10 +103,9 @@ def test_nothing_is_written_that_was_not_asked_for(demo: Gaia) -> None:
     # What is too long, or a secret, is not repeated.
     add_two_pictures(demo)
     for word in ("x=" + "y" * 300, "api_key=sk-verysecret123"):
-        name, _, value = word.partition("=")
-        unknown = f"note: 'twice' does not mention '{name}'"
+        value = word.partition("=")[2]
         shown = demo("call", "several", "twice", word).stderr
-        assert shown.splitlines() == [unknown, "note: 2 files not shown: save them with -o ./"]
+        assert shown.splitlines() == ["note: 2 files not shown: save them with -o ./"]
         assert value not in shown
 
 
@@ -710,11 +709,23 @@ def test_a_required_argument_that_has_a_default_is_sent_with_it(gaia: Gaia) -> N
     assert [check["outcome"] for check in checked.json["servers"][0]["checks"] if check["name"] == "call"] == ["ok"]
 
 
+OPEN_AGENT = """
+class Open:
+    def get_mcp_tool_definitions(self):
+        schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+        return [{"name": "echo", "inputSchema": schema}, {"name": "any", "inputSchema": {"type": "object"}}]
+    def execute_mcp_tool(self, name, arguments):
+        return arguments
+"""
+
+
 def test_arguments_that_the_schema_does_not_know_are_one_remark(gaia: Gaia) -> None:
     """Ours: they are sent, since the schema allows them; a mistake would not be noticed."""
-    gaia.use("good-handshake")
+    (gaia.cwd / "open.py").write_text(OPEN_AGENT)
 
-    ran = gaia("call", "good-handshake", "echo", "a=1", "b=2")
-    assert (json.loads(ran.stdout), ran.code) == ({"a": "1", "b": "2"}, 0)
+    ran = gaia("call", "./open.py:Open", "echo", "city=Oslo", "a=1", "b=2")
+    assert (json.loads(ran.stdout), ran.code) == ({"city": "Oslo", "a": "1", "b": "2"}, 0)
     assert ran.stderr == "note: 'echo' does not mention 'a'; 'b'\n"
-    assert gaia("call", "good-handshake", "echo").stderr == ""
+    assert gaia("call", "./open.py:Open", "echo", "city=Oslo").stderr == ""
+    # A schema that lists no names says nothing about any.
+    assert gaia("call", "./open.py:Open", "any", "a=1").stderr == ""

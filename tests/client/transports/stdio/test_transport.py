@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import re
@@ -477,7 +476,11 @@ def interrupting(true: Callable[[], Any]) -> threading.Thread:
 
     def press() -> None:
         wait_until(true)
-        _thread.interrupt_main()
+        # As from a keyboard: a wait of the main thread is interrupted, which `interrupt_main` would not do.
+        signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.main_thread().ident
+    assert main is not None
 
     thread = threading.Thread(target=press)
     thread.start()
