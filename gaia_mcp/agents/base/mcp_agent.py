@@ -129,7 +129,7 @@ class MCPAgent(Agent, ABC):
         return [_copy(one.definition) for one in features.templates.values()] if features is not None else []
 
     def get_mcp_features(self) -> MethodFeatures | None:
-        """The marked methods beside the tools, for the server; None if there are none."""
+        """The methods marked with `@prompt` or `@resource`, for the server; None if the class has no such method."""
         kind = type(self)
         if not marked(kind, PromptMark) and not marked(kind, ResourceMark):
             return None

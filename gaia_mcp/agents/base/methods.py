@@ -131,7 +131,7 @@ class MethodReader:
         return member(self.reader.read(hint), default, {**more, **field})
 
     def _read_hints(self, function: Any) -> dict[str, Any]:
-        """The hints of the parameters, Any where there is none, and of the result under "return"."""
+        """The hints of the parameters, with Any for one without a hint, and of the result under "return"."""
         written: dict[str, Any] = {one.name: Any for one in self._parameters}
         written["return"] = inspect.Parameter.empty
         written.update({name: hint for name, hint in function.__annotations__.items() if name in written})
